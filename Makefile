@@ -1,0 +1,64 @@
+# Everything that is run here is run from .venv, which `make setup` fills. The other targets set it up if need be.
+
+PYTHON ?= python3
+ARGS ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# The stamp is the last thing written: where it is missing or old, the set-up was not finished and is done again.
+STAMP := .venv/.harken-setup
+# One worker runs all the tests that need Spark, so that only one Spark is started.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+.PHONY: help setup demo test test-long check format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make .venv, with everything pinned in constraints.txt and a Java for Spark
+	@echo "Harken is set up in .venv. Try: make demo"
+
+demo: $(STAMP) ## a short tour on the command line
+	@$(BIN)/harken demo
+
+test: $(STAMP) ## the quick suite; ARGS="-k name" narrows it
+	$(PYTEST) $(ARGS)
+
+test-long: $(STAMP) ## the whole suite, with the slow tests and many more examples
+	HARKEN_LONG=1 $(PYTEST) $(ARGS)
+
+check: $(STAMP) ## lint, formatting and types
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m mypy
+
+format: $(STAMP) ## format the code, and fix what the linter can fix
+	$(BIN)/python -m ruff check --fix-only --quiet
+	$(BIN)/python -m ruff format
+
+bench: $(STAMP) ## run every script in benchmarks/
+	@for script in benchmarks/*.py; do \
+	    [ -e "$$script" ] || { echo "There are no benchmarks yet."; break; }; \
+	    echo "== $$script"; \
+	    $(BIN)/python "$$script" $(ARGS) || exit 1; \
+	done
+
+clean: ## remove caches and builds; .venv stays
+	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "Harken needs Python 3.11 or later, which $(PYTHON) is not. Try: make setup PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "$(PYTHON) cannot make environments with pip: install its venv package (python3-venv on Debian)." >&2; exit 1; }
+	@echo "Setting up .venv. The first time this takes a minute or two."
+	@$(PIP) --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@# Build backends come first and pip fetches none of its own: so they are pinned too. setuptools is for pyspark.
+	@$(PIP) install -q -c constraints.txt hatchling setuptools
+	@$(PIP) install -q -c constraints.txt --no-build-isolation -e '.[dev]'
+	@# Spark needs a Java. Where there is none, one comes as a package; where that fails too, all but Spark works.
+	@$(BIN)/python -m harken.spark.java >/dev/null 2>&1 \
+	    || $(PIP) install -c constraints.txt --no-build-isolation -e '.[dev,java]' >/dev/null 2>&1 || true
+	@$(BIN)/python -m harken.spark.java || true
+	@touch $@

@@ -1,0 +1,55 @@
+"""What all tests share: how hard Hypothesis tries, which tests wait for the long run, and one Spark session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LONG = os.environ.get("HARKEN_LONG") == "1"
+
+# From "default", not from what is loaded: on a CI machine Hypothesis loads a profile that draws the same values always.
+settings.register_profile(
+    "normal",
+    settings.get_profile("default"),
+    deadline=None,
+    derandomize=False,
+    max_examples=100,
+    print_blob=True,
+)
+settings.register_profile("long", settings.get_profile("normal"), max_examples=5_000)
+settings.load_profile("long" if LONG else "normal")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One session for all tests of a run. A test that asks for it is marked `spark` by that."""
+    from harken.spark.session import local_session
+
+    session = local_session("harken-tests")
+    yield session
+    session.stop()
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    if not LONG:
+        _deselect_slow(config, items)
+
+
+def _deselect_slow(config: pytest.Config, items: list[pytest.Item]) -> None:
+    slow = [item for item in items if item.get_closest_marker("slow") is not None]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
