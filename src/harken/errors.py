@@ -1,0 +1,206 @@
+"""Every error that Harken raises on purpose, in one tree.
+
+    HarkenError
+    ├── LanguageError            a subscription's text is wrong
+    │   ├── ParseError           it is not in the language
+    │   ├── CheckError           names or types do not fit the schema
+    │   ├── ContradictionError   no event can ever match it
+    │   └── UnavailableError     it uses a part of the language that this build does not evaluate
+    ├── SchemaError              a schema, or its file, is wrong
+    │   └── ExtensionError       an extension conflicts with what the schema says already
+    ├── EventError               an event is wrong
+    │   ├── DecodeError          its bytes are not what their format says
+    │   ├── InvalidValueError    a value is outside its domain, or of a type that Harken has no place for
+    │   ├── EventTypeError       rule R1: the event does not name its event types
+    │   ├── AttributeRuleError   rule R2: a mandatory attribute is missing, or a unique one has several values
+    │   └── ExtraAttributeError  rule R3: an attribute that none of its event types has
+    ├── SubscriptionError        the id, not the text
+    │   ├── DuplicateIdError
+    │   ├── UnknownIdError
+    │   └── InvalidIdError
+    ├── CapabilityError          the chosen matcher cannot do this; another can
+    ├── LimitError               a named limit was exceeded
+    └── SourceError              a file cannot be read, or its kind is not known
+
+An error says what is wrong, where (line, column, the line itself with a caret), and what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Self
+
+_EXCERPT_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is: a line and a column, both from 1, of a named source if it has a name."""
+
+    line: int
+    column: int | None = None
+    source: str | None = None
+
+    def __str__(self) -> str:
+        parts = [f"line {self.line}"]
+        if self.column is not None:
+            parts.append(f"column {self.column}")
+        if self.source is not None:
+            parts.insert(0, self.source)
+        return ", ".join(parts)
+
+
+class HarkenError(Exception):
+    """The root. `message` is one sentence; `place`, `excerpt` and `hint` are there where they help."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: Place | None = None,
+        excerpt: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.excerpt = excerpt
+        self.hint = hint
+
+    def at(self, place: Place, text: str | None = None) -> Self:
+        """The same error with its place filled in and, given the text, the line with a caret below it."""
+        self.place = place
+        if text is not None and place.column is not None:
+            self.excerpt = caret_excerpt(text, place.line, place.column)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as plain data, for `--json` and for dead-letter outputs."""
+        plain: dict[str, Any] = {"error": type(self).__name__, "message": self.message}
+        if self.place is not None:
+            if self.place.source is not None:
+                plain["source"] = self.place.source
+            plain["line"] = self.place.line
+            if self.place.column is not None:
+                plain["column"] = self.place.column
+        if self.excerpt is not None:
+            plain["excerpt"] = self.excerpt
+        if self.hint is not None:
+            plain["hint"] = self.hint
+        return plain
+
+    def __str__(self) -> str:
+        lines = [self.message if self.place is None else f"{self.message} ({self.place})"]
+        if self.excerpt is not None:
+            lines.extend("  " + line for line in self.excerpt.split("\n"))
+        if self.hint is not None:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class LanguageError(HarkenError):
+    """A subscription's text is wrong."""
+
+
+class ParseError(LanguageError):
+    """The text is not in the language."""
+
+
+class CheckError(LanguageError):
+    """Names or types do not fit the schema."""
+
+
+class ContradictionError(LanguageError):
+    """No event can ever make the expression true."""
+
+
+class UnavailableError(LanguageError):
+    """The text uses a part of the language that this build does not evaluate."""
+
+
+class SchemaError(HarkenError):
+    """A schema, or the file that it comes from, is wrong."""
+
+
+class ExtensionError(SchemaError):
+    """An extension conflicts with what the schema says already."""
+
+
+class EventError(HarkenError):
+    """An event is wrong."""
+
+
+class DecodeError(EventError):
+    """The bytes of an event are not what their format says."""
+
+
+class InvalidValueError(EventError):
+    """A value is outside its domain, or of a type that Harken has no place for."""
+
+
+class EventTypeError(EventError):
+    """Rule R1: an event carries the set of its event types."""
+
+
+class AttributeRuleError(EventError):
+    """Rule R2: an event has every mandatory attribute, and one value for a unique one."""
+
+
+class ExtraAttributeError(EventError):
+    """Rule R3: an event has no attributes but those of its event types."""
+
+
+class SubscriptionError(HarkenError):
+    """A subscription's identity is wrong; its text may be right."""
+
+
+class DuplicateIdError(SubscriptionError):
+    """The id is taken."""
+
+
+class UnknownIdError(SubscriptionError):
+    """No subscription has this id."""
+
+
+class InvalidIdError(SubscriptionError):
+    """This cannot be an id."""
+
+
+class CapabilityError(HarkenError):
+    """The chosen matcher cannot do this; the hint names one that can."""
+
+
+class LimitError(HarkenError):
+    """A limit was exceeded. `limit` is its name, as `harken.Limits` spells it."""
+
+    def __init__(self, message: str, *, limit: str, **where: Any) -> None:
+        super().__init__(message, **where)
+        self.limit = limit
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {"limit": self.limit}
+
+
+class SourceError(HarkenError):
+    """A file cannot be read, or its kind is not known."""
+
+
+def caret_excerpt(text: str, line: int, column: int) -> str:
+    """The given line of the text, cut to a readable width around the column, with a caret below it."""
+    lines = text.split("\n")
+    shown = lines[line - 1] if line <= len(lines) else ""
+    start = max(0, column - 1 - _EXCERPT_WIDTH // 2)
+    cut = "".join(c if c.isprintable() else " " for c in shown[start : start + _EXCERPT_WIDTH])
+    return f"{cut}\n{' ' * (column - 1 - start)}^"
+
+
+def did_you_mean(word: str, known: Iterable[str], *, case_sensitive: bool = True) -> str | None:
+    """A hint that names what was probably meant, or None if nothing known is near."""
+    names = {name if case_sensitive else name.upper(): name for name in known}
+    near = get_close_matches(word if case_sensitive else word.upper(), names, n=3, cutoff=0.6)
+    if not near:
+        return None
+    quoted = [f"`{names[name]}`" for name in near]
+    return f"did you mean {' or '.join(quoted)}?"

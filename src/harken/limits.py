@@ -1,0 +1,28 @@
+"""The named limits. Beyond one of them an input is refused with a `LimitError` that names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Every limit on what comes from outside. Pass your own to `harken.Engine(limits=…)` to change them."""
+
+    max_text_length: int = 65_536
+    """Characters in the text of a subscription."""
+    max_nesting: int = 100
+    """Levels of AND, OR and NOT inside one another."""
+    max_values: int = 10_000
+    """Constants in the text of a subscription."""
+    max_conjunctions: int = 1_024
+    """Conjunctions in the normal form of a subscription."""
+    max_event_bytes: int = 16_777_216
+    """Bytes of one encoded event."""
+    max_event_depth: int = 64
+    """Levels of objects and arrays inside one another in an event."""
+    max_event_values: int = 100_000
+    """Values in one event, those inside arrays included."""
+
+
+DEFAULT_LIMITS = Limits()

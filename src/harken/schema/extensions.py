@@ -1,0 +1,144 @@
+"""The four ways in which a publisher may extend a schema. None changes the meaning of what is there already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harken.errors import ExtensionError, SchemaError, did_you_mean
+from harken.schema.domains import BUILT_IN, Domain
+from harken.schema.event_types import EVENT_TYPE, EventType, Rule
+from harken.schema.paths import Path, format_path
+
+
+@dataclass(slots=True)
+class Draft:
+    """A schema in the making. Everything that enters a schema passes here, and is checked on the way.
+
+    What is there already, defined in the same way, is let be; `changed` tells whether anything was new.
+    """
+
+    domains: dict[str, Domain] = field(default_factory=dict)
+    attributes: dict[Path, Domain] = field(default_factory=dict)
+    event_types: dict[str, EventType] = field(default_factory=dict)
+    changed: bool = False
+
+    def domain(self, name: str) -> Domain:
+        """The domain of this name. Raises SchemaError."""
+        domain = self.domains.get(name) or BUILT_IN.get(name)
+        if domain is None:
+            raise SchemaError(f"there is no domain `{name}`", hint=did_you_mean(name, [*self.domains, *BUILT_IN]))
+        return domain
+
+    def add_domain(self, domain: Domain) -> None:
+        name = domain.name
+        if not name or name == format_path(EVENT_TYPE):
+            raise SchemaError(f"`{name}` cannot be the name of a domain")
+        if name in BUILT_IN:
+            raise ExtensionError(f"domain `{name}` is built in", hint="give yours another name")
+        known = self.domains.get(name)
+        if known is None:
+            self.domains[name] = domain
+            self.changed = True
+        elif known != domain:
+            raise ExtensionError(f"domain `{name}` is there already, with another definition")
+
+    def add_attribute(self, path: Path, domain_name: str) -> None:
+        name = format_path(path)
+        if not path or "" in path:
+            raise SchemaError(f"`{name}` is not an attribute name: it has an empty key")
+        if path == EVENT_TYPE:
+            raise SchemaError("attribute `event_type` is not for you to define", hint="declare event types instead")
+        domain = self.domain(domain_name)
+        known = self.attributes.get(path)
+        if known is None:
+            self.attributes[path] = domain
+            self.changed = True
+        elif known != domain:
+            raise ExtensionError(f"attribute `{name}` is there already, with domain `{known.name}`")
+
+    def add_event_type(self, event_type: EventType) -> None:
+        name = event_type.name
+        if not name:
+            raise SchemaError("an event type needs a name")
+        known = self.event_types.get(name)
+        if known is not None:
+            if known != event_type:
+                raise ExtensionError(f"event type `{name}` is there already, with other rules")
+            return
+        for path in event_type.rules:
+            self.check_attribute(path)
+        self.event_types[name] = event_type
+        self.changed = True
+
+    def add_optional_attribute(self, name: str, path: Path, multiple: bool) -> None:
+        event_type = self.event_types.get(name)
+        if event_type is None:
+            raise SchemaError(f"there is no event type `{name}`", hint=did_you_mean(name, self.event_types))
+        self.check_attribute(path)
+        rule = Rule(mandatory=False, multiple=multiple)
+        known = event_type.rules.get(path)
+        if known is None:
+            self.event_types[name] = EventType(name, {**event_type.rules, path: rule})
+            self.changed = True
+        elif known != rule:
+            raise ExtensionError(f"event type `{name}` has attribute `{format_path(path)}` already, as {known}")
+
+    def check_attribute(self, path: Path) -> None:
+        """Raises SchemaError unless an event type may have a rule for this attribute."""
+        name = format_path(path)
+        if path == EVENT_TYPE:
+            raise SchemaError("attribute `event_type` takes no rule: every event has it")
+        if path not in self.attributes:
+            hint = did_you_mean(name, map(format_path, self.attributes))
+            raise SchemaError(f"there is no attribute `{name}`", hint=hint)
+
+
+class Extension(Protocol):
+    """One of the four."""
+
+    def apply(self, draft: Draft) -> None:
+        """Add to the draft. Raises SchemaError; when it conflicts with what is there, ExtensionError."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewDomain:
+    """The domain creation rule."""
+
+    domain: Domain
+
+    def apply(self, draft: Draft) -> None:
+        draft.add_domain(self.domain)
+
+
+@dataclass(frozen=True, slots=True)
+class NewAttribute:
+    """The attribute creation rule. The domain is a built-in one, or one that the schema has by now."""
+
+    path: Path
+    domain_name: str
+
+    def apply(self, draft: Draft) -> None:
+        draft.add_attribute(self.path, self.domain_name)
+
+
+@dataclass(frozen=True, slots=True)
+class NewOptionalAttribute:
+    """The event schema extension rule. The attribute is optional, so that no event becomes invalid."""
+
+    event_type: str
+    path: Path
+    multiple: bool = False
+
+    def apply(self, draft: Draft) -> None:
+        draft.add_optional_attribute(self.event_type, self.path, self.multiple)
+
+
+@dataclass(frozen=True, slots=True)
+class NewEventType:
+    """The event schema creation rule."""
+
+    event_type: EventType
+
+    def apply(self, draft: Draft) -> None:
+        draft.add_event_type(self.event_type)

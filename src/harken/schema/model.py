@@ -1,0 +1,114 @@
+"""The integrated event schema (Pereira et al., section 2.1): domains, attributes and event types, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harken.errors import EventError, EventTypeError, SchemaError, did_you_mean
+from harken.schema.coded import EnumeratedDomain
+from harken.schema.consistency import Examination
+from harken.schema.domains import Domain
+from harken.schema.event_types import EVENT_TYPE, EventType, Rule, View
+from harken.schema.extensions import Draft, Extension
+from harken.schema.faults import first_of
+from harken.schema.paths import Path, format_path
+from harken.schema.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What events may hold. It never changes; `extend` gives a new one.
+
+    `domains` has the declared domains only; the built-in ones are always known. With event types the schema is closed:
+    an event names its types and has their attributes, no others (rules R1 to R3). Without any it is open, as ToPSS's
+    publication types are: every attribute is optional and may have several values, `event_type` is not needed, and
+    attributes that the schema does not declare pass as they are. The first event type closes an open schema.
+
+    Schemas are equal when they say the same, whatever their versions and the order in which they came to say it.
+    """
+
+    domains: Mapping[str, Domain] = field(default_factory=dict)
+    attributes: Mapping[Path, Domain] = field(default_factory=dict)
+    event_types: Mapping[str, EventType] = field(default_factory=dict)
+    version: int = field(default=1, compare=False)
+    _event_type_domain: EnumeratedDomain | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.version < 1:
+            raise SchemaError(f"versions count from 1, this one is {self.version}")
+        draft = Draft()
+        for name, domain in self.domains.items():
+            _check_name("domain", name, domain.name)
+            draft.add_domain(domain)
+        for path, domain in self.attributes.items():
+            draft.add_attribute(path, domain.name)
+            if draft.attributes[path] != domain:
+                raise SchemaError(f"attribute `{format_path(path)}` has a domain `{domain.name}` of its own")
+        for name, event_type in self.event_types.items():
+            _check_name("event type", name, event_type.name)
+            draft.add_event_type(event_type)
+        object.__setattr__(self, "domains", draft.domains)
+        object.__setattr__(self, "attributes", draft.attributes)
+        object.__setattr__(self, "event_types", draft.event_types)
+        # In the order of declaration, so that extensions only ever append codes.
+        names = tuple(self.event_types)
+        object.__setattr__(self, "_event_type_domain", EnumeratedDomain("event_type", names) if names else None)
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.domains), frozenset(self.attributes), frozenset(self.event_types)))
+
+    def domain_of(self, path: Path) -> Domain | None:
+        """The domain of an attribute; None if the schema does not declare it."""
+        return self._event_type_domain if path == EVENT_TYPE else self.attributes.get(path)
+
+    def view(self, event_types: Iterable[str], carried: Collection[Path]) -> View:
+        """The rules for an event of these types that carries these attributes. Raises EventTypeError.
+
+        A mandatory attribute of one of the types is in the view; an optional one only when the event carries it.
+        """
+        names = dict.fromkeys(event_types)
+        rules: dict[Path, Rule] = {}
+        for name in names:
+            event_type = self.event_types.get(name)
+            if event_type is None:
+                problem = f"there is no event type `{name}`"
+                raise EventTypeError(problem, hint=did_you_mean(name, self.event_types))
+            for path, rule in event_type.rules.items():
+                known = rules.get(path)
+                rules[path] = rule if known is None else rule.merged(known)
+        seen = {path: rule for path, rule in rules.items() if rule.mandatory or path in carried}
+        return View(frozenset(names), seen)
+
+    def validate(self, attributes: Mapping[Path, Sequence[object]]) -> dict[Path, tuple[Value, ...]]:
+        """The event's values as its domains read them, or its first fault raised.
+
+        The event comes as a flat mapping of paths to raw values, without nulls and NaNs; an attribute with no values is
+        missing. Values keep their number and order, so that those of one array element stay together. What an open
+        schema does not declare is passed on unread.
+        """
+        examination = Examination.of(self, attributes)
+        if examination.faults:
+            raise first_of(examination.faults)
+        return examination.values
+
+    def faults(self, attributes: Mapping[Path, Sequence[object]]) -> list[EventError]:
+        """Everything that is wrong with an event; see `validate`."""
+        return Examination.of(self, attributes).faults
+
+    def extend(self, *extensions: Extension) -> Schema:
+        """The schema with these added in turn: all of them or, raising SchemaError, none.
+
+        What is there already, in the same words, changes nothing; if that is so of all, this very schema is returned.
+        """
+        draft = Draft(dict(self.domains), dict(self.attributes), dict(self.event_types))
+        for extension in extensions:
+            extension.apply(draft)
+        if not draft.changed:
+            return self
+        return Schema(draft.domains, draft.attributes, draft.event_types, self.version + 1)
+
+
+def _check_name(what: str, key: str, name: str) -> None:
+    if key != name:
+        raise SchemaError(f"{what} `{name}` is filed under `{key}`")
