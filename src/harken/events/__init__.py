@@ -1,0 +1,22 @@
+"""Events: from bytes, tables and Python objects to one canonical form, with every bad one refused for a reason."""
+
+from __future__ import annotations
+
+from harken.events.arrow_rows import rows_from_arrow
+from harken.events.batch import Decoded, EventBatch, Refused, validate
+from harken.events.decode import read_events
+from harken.events.event import Event
+from harken.events.row import Row
+from harken.events.rows import read_rows
+
+__all__ = [
+    "Decoded",
+    "Event",
+    "EventBatch",
+    "Refused",
+    "Row",
+    "read_events",
+    "read_rows",
+    "rows_from_arrow",
+    "validate",
+]

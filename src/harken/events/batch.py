@@ -1,0 +1,114 @@
+"""Events in batches: those that are good, with their positions in the input, and those refused, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from harken.errors import HarkenError, InvalidValueError, Place
+from harken.events.arrow_rows import is_arrow, rows_from_arrow
+from harken.events.event import Event
+from harken.events.excerpt import settled, shorten_object
+from harken.events.row import Row
+from harken.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from harken.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class EventBatch(Sequence[Event]):
+    """Events, and where each was in the input, from 0: after refusals one still knows which is which."""
+
+    events: tuple[Event, ...]
+    positions: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> EventBatch: ...
+    def __getitem__(self, index: int | slice) -> Event | EventBatch:
+        if isinstance(index, slice):
+            return EventBatch(self.events[index], self.positions[index])
+        return self.events[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An event that was refused: its position in the input, the reason, and the beginning of what came."""
+
+    position: int
+    error: HarkenError
+    raw: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The refusal as plain data, for dead-letter outputs."""
+        return {"position": self.position, **self.error.to_dict(), "raw": self.raw}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What came of an input: the good events and the refused ones."""
+
+    batch: EventBatch
+    refused: tuple[Refused, ...]
+
+
+def validate(
+    rows: Iterable[Mapping[str, Any] | Event], schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Decoded:
+    """Events from Python: mappings, or a pyarrow Table or RecordBatch. One bad event never sinks the others."""
+    if is_arrow(rows):
+        return collect(rows_from_arrow(rows, limits), schema, limits)
+    if isinstance(rows, (Mapping, Event, str, bytes)):
+        raise InvalidValueError(
+            f"events come as a list or another iterable of mappings, not as a {type(rows).__name__}",
+            hint="put a single event into a list",
+        )
+    sorter = _Sorter(schema, limits)
+    for position, raw in enumerate(rows):
+        sorter.add(raw, position)
+    return sorter.decoded()
+
+
+def collect(rows: Iterable[Row], schema: Schema | None, limits: Limits, source: str | None = None) -> Decoded:
+    """The events of rows that were read from a source of this name."""
+    sorter = _Sorter(schema, limits)
+    for row in rows:
+        if row.error is not None:
+            sorter.refused.append(Refused(row.position, row.error, row.raw))
+        else:
+            sorter.add(row.content, row.position, row, source)
+    return sorter.decoded()
+
+
+class _Sorter:
+    """Sorts the good from the bad."""
+
+    def __init__(self, schema: Schema | None, limits: Limits) -> None:
+        self._schema = schema
+        self._limits = limits
+        self._events: list[Event] = []
+        self._positions: list[int] = []
+        self.refused: list[Refused] = []
+
+    def add(self, raw: Any, position: int, row: Row | None = None, source: str | None = None) -> None:
+        """Take in one raw event; `row` is where it comes from, if it was read from a source."""
+        try:
+            self._events.append(Event.of(raw, self._schema, self._limits))
+            self._positions.append(position)
+        except HarkenError as error:
+            if row is not None and row.line is not None:
+                error.at(Place(row.line, None, source))
+            excerpt = None if row is None else row.raw
+            self.refused.append(Refused(position, settled(error), excerpt or shorten_object(raw)))
+
+    def decoded(self) -> Decoded:
+        return Decoded(EventBatch(tuple(self._events), tuple(self._positions)), tuple(self.refused))

@@ -1,0 +1,47 @@
+"""An event against a schema: its values as the schema's domains read them, in the places where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from harken.schema.paths import Path
+from harken.schema.values import Value
+
+if TYPE_CHECKING:
+    from harken.schema import Schema
+
+
+def conform(attributes: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    """Canonical attributes with every declared value read by its domain. Raises EventError."""
+    flat: dict[Path, list[object]] = {}
+    _flatten(attributes, (), flat)
+    # The schema keeps the number and the order of an attribute's values, so they find their places again.
+    values = {path: iter(read) for path, read in schema.validate(flat).items()}
+    return _object(attributes, (), values)
+
+
+def _flatten(value: Any, path: Path, flat: dict[Path, list[object]]) -> None:
+    """All scalars by the path that leads to them, through arrays. An object is not itself a value of its path."""
+    if type(value) is dict:
+        for key, inner in value.items():
+            _flatten(inner, (*path, key), flat)
+    elif type(value) is list:
+        for element in value:
+            _flatten(element, path, flat)
+    elif path in flat:
+        flat[path].append(value)
+    else:
+        flat[path] = [value]
+
+
+def _object(value: dict[str, Any], path: Path, values: dict[Path, Iterator[Value]]) -> dict[str, Any]:
+    return {key: _placed(inner, (*path, key), values) for key, inner in value.items()}
+
+
+def _placed(value: Any, path: Path, values: dict[Path, Iterator[Value]]) -> Any:
+    if type(value) is dict:
+        return _object(value, path, values)
+    if type(value) is list:
+        return [_placed(element, path, values) for element in value]
+    return next(values[path])

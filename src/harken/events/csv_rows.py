@@ -1,0 +1,132 @@
+"""Rows from CSV: a header, then a record a row, with the type of a column told by its cells or by a schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from math import isinf
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from harken.errors import DecodeError, HarkenError, InvalidValueError, Place, SourceError
+from harken.events.csv_records import CsvReader, Record
+from harken.events.excerpt import settled, short_name, shorten, shorten_object
+from harken.events.json_text import too_large
+from harken.events.row import Row
+from harken.limits import Limits
+from harken.schema.values import Value
+
+if TYPE_CHECKING:
+    from harken.schema import Schema
+
+CellReader = Callable[[str], Value]
+
+# As JSON writes them: 007 is a name, not a number.
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<real>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
+_LONGEST_INTEGER = 20
+_BOOLEANS = {"true": True, "false": False}
+
+
+def read_csv(
+    stream: BinaryIO, source: str, limits: Limits, delimiter: str, types: bool = True, schema: Schema | None = None
+) -> Iterator[Row]:
+    """The rows of a stream with a header line. With `types` and undeclared columns it is read twice: it must seek."""
+    start = stream.tell() if types else 0
+    reader = CsvReader(stream, delimiter, limits)
+    records = iter(reader)
+    header = _header(next(records, None), source)
+    readers = [_declared(name, schema) for name in header]
+    if types and None in readers:
+        readers = _guessed(records, readers)
+        stream.seek(start)
+        records = iter(CsvReader(stream, delimiter, limits))
+        next(records, None)
+    for position, record in enumerate(records):
+        try:
+            yield Row(position, record.line, _content(record, header, readers), None, shorten(record.raw))
+        except HarkenError as error:
+            column = None if error.place is None else error.place.column
+            error.place = Place(record.line, column, source)
+            yield Row(position, record.line, None, settled(error), shorten(record.raw))
+
+
+def _header(record: Record | None, source: str) -> list[str]:
+    if record is None:
+        return []
+    place = Place(record.line, None, source)
+    if record.error is not None:
+        raise SourceError(f"the header cannot be read: {record.error.message}", place=place)
+    names: dict[str, None] = {}
+    for number, name in enumerate(record.cells, 1):
+        if not name:
+            raise SourceError(f"column {number} has no name in the header", place=place)
+        if name in names:
+            raise SourceError(f"the column {shorten_object(name)} comes twice in the header", place=place)
+        names[name] = None
+    return list(names)
+
+
+def _declared(name: str, schema: Schema | None) -> CellReader | None:
+    domain = None if schema is None else schema.domain_of((name,))
+    return None if domain is None else domain.read_text
+
+
+def _content(record: Record, header: list[str], readers: list[CellReader | None]) -> dict[str, Any]:
+    if record.error is not None:
+        raise record.error
+    if len(record.cells) != len(header):
+        raise DecodeError(f"the row has {len(record.cells)} cells where the header has {len(header)}")
+    content: dict[str, Any] = {}
+    for name, read, cell in zip(header, readers, record.cells, strict=True):
+        if cell is not None:
+            content[name] = cell if read is None else _read(name, read, cell)
+    return content
+
+
+def _read(name: str, read: CellReader, cell: str) -> Value:
+    try:
+        return read(cell)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"attribute {short_name((name,))}: {error.message}", hint=error.hint) from None
+    except ValueError as error:
+        raise InvalidValueError(f"attribute {short_name((name,))}: {error}") from None
+
+
+def _guessed(records: Iterator[Record], readers: list[CellReader | None]) -> list[CellReader | None]:
+    """A reader for every column that has none, from a pass over all its cells."""
+    guesses = list(readers)
+    unknown = [column for column, reader in enumerate(readers) if reader is None]
+    for record in records:
+        if record.error is None and len(record.cells) == len(readers):
+            for column in unknown:
+                cell, guess = record.cells[column], guesses[column]
+                if cell is not None and guess is not str:
+                    shape = _shape(cell)
+                    guesses[column] = shape if guess is None or guess is shape else str
+    return guesses
+
+
+def _shape(cell: str) -> CellReader:
+    if _NUMBER.fullmatch(cell):
+        return _number
+    return _boolean if cell.lower() in _BOOLEANS else str
+
+
+def _number(text: str) -> int | float:
+    shape = _NUMBER.fullmatch(text)
+    if shape is None:
+        raise ValueError(f"{shorten_object(text)} is not a number")
+    if shape["real"]:
+        value = float(text)
+        if isinf(value):
+            raise ValueError(too_large(text))
+        return value
+    if len(text) > _LONGEST_INTEGER:
+        raise ValueError(f"{shorten_object(text)} is an integer beyond 64 bits")
+    return int(text)
+
+
+def _boolean(text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise ValueError(f"{shorten_object(text)} is not a boolean")
+    return value

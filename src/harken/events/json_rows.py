@@ -1,0 +1,53 @@
+"""Rows from JSON: an object a line, or all of them in one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from harken.errors import HarkenError, Place
+from harken.events.excerpt import settled, shorten
+from harken.events.json_array import array_elements
+from harken.events.json_text import decode_object
+from harken.events.pieces import Piece, chunks, first_line, lines
+from harken.events.row import Row
+from harken.limits import Limits
+
+
+def read_json(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
+    """An array if that is what the text begins with, lines otherwise."""
+    head, line = first_line(stream, limits)
+    if head.lstrip().startswith(b"["):
+        return _rows(array_elements(chunks(stream, head), limits, line), source, limits)
+    return _rows(_full_lines(stream, limits, head, line), source, limits)
+
+
+def read_json_lines(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
+    """An object a line; blank lines are skipped."""
+    head, line = first_line(stream, limits)
+    return _rows(_full_lines(stream, limits, head, line), source, limits)
+
+
+def _full_lines(stream: BinaryIO, limits: Limits, head: bytes, line: int) -> Iterator[Piece]:
+    return (piece for piece in lines(stream, limits, head, line) if not piece.data.isspace())
+
+
+def _rows(pieces: Iterable[Piece], source: str, limits: Limits) -> Iterator[Row]:
+    for position, piece in enumerate(pieces):
+        try:
+            if piece.error is not None:
+                raise piece.error
+            content = decode_object(piece.data, limits)
+        except HarkenError as error:
+            error.place = _place(error.place, piece, source)
+            yield Row(position, piece.line, None, settled(error), shorten(piece.excerpt))
+        else:
+            yield Row(position, piece.line, content, None, shorten(piece.excerpt))
+
+
+def _place(inner: Place | None, piece: Piece, source: str) -> Place:
+    """A place inside the piece as a place of the source."""
+    if inner is None or inner.column is None:
+        return Place(piece.line, None, source)
+    first = piece.column - 1 if inner.line == 1 else 0
+    return Place(piece.line + inner.line - 1, inner.column + first, source)

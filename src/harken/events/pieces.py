@@ -1,0 +1,69 @@
+"""Text cut into pieces, a record or a line each, without ever holding more of it than the limit for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from harken.errors import HarkenError, LimitError
+from harken.events.excerpt import MAX_EXCERPT
+from harken.limits import Limits
+
+BOM = b"\xef\xbb\xbf"
+_CHUNK = 65_536
+
+
+class Piece(NamedTuple):
+    """The bytes of a line or a record and where they start; with an error, `data` is only their beginning."""
+
+    data: bytes
+    line: int
+    column: int = 1
+    error: HarkenError | None = None
+
+    @property
+    def excerpt(self) -> str:
+        return self.data[: 4 * MAX_EXCERPT].decode(errors="replace").strip()
+
+
+def too_long(limits: Limits) -> LimitError:
+    return LimitError(f"the event is longer than {limits.max_event_bytes} bytes", limit="max_event_bytes")
+
+
+def lines(stream: BinaryIO, limits: Limits, head: bytes = b"", line: int = 1) -> Iterator[Piece]:
+    """The lines of a stream, blank ones too, each with its end. `head` is what was read of the first one already."""
+    longest = limits.max_event_bytes
+    while True:
+        data = head if head.endswith(b"\n") else head + stream.readline(max(0, longest + 1 - len(head)))
+        if not data:
+            return
+        if len(data) > longest and not data.endswith(b"\n"):
+            _skip_line(stream)
+            yield Piece(data[: 4 * MAX_EXCERPT], line, error=too_long(limits))
+        else:
+            yield Piece(data, line)
+        head = b""
+        line += 1
+
+
+def first_line(stream: BinaryIO, limits: Limits) -> tuple[bytes, int]:
+    """The beginning of the first line that is not blank, without a byte order mark, and its number."""
+    size = max(len(BOM), min(_CHUNK, limits.max_event_bytes + 1))
+    line = 1
+    head = stream.readline(size).removeprefix(BOM)
+    while head.isspace():
+        line += head.endswith(b"\n")
+        head = stream.readline(size)
+    return head, line
+
+
+def chunks(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
+    """The rest of a stream, of which `head` was read already."""
+    while head:
+        yield head
+        head = stream.read(_CHUNK)
+
+
+def _skip_line(stream: BinaryIO) -> None:
+    while (rest := stream.readline(_CHUNK)) and not rest.endswith(b"\n"):
+        pass

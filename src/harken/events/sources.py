@@ -1,0 +1,175 @@
+"""Where rows come from: files, compressed files, standard input and open streams, and the format that each is in."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, BinaryIO, cast
+
+from harken.errors import SourceError, did_you_mean
+
+FORMATS = {
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "json": "json",
+    "csv": "csv",
+    "tsv": "tsv",
+    "parquet": "parquet",
+    "arrow": "arrow",
+    "feather": "arrow",
+    "ipc": "arrow",
+}
+TEXT_FORMATS = frozenset({"jsonl", "json", "csv", "tsv"})
+STANDARD_INPUT = "-"
+
+_KNOWN = "the known ones are " + ", ".join(f".{ending}" for ending in FORMATS) + ", and .gz after those of text"
+_GZIP_MAGIC = b"\x1f\x8b"
+_IN_MEMORY = 16_777_216
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source that can be opened: what to read, what to call it in messages, and its format."""
+
+    what: str | BinaryIO
+    name: str
+    format: str
+
+    @property
+    def is_text(self) -> bool:
+        return self.format in TEXT_FORMATS
+
+
+def find_source(what: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> Source:
+    """The source that a path, `-` or an open binary stream names. Raises SourceError."""
+    if isinstance(what, (str, os.PathLike)):
+        path = os.fsdecode(what)
+        if path == STANDARD_INPUT:
+            return Source(path, "standard input", _format_named(format or "jsonl"))
+        # A file name that is not UTF-8 must not make a message that cannot be printed.
+        name = path.encode(errors="backslashreplace").decode()
+        known = _format_of(name) if format is None else _format_named(format)
+        _check_readable(path, name)
+        return Source(path, name, known)
+    if isinstance(what, io.TextIOBase) or not hasattr(what, "read"):
+        raise SourceError(f"rows are read from a path or a binary stream, not from a {type(what).__name__}")
+    own_name = getattr(what, "name", None)
+    if not isinstance(own_name, str):
+        return Source(what, "stream", _format_named(format or "jsonl"))
+    return Source(what, own_name, _format_of(own_name) if format is None else _format_named(format))
+
+
+@contextmanager
+def opened(source: Source, *, seekable: bool = False) -> Iterator[BinaryIO]:
+    """The bytes of the source, decompressed. What goes wrong with the file itself becomes a SourceError."""
+    try:
+        with _raw(source) as raw, _decompressed(source, raw) as stream:
+            if seekable and not _is_rewindable(source, raw):
+                with _spooled(stream) as copy:
+                    yield copy
+            else:
+                yield stream
+    except EOFError:
+        raise SourceError(f"{source.name} ends in the middle of its compressed data") from None
+    except (OSError, zlib.error) as error:
+        raise _unreadable(source.name, error) from error
+
+
+@contextmanager
+def _raw(source: Source) -> Iterator[Any]:
+    if source.what == STANDARD_INPUT:
+        yield from _borrowed(sys.stdin.buffer)
+    elif isinstance(source.what, str):
+        with open(source.what, "rb") as file:
+            yield file
+    else:
+        yield from _borrowed(source.what)
+
+
+def _borrowed(stream: BinaryIO) -> Iterator[Any]:
+    """A stream of somebody else, with `peek`; it stays open when we are done."""
+    if isinstance(stream, io.BufferedReader):
+        yield stream
+        return
+    reader = io.BufferedReader(cast(io.RawIOBase, stream))
+    try:
+        yield reader
+    finally:
+        reader.detach()
+
+
+@contextmanager
+def _decompressed(source: Source, raw: Any) -> Iterator[BinaryIO]:
+    start = raw.peek(2)[:2] if source.is_text else b""
+    if start == _GZIP_MAGIC:
+        with gzip.GzipFile(fileobj=raw) as stream:
+            yield cast(BinaryIO, stream)
+        return
+    if start and isinstance(source.what, str) and source.what.lower().endswith(".gz"):
+        raise SourceError(f"{source.name} ends in .gz but is not compressed with gzip")
+    yield raw
+
+
+def _is_rewindable(source: Source, raw: BinaryIO) -> bool:
+    """A stream of somebody else may be seekable and still start in its middle: only files are read twice."""
+    return isinstance(source.what, str) and source.what != STANDARD_INPUT and raw.seekable()
+
+
+@contextmanager
+def _spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
+        shutil.copyfileobj(stream, cast(IO[bytes], copy))
+        copy.seek(0)
+        yield cast(BinaryIO, copy)
+
+
+def _format_of(path: str) -> str:
+    stem, ending = os.path.splitext(path.lower())
+    packed = ending == ".gz"
+    if packed:
+        ending = os.path.splitext(stem)[1]
+    found = FORMATS.get(ending[1:])
+    if found is None or (packed and found not in TEXT_FORMATS):
+        raise SourceError(f"the ending of {path} does not tell its format", hint=f"{_KNOWN}; or name the format")
+    return found
+
+
+def _format_named(format: str) -> str:
+    found = FORMATS.get(format.lower())
+    if found is None:
+        known = ", ".join(FORMATS)
+        raise SourceError(
+            f"{format!r} is not a known format", hint=did_you_mean(format, FORMATS) or f"the known ones are {known}"
+        )
+    return found
+
+
+def _check_readable(path: str, name: str) -> None:
+    try:
+        # Not by opening it: that would end a named pipe.
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise IsADirectoryError(path)
+        if not os.access(path, os.R_OK):
+            raise PermissionError(path)
+    except (OSError, ValueError) as error:
+        raise _unreadable(name, error) from error
+
+
+def _unreadable(name: str, error: Exception) -> SourceError:
+    if isinstance(error, FileNotFoundError):
+        return SourceError(f"there is no file {name}")
+    if isinstance(error, IsADirectoryError):
+        return SourceError(f"{name} is a directory", hint="name a file in it")
+    if isinstance(error, PermissionError):
+        return SourceError(f"{name} may not be read: permission denied")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return SourceError(f"{name} cannot be read: {reason}")

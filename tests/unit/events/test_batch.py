@@ -1,0 +1,108 @@
+"""Batches: the good events with their positions, the refused ones with their reasons."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from harken.errors import InvalidValueError, SourceError
+from harken.events import Event, EventBatch, validate
+from harken.limits import Limits
+from harken.schema import BUILT_IN, Schema
+
+
+def test_one_bad_event_never_sinks_the_others() -> None:
+    decoded = validate([{"a": 1}, {"a": b"x"}, 7, Event.of({"a": 2})])  # type: ignore[list-item]
+    assert [event.attributes for event in decoded.batch] == [{"a": 1}, {"a": 2}]
+    assert decoded.batch.positions == (0, 3)
+    assert [refused.position for refused in decoded.refused] == [1, 2]
+    assert all(isinstance(refused.error, InvalidValueError) for refused in decoded.refused)
+    assert decoded.refused[0].raw == "{'a': b'x'}"
+
+
+def test_a_batch_is_a_sequence() -> None:
+    batch = validate([{"n": n} for n in range(5)]).batch
+    assert len(batch) == 5
+    assert batch[1] == Event.of({"n": 1})
+    assert batch[-1].attributes == {"n": 4}
+    assert Event.of({"n": 3}) in batch
+    assert batch[1::2] == EventBatch((Event.of({"n": 1}), Event.of({"n": 3})), (1, 3))
+
+
+def test_nothing_gives_nothing() -> None:
+    decoded = validate([])
+    assert len(decoded.batch) == 0
+    assert decoded.refused == ()
+
+
+def test_a_refusal_as_plain_data() -> None:
+    schema = Schema(attributes={("n",): BUILT_IN["integer"]})
+    (refused,) = validate([{"n": "x"}], schema).refused
+    plain = refused.to_dict()
+    assert plain["position"] == 0
+    assert plain["error"] == "InvalidValueError"
+    assert "`n`" in plain["message"]
+    assert plain["raw"] == "{'n': 'x'}"
+    json.dumps(plain)
+
+
+def test_limits_are_passed_on() -> None:
+    decoded = validate([{"a": [1, 2, 3]}, {"a": [1]}], limits=Limits(max_event_values=2))
+    assert decoded.batch.positions == (1,)
+
+
+@pytest.mark.parametrize("rows", [{"a": 1}, Event.of({}), "text", b"bytes"])
+def test_a_single_event_is_not_a_batch(rows: Any) -> None:
+    with pytest.raises(InvalidValueError, match="iterable of mappings") as caught:
+        validate(rows)
+    assert caught.value.hint == "put a single event into a list"
+
+
+@pytest.mark.parametrize("raw", [{"a": "x" * 10_000, "b": b""}, {f"k{n}": b"" for n in range(1_000)}, {"a": 10**5_000}])
+def test_excerpts_are_short(raw: dict[str, Any]) -> None:
+    (refused,) = validate([raw]).refused
+    assert refused.raw
+    assert len(refused.raw) <= 200
+
+
+def test_a_refusal_does_not_keep_the_input_alive() -> None:
+    class Payload:
+        pass
+
+    payload = Payload()
+    gone = weakref.ref(payload)
+    decoded = validate([{"a": payload}])
+    del payload
+    gc.collect()
+    assert decoded.refused
+    assert gone() is None
+
+
+class TestArrow:
+    TABLE = pa.table({"a": [1, None, 3], "b": ["x", "y", None]})
+    EXPECTED = ({"a": 1, "b": "x"}, {"b": "y"}, {"a": 3})
+
+    @pytest.mark.parametrize(
+        "rows",
+        [TABLE, TABLE.to_batches()[0], TABLE.to_reader(), TABLE.to_pandas(types_mapper=pd.ArrowDtype)],
+        ids=["table", "batch", "reader", "pandas"],
+    )
+    def test_tables_and_all_that_hands_out_arrow(self, rows: Any) -> None:
+        decoded = validate(rows)
+        assert tuple(event.attributes for event in decoded.batch) == self.EXPECTED
+        assert decoded.batch.positions == (0, 1, 2)
+
+    def test_a_bad_cell_refuses_its_event_only(self) -> None:
+        decoded = validate(pa.table({"n": pa.array([1, 2**63, 3], pa.uint64())}))
+        assert decoded.batch.positions == (0, 2)
+        assert "`n` is an integer beyond 64 bits" in decoded.refused[0].error.message
+
+    def test_arrow_data_that_has_no_columns(self) -> None:
+        with pytest.raises(SourceError):
+            validate(pa.chunked_array([[1, 2]]))
