@@ -1,0 +1,132 @@
+"""Names and types of an expression against a schema, and what this build cannot evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harken.errors import CheckError, InvalidValueError, LanguageError, UnavailableError, did_you_mean
+from harken.language.ast import (
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Constant,
+    Contains,
+    Expression,
+    Holds,
+    In,
+    Like,
+    Operand,
+    Variable,
+    leaves,
+    predicates,
+)
+from harken.language.complaints import located
+from harken.schema import CodedDomain, Domain, Kind, Schema, format_path
+from harken.schema.values import show
+
+
+def check(expression: Expression, schema: Schema | None = None, text: str | None = None) -> list[LanguageError]:
+    """Every fault of the expression, in the order of the text; with the text, each has its place."""
+    found: list[tuple[LanguageError, int]] = []
+    for predicate, _ in predicates(expression):
+        found.extend(_unavailable(predicate))
+        if schema is not None:
+            found.extend(_mistyped(predicate, schema))
+    if text is not None:
+        for error, at in found:
+            error.at(*located(text, at))
+    return [error for error, _ in found]
+
+
+def _unavailable(predicate: Expression) -> Iterator[tuple[LanguageError, int]]:
+    if isinstance(predicate, Call):
+        message = f"the operator `{predicate.name}` is not available: this version evaluates no operator predicates yet"
+        yield UnavailableError(message), predicate.at
+        return
+    for leaf in leaves(predicate):  # type: ignore[arg-type]
+        if isinstance(leaf, Variable):
+            yield UnavailableError(f"the variable ?{leaf.name} is not available: no operator binds it yet"), leaf.at
+
+
+def _mistyped(predicate: Expression, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    unknown = [leaf for leaf in leaves(predicate) if isinstance(leaf, Attribute) and _domain(schema, leaf) is None]  # type: ignore[arg-type]
+    for leaf in unknown:
+        known = [format_path(path) for path in schema.attributes]
+        hint = did_you_mean(leaf.name, known) or f"the schema has {', '.join(f'`{name}`' for name in known[:8])}"
+        yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=hint), leaf.at
+    if unknown:
+        return
+    match predicate:
+        case Comparison(left=left, right=right):
+            yield from _unlike(left, right, schema)
+        case Between(operand=operand, low=low, high=high):
+            yield from _unlike(operand, low, schema)
+            yield from _unlike(operand, high, schema)
+        case In(operand=operand, values=values):
+            for value in values:
+                yield from _unlike(operand, value, schema)
+        case Contains(attribute=attribute, value=value):
+            yield from _unlike(attribute, value, schema)
+        case Like(operand=operand):
+            yield from _not_of_kind(operand, Kind.STRING, "LIKE is for strings", schema)
+        case Holds(operand=operand):
+            message = "only a boolean can stand alone as a condition"
+            yield from _not_of_kind(operand, Kind.BOOLEAN, message, schema)
+
+
+def _unlike(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    """Faults of comparing two operands: kinds that differ, domains that differ, a value outside its domain."""
+    if isinstance(left, Constant) and isinstance(right, Attribute):
+        left, right = right, left
+    left_kind, right_kind = _kind(left, schema), _kind(right, schema)
+    if left_kind is None or right_kind is None:
+        return
+    at = _offset(right)
+    if left_kind is not right_kind:
+        yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
+        return
+    domain = _domain(schema, left)
+    if not isinstance(domain, CodedDomain):
+        return
+    if isinstance(right, Constant):
+        try:
+            domain.code(str(right.value))
+        except InvalidValueError as error:
+            yield (
+                CheckError(f"{show(right.value)} is no value of `{_name(left)}`", hint=error.hint or error.message),
+                at,
+            )
+    elif domain != _domain(schema, right):
+        yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
+
+
+def _not_of_kind(operand: Operand, kind: Kind, rule: str, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    if _kind(operand, schema) not in (kind, None):
+        yield CheckError(f"{rule}, and this is {_described(operand, schema)}"), _offset(operand)
+
+
+def _domain(schema: Schema, operand: Operand) -> Domain | None:
+    return schema.domain_of(operand.path) if isinstance(operand, Attribute) else None
+
+
+def _kind(operand: Operand, schema: Schema) -> Kind | None:
+    if isinstance(operand, Constant):
+        return operand.kind
+    domain = _domain(schema, operand)
+    return None if domain is None else domain.kind
+
+
+def _described(operand: Operand, schema: Schema) -> str:
+    if isinstance(operand, Constant):
+        return f"the {operand.kind} {show(operand.value)}"
+    domain = _domain(schema, operand)
+    return f"`{_name(operand)}` ({domain.describe() if domain is not None else 'unknown'})"
+
+
+def _name(operand: Operand) -> str:
+    return operand.name if isinstance(operand, Attribute | Variable) else "constant"
+
+
+def _offset(operand: Operand) -> int:
+    return next((leaf.at for leaf in leaves(operand)), 0)

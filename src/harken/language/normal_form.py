@@ -1,0 +1,88 @@
+"""The normal form: what normalisation makes of an expression, and what matchers take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from harken.language.ast import Attribute, Comparison, Contains, Like, leaves
+from harken.language.intervals import Intervals
+from harken.schema import CodedDomain, Domain, Kind
+from harken.schema.paths import Path
+from harken.schema.values import KINDS
+
+
+class Presence(Enum):
+    """A constraint that asks only whether the attribute has any value in the event."""
+
+    ABSENT = "is null"
+    PRESENT = "is not null"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A constraint: the value has to be in one of these sets, by its kind. With a coded domain the sets hold codes."""
+
+    parts: tuple[tuple[Kind, Intervals], ...]
+    domain: CodedDomain | None = field(default=None, compare=False, repr=False)
+
+    def admits(self, value: object) -> bool:
+        kind = KINDS.get(type(value))
+        for wanted, admitted in self.parts:
+            if wanted is kind:
+                return (value if self.domain is None else self.domain.code(str(value))) in admitted
+        return False
+
+
+Constraint = Values | Presence
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A predicate that no constraint on one attribute expresses; it has to be true or, if negated, false."""
+
+    predicate: Comparison | Like | Contains
+    negated: bool
+    domain: Domain | None = field(default=None, compare=False, repr=False)
+    """For a comparison of two attributes: the domain that brings the order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """All of its constraints, one an attribute, and all of its residual predicates."""
+
+    constraints: tuple[tuple[Path, Constraint], ...]
+    residuals: tuple[Residual, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """A disjunction of different conjunctions."""
+
+    conjunctions: tuple[Conjunction, ...]
+
+    @property
+    def always(self) -> bool:
+        """Whether every event matches."""
+        return any(not item.constraints and not item.residuals for item in self.conjunctions)
+
+    def paths(self) -> set[Path]:
+        """The attributes that it mentions."""
+        found = {path for item in self.conjunctions for path, _ in item.constraints}
+        for residual in (residual for item in self.conjunctions for residual in item.residuals):
+            found.update(leaf.path for leaf in leaves(residual.predicate) if isinstance(leaf, Attribute))
+        return found
+
+
+def intersection(left: Constraint, right: Constraint) -> Constraint | None:
+    """The constraint that admits what both admit, or None if nothing can."""
+    if isinstance(left, Presence) or isinstance(right, Presence):
+        if left is right:
+            return left
+        if Presence.ABSENT in (left, right):
+            return None
+        return right if isinstance(left, Presence) else left  # a value that is admitted is present
+    theirs = dict(right.parts)
+    both = [(kind, mine.intersection(theirs[kind])) for kind, mine in left.parts if kind in theirs]
+    parts = tuple((kind, admitted) for kind, admitted in both if not admitted.empty)
+    return Values(parts, left.domain) if parts else None

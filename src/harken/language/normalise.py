@@ -1,0 +1,346 @@
+"""AST → normal form: a disjunction of conjunctions, each one constraint per attribute and what no constraint can say.
+
+Negations are pushed to the predicates first: an expression is true, in three-valued logic, just when one of these
+conjunctions has only true parts. A predicate that is unknown is as good as false here, because nothing is left that
+could turn it round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harken.errors import ContradictionError, LimitError, UnavailableError
+from harken.language import intervals
+from harken.language.ast import (
+    And,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Constant,
+    Contains,
+    Expression,
+    Holds,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+)
+from harken.language.intervals import LINES, Intervals, Line
+from harken.language.normal_form import (
+    Conjunction,
+    Constraint,
+    NormalForm,
+    Presence,
+    Residual,
+    Values,
+    intersection,
+)
+from harken.language.predicates import evaluate
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema import CodedDomain, Domain, HierarchicalDomain, IntegerDomain, Kind, Schema, Value, format_path
+from harken.schema.paths import Path
+from harken.schema.values import INT64_MAX, INT64_MIN, KINDS
+
+
+def normalise(expression: Expression, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> NormalForm:
+    """The normal form. Raises ContradictionError if no event can match, LimitError if the form is too large."""
+    builder = _Builder(schema, limits)
+    drafts = builder.drafts(expression, True)
+    if not drafts:
+        raise ContradictionError("no event can ever match this", hint=builder.why_empty())
+    if schema is not None and _covers_all(drafts):
+        drafts = _ALWAYS
+    # Paths are unique, so sorting never comes to compare constraints.
+    conjunctions = [Conjunction(tuple(sorted(constraints.items())), rest) for constraints, rest in drafts]
+    return NormalForm(tuple(conjunctions if len(conjunctions) == 1 else dict.fromkeys(conjunctions)))
+
+
+# A conjunction in the making.
+_Draft = tuple[dict[Path, Constraint], tuple[Residual, ...]]
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_ALWAYS: list[_Draft] = [({}, ())]
+_NEVER: list[_Draft] = []
+# How many joins of two conjunctions a normalisation may try for every conjunction that it may keep.
+_JOINS_PER_CONJUNCTION = 256
+
+
+class _Builder:
+    """One normalisation: it knows the schema and the limits, and remembers what emptied a conjunction."""
+
+    def __init__(self, schema: Schema | None, limits: Limits) -> None:
+        self.schema = schema
+        self.limits = limits
+        self.emptied: Path | None = None
+        self.joins = 0
+
+    def drafts(self, node: Expression, wanted: bool) -> list[_Draft]:
+        """The conjunctions under which the node is true, or false if that is what is wanted."""
+        if isinstance(node, Not):
+            return self.drafts(node.item, not wanted)
+        if isinstance(node, And | Or):
+            return (self._all if isinstance(node, And) is wanted else self._any)(node.items, wanted)
+        return self._predicate(node, wanted)
+
+    def why_empty(self) -> str:
+        if self.emptied is None:
+            return "it is false, or unknown, whatever the event"
+        return f"its conditions on `{format_path(self.emptied)}` leave no value that meets them all"
+
+    # Conjunctions and disjunctions
+
+    def _all(self, items: Iterable[Expression], wanted: bool) -> list[_Draft]:
+        """Every item at once: those with one alternative first, because each of them narrows all that follows."""
+        constraints: dict[Path, Constraint] = {}
+        residuals: tuple[Residual, ...] = ()
+        forks: list[list[_Draft]] = []
+        for item in items:
+            if type(item) is Comparison:
+                simple = self._simple(item, wanted)
+                if simple is not None:
+                    if not self._narrow(constraints, *simple):
+                        return _NEVER
+                    continue
+            alternatives = self.drafts(item, wanted)
+            if not alternatives:
+                return _NEVER
+            if len(alternatives) > 1:
+                forks.append(alternatives)
+                continue
+            added, more = alternatives[0]
+            if not self._narrow_all(constraints, added):
+                return _NEVER
+            if more:
+                residuals += tuple(each for each in more if each not in residuals)
+        drafts: list[_Draft] = [(constraints, residuals)]
+        for alternatives in forks:
+            drafts = self._product(drafts, alternatives)
+        return drafts
+
+    def _product(self, drafts: list[_Draft], alternatives: list[_Draft]) -> list[_Draft]:
+        kept: list[_Draft] = []
+        for constraints, residuals in drafts:
+            for added, more in alternatives:
+                joined = constraints.copy()
+                if self._narrow_all(joined, added):
+                    kept.append((joined, residuals + tuple(each for each in more if each not in residuals)))
+            self.joins += len(alternatives)
+            kept = self._limited(kept)
+        return kept
+
+    def _narrow_all(self, constraints: dict[Path, Constraint], added: dict[Path, Constraint]) -> bool:
+        return all(self._narrow(constraints, path, constraint) for path, constraint in added.items())
+
+    def _narrow(self, constraints: dict[Path, Constraint], path: Path, constraint: Constraint | None) -> bool:
+        """Add a constraint to those of a conjunction; False if nothing can meet them all."""
+        known = constraints.get(path)
+        if known is not None and constraint is not None:
+            constraint = intersection(known, constraint)
+        if constraint is None:
+            self.emptied = path
+            return False
+        constraints[path] = constraint
+        return True
+
+    def _any(self, items: Iterable[Expression], wanted: bool) -> list[_Draft]:
+        """All the alternatives, those that admit values of the same single attribute united into one."""
+        single: dict[Path, Constraint] = {}
+        drafts: list[_Draft] = []
+        absent: set[Path] = set()
+        for item in items:
+            for draft in self.drafts(item, wanted):
+                constraints, residuals = draft
+                if residuals or len(constraints) > 1:
+                    drafts.append(draft)
+                elif not constraints:
+                    return _ALWAYS
+                else:
+                    ((path, constraint),) = constraints.items()
+                    if constraint is Presence.ABSENT:
+                        absent.add(path)
+                    else:
+                        known = single.get(path)
+                        single[path] = constraint if known is None else self._union(path, known, constraint)
+            drafts = self._limited(drafts)
+        if any(single.get(path) is Presence.PRESENT for path in absent):
+            return _ALWAYS
+        drafts.extend(({path: constraint}, ()) for path, constraint in single.items())
+        drafts.extend(({path: Presence.ABSENT}, ()) for path in absent)
+        return self._limited(drafts)
+
+    def _limited(self, drafts: list[_Draft]) -> list[_Draft]:
+        most = self.limits.max_conjunctions
+        if len(drafts) > most:
+            drafts = list({(frozenset(each.items()), rest): (each, rest) for each, rest in drafts}.values())
+        if len(drafts) > most or self.joins > _JOINS_PER_CONJUNCTION * most:
+            hint = "split it into several subscriptions, or use IN for alternatives of one attribute"
+            raise LimitError(
+                f"the normal form has more than {most:,} conjunctions, or takes too long to tell",
+                limit="max_conjunctions",
+                hint=hint,
+            )
+        return drafts
+
+    def _union(self, path: Path, left: Constraint, right: Constraint) -> Constraint:
+        if isinstance(left, Presence) or isinstance(right, Presence):
+            return Presence.PRESENT  # the caller has set ABSENT apart
+        united = dict(left.parts)
+        for kind, admitted in right.parts:
+            united[kind] = united[kind].union(admitted) if kind in united else admitted
+        return self._constraint(path, united, self._domain(path)) or left
+
+    # Predicates
+
+    def _predicate(self, node: Predicate, wanted: bool) -> list[_Draft]:
+        match node:
+            case Between(operand=operand, low=low, high=high):
+                bounds = And((Comparison(operand, ">=", low), Comparison(operand, "<=", high)))
+                return self.drafts(bounds, wanted)
+            case In(operand=Attribute(path=path), values=values):
+                return self._draft(path, self._listed(path, [each.value for each in values], wanted))
+            case Like(operand=Attribute(path=path)):
+                return self._like(path, node, wanted)
+            case In() | Like():
+                return _ALWAYS if evaluate(node, _constant_value) is wanted else _NEVER
+            case IsNull(attribute=attribute):
+                return [({attribute.path: Presence.ABSENT if wanted else Presence.PRESENT}, ())]
+            case Contains():
+                return [({}, (Residual(node, not wanted, self._domain(node.attribute.path)),))]
+            case Holds(operand=operand):
+                if isinstance(operand, Constant):
+                    return _ALWAYS if operand.value is wanted else _NEVER
+                return self._draft(operand.path, self._compared(operand.path, "=", True, wanted))
+            case Call():
+                raise UnavailableError(f"the operator `{node.name}` is not available")
+            case Comparison():
+                return self._comparison(node, wanted)
+
+    def _comparison(self, node: Comparison, wanted: bool) -> list[_Draft]:
+        simple = self._simple(node, wanted)
+        if simple is not None:
+            return self._draft(*simple)
+        if isinstance(node.left, Attribute) and isinstance(node.right, Attribute):
+            return [({}, (Residual(node, not wanted, self._domain(node.left.path)),))]
+        return _ALWAYS if evaluate(node, _constant_value) is wanted else _NEVER
+
+    def _simple(self, node: Comparison, wanted: bool) -> tuple[Path, Constraint | None] | None:
+        """The constraint of a comparison of an attribute with a constant, None inside where nothing can meet it."""
+        left, right, operator = node.left, node.right, node.operator
+        if not isinstance(left, Attribute):
+            left, right, operator = right, left, _MIRRORED[operator]
+        if not isinstance(left, Attribute) or not isinstance(right, Constant):
+            return None
+        return left.path, self._compared(left.path, operator, right.value, wanted)
+
+    def _compared(self, path: Path, operator: str, value: Value, wanted: bool) -> Constraint | None:
+        domain = None if self.schema is None else self.schema.domain_of(path)
+        if isinstance(domain, CodedDomain):
+            return self._admitting(path, Kind.STRING, _true_codes(domain, operator, str(value), wanted), domain)
+        admitted = intervals.comparison(operator if wanted else _NEGATED[operator], value)
+        return self._admitting(path, KINDS[type(value)], admitted, domain)
+
+    def _listed(self, path: Path, values: list[Value], wanted: bool) -> Constraint | None:
+        """IN is true for any of the values; NOT IN only for what compares with each of them, so for one kind only."""
+        domain = self._domain(path)
+        by_kind: dict[Kind, list[Value]] = {}
+        for value in values:
+            by_kind.setdefault(KINDS[type(value)], []).append(value)
+        if not wanted and len(by_kind) > 1:
+            return None
+        sets: dict[Kind, Intervals] = {}
+        for kind, members in by_kind.items():
+            coded = [domain.code(str(each)) for each in members] if isinstance(domain, CodedDomain) else members
+            admitted = _line(kind, domain).canonical(intervals.points(coded))
+            sets[kind] = admitted if wanted else admitted.complement()
+        return self._constraint(path, sets, domain)
+
+    def _like(self, path: Path, node: Like, wanted: bool) -> list[_Draft]:
+        """A plain prefix is an interval of strings; any other pattern is a residual with the interval of its prefix."""
+        pieces = node.pieces()
+        wildcards = [index for index, piece in enumerate(pieces) if not piece]
+        prefix = "".join(piece or "" for piece in pieces[: wildcards[0] if wildcards else None])
+        domain = self._domain(path)
+        if isinstance(domain, CodedDomain):
+            return [({}, (Residual(node, not wanted),))]
+        if not wildcards:
+            return self._draft(path, self._compared(path, "=", prefix, wanted))
+        admitted = LINES[Kind.STRING].canonical(intervals.prefixed(prefix))
+        if wildcards == [len(pieces) - 1] and pieces[-1] is None:
+            sets = {Kind.STRING: admitted if wanted else admitted.complement()}
+            return self._draft(path, self._constraint(path, sets, domain))
+        residual = (Residual(node, not wanted),)
+        return [({path: Values(((Kind.STRING, admitted),))} if wanted and prefix else {}, residual)]
+
+    # Constraints
+
+    def _domain(self, path: Path) -> Domain | None:
+        return None if self.schema is None else self.schema.domain_of(path)
+
+    def _draft(self, path: Path, constraint: Constraint | None) -> list[_Draft]:
+        if constraint is None:
+            self.emptied = path
+            return _NEVER
+        return [({path: constraint}, ())]
+
+    def _admitting(self, path: Path, kind: Kind, admitted: Intervals, domain: Domain | None) -> Constraint | None:
+        if domain is None and (kind is Kind.NUMBER or (kind is Kind.STRING and admitted.cuts[0][0])):
+            return Values(((kind, admitted),))  # as it is canonical already
+        return self._constraint(path, {kind: _line(kind, domain).canonical(admitted)}, domain)
+
+    def _constraint(self, path: Path, sets: dict[Kind, Intervals], domain: Domain | None) -> Constraint | None:
+        """Just these values, or None if there are none."""
+        sets = {kind: admitted for kind, admitted in sets.items() if not admitted.empty}
+        if not sets:
+            return None
+        parts = tuple(sets.items()) if len(sets) == 1 else tuple(sorted(sets.items()))
+        return Values(parts, domain if isinstance(domain, CodedDomain) else None)
+
+
+def _covers_all(drafts: list[_Draft]) -> bool:
+    """Whether one attribute is admitted both without a value and, by one constraint, with any that its domain has.
+
+    Only where nothing else is asked: a full constraint still picks an element, and other constraints may share it.
+    """
+    alone = [each for each, rest in drafts if len(each) == 1 and not rest]
+    absent = {path for each in alone for path, constraint in each.items() if constraint is Presence.ABSENT}
+    return any(
+        path in absent and isinstance(constraint, Values) and any(admitted.full for _, admitted in constraint.parts)
+        for each in alone
+        for path, constraint in each.items()
+    )
+
+
+def _line(kind: Kind, domain: Domain | None) -> Line:
+    """The line of values of a kind, narrowed to the domain where there is one."""
+    if isinstance(domain, IntegerDomain):
+        low = INT64_MIN if domain.low is None else domain.low
+        return intervals.integers(low, INT64_MAX if domain.high is None else domain.high)
+    if isinstance(domain, CodedDomain):
+        return intervals.integers(0, len(domain.values) - 1)
+    return LINES[kind]
+
+
+def _true_codes(domain: CodedDomain, operator: str, value: str, wanted: bool) -> Intervals:
+    """The codes of which the comparison is true, or false if that is wanted. A hierarchy's are one interval."""
+    line = _line(Kind.STRING, domain)
+    code = domain.code(value)
+    if operator in ("=", "<>"):
+        admitted = intervals.comparison(operator, code)
+    elif isinstance(domain, HierarchicalDomain) and operator in ("<", "<="):
+        first, last = domain.span(value)
+        start = first if operator == "<=" else first + 1
+        admitted = Intervals(False, ((start, 0), (last + 1, 0))) if start <= last else intervals.EMPTY
+    else:
+        found = [domain.compare(operator, other, value) for other in domain.values]
+        return intervals.codes([each for each, truth in enumerate(found) if truth is wanted], line)
+    return line.canonical(admitted if wanted else admitted.complement())
+
+
+def _constant_value(operand: Operand) -> Value | None:
+    if isinstance(operand, Constant):
+        return operand.value
+    raise UnavailableError("variables are not available")

@@ -1,0 +1,99 @@
+"""Three-valued truth of one predicate over single values: what verification and constant folding come down to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from harken.language.ast import Between, Comparison, In, Like, Operand
+from harken.schema.domains import Domain
+from harken.schema.values import COMPARISONS, KINDS, Value
+
+Truth = bool | None
+ValuePredicate = Comparison | Between | In | Like
+
+
+def compare(operator: str, left: Value | None, right: Value | None, domain: Domain | None = None) -> Truth:
+    """`left operator right`; unknown if either is missing or their kinds differ. A domain brings its own order."""
+    if left is None or right is None:
+        return None
+    kind = KINDS.get(type(left))
+    if kind is None or kind is not KINDS.get(type(right)):
+        return None
+    if domain is not None:
+        return domain.compare(operator, left, right)
+    return COMPARISONS[operator](left, right)
+
+
+def evaluate(predicate: ValuePredicate, value_of: Callable[[Operand], Value | None]) -> Truth:
+    """The truth of a predicate, given the value of each operand."""
+    match predicate:
+        case Comparison(left=left, operator=operator, right=right):
+            return compare(operator, value_of(left), value_of(right))
+        case Between(operand=operand, low=low, high=high):
+            value = value_of(operand)
+            return both(compare(">=", value, value_of(low)), compare("<=", value, value_of(high)))
+        case In(operand=operand, values=values):
+            value = value_of(operand)
+            found = [compare("=", value, constant.value) for constant in values]
+            return True if True in found else None if None in found else False
+        case Like(operand=operand):
+            value = value_of(operand)
+            return like_matcher(predicate)(value) if isinstance(value, str) else None
+
+
+def both(left: Truth, right: Truth) -> Truth:
+    """AND in three-valued logic."""
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+@lru_cache(maxsize=65_536)
+def like_matcher(predicate: Like) -> Callable[[str], bool]:
+    """A test of strings against the pattern, in time proportional to text × pattern at the worst.
+
+    The pattern is cut at each `%` into segments. The first is fixed at the start of the text and the last at its end;
+    each one between is taken at its first occurrence, which leaves the most room to those that follow.
+    """
+    segments: list[list[str]] = [[]]
+    for piece in predicate.pieces():
+        if piece is None:
+            segments.append([])
+        else:
+            segments[-1].append(piece)
+    first, last = segments[0], segments[-1]
+    if len(segments) == 1:
+        return lambda text: len(text) == len(first) and _fits(first, text, 0)
+
+    def matches(text: str) -> bool:
+        position, end = len(first), len(text) - len(last)
+        if position > end or not _fits(first, text, 0) or not _fits(last, text, end):
+            return False
+        for segment in segments[1:-1]:
+            position = _find(segment, text, position, end)
+            if position < 0:
+                return False
+        return True
+
+    return matches
+
+
+def _fits(segment: list[str], text: str, start: int) -> bool:
+    """Whether the segment stands at this place; "" in it stands for any one character."""
+    if "" not in segment:
+        return text.startswith("".join(segment), start)
+    return len(text) - start >= len(segment) and all(
+        character in ("", text[start + offset]) for offset, character in enumerate(segment)
+    )
+
+
+def _find(segment: list[str], text: str, start: int, end: int) -> int:
+    """The offset behind the first occurrence of the segment within text[start:end], or -1."""
+    if "" not in segment:
+        found = text.find("".join(segment), start, end)
+        return -1 if found < 0 else found + len(segment)
+    for offset in range(start, end - len(segment) + 1):
+        if _fits(segment, text, offset):
+            return offset + len(segment)
+    return -1

@@ -1,0 +1,160 @@
+"""AST → text, in Harken's own language and in the SQL dialects that the oracles speak."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from harken.errors import UnavailableError
+from harken.language.ast import (
+    DEFAULT_ESCAPE,
+    And,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Constant,
+    Contains,
+    Expression,
+    Holds,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    Variable,
+)
+from harken.schema.paths import Path, format_path
+from harken.schema.values import Value, show
+
+# What binds more tightly has the higher number; a child that binds less tightly than its place asks gets parentheses.
+_OR, _AND, _NOT, _PREDICATE = range(4)
+_ADDITIVE, _MULTIPLICATIVE, _PRIMARY = range(3)
+
+
+class Printer:
+    """Writes Harken's own language: `parse(print(x)) == x` for every expression x."""
+
+    def expression(self, node: Expression, place: int = _OR) -> str:
+        match node:
+            case Or(items=items):
+                text, level = " OR ".join(self.expression(item, _AND) for item in items), _OR
+            case And(items=items):
+                text, level = " AND ".join(self.expression(item, _NOT) for item in items), _AND
+            case Not(item=Between() | In() | Like() | IsNull() | Contains() as inner):
+                text, level = self.predicate(inner, negated=True), _PREDICATE
+            case Not(item=item):
+                text, level = "NOT " + self.expression(item, _NOT), _NOT
+            case _:
+                text, level = self.predicate(node), _PREDICATE
+        return f"({text})" if level < place else text
+
+    def predicate(self, node: Predicate, negated: bool = False) -> str:
+        no = "NOT " if negated else ""
+        match node:
+            case Comparison():
+                return f"{self.operand(node.left)} {node.operator} {self.operand(node.right)}"
+            case Between():
+                low, high = self.operand(node.low), self.operand(node.high)
+                return f"{self.operand(node.operand)} {no}BETWEEN {low} AND {high}"
+            case In():
+                values = ", ".join(self.constant(value.value) for value in node.values)
+                return f"{self.operand(node.operand)} {no}IN ({values})"
+            case Like():
+                return f"{self.operand(node.operand)} {no}LIKE {self.pattern(node)}"
+            case IsNull():
+                return f"{self.operand(node.attribute)} IS {no}NULL"
+            case Contains():
+                return self.contains(node, no)
+            case Holds():
+                return self.operand(node.operand)
+            case Call():
+                arguments = ", ".join(self.operand(argument) for argument in node.arguments)
+                return f"{self.name((node.name,))}({arguments})"
+
+    def operand(self, node: Operand, place: int = _ADDITIVE) -> str:
+        match node:
+            case Attribute(path=path):
+                return self.name(path)
+            case Constant(value=value):
+                return self.constant(value)
+            case Variable(name=name):
+                return f"?{name}"
+            case Arithmetic():
+                level = _ADDITIVE if node.operator in "+-" else _MULTIPLICATIVE
+                text = f"{self.operand(node.left, level)} {node.operator} {self.operand(node.right, level + 1)}"
+                return f"({text})" if level < place else text
+
+    def contains(self, node: Contains, no: str) -> str:
+        return f"{self.name(node.attribute.path)} {no}CONTAINS {self.constant(node.value.value)}"
+
+    def pattern(self, node: Like) -> str:
+        text = self.constant(node.pattern.value)
+        return text if node.escape == DEFAULT_ESCAPE else f"{text} ESCAPE {self.constant(node.escape)}"
+
+    def name(self, path: Path) -> str:
+        return format_path(path)
+
+    def constant(self, value: Value) -> str:
+        return show(value)
+
+
+class _SqlPrinter(Printer):
+    """What the SQL dialects have in common: types are spelled out, so that no implicit cast decides."""
+
+    def predicate(self, node: Predicate, negated: bool = False) -> str:
+        if isinstance(node, Call):
+            raise UnavailableError(f"the operator {node.name} has no form in SQL")
+        return super().predicate(node, negated)
+
+    def constant(self, value: Value) -> str:
+        if isinstance(value, bool):
+            return "TRUE" if value else "FALSE"
+        if isinstance(value, float):
+            return f"CAST('{value!r}' AS DOUBLE)"
+        if isinstance(value, int):
+            return f"CAST('{value}' AS BIGINT)"
+        if isinstance(value, datetime):
+            return f"TIMESTAMP '{value.replace(tzinfo=None).isoformat(sep=' ')}'"
+        if isinstance(value, date):
+            return f"DATE '{value.isoformat()}'"
+        return self.string(value)
+
+    def string(self, text: str) -> str:
+        return "'" + text.replace("'", "''") + "'"
+
+
+class SparkPrinter(_SqlPrinter):
+    """Spark SQL, where a backslash in a string literal is an escape."""
+
+    def name(self, path: Path) -> str:
+        return ".".join("`" + key.replace("`", "``") + "`" for key in path)
+
+    def string(self, text: str) -> str:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def contains(self, node: Contains, no: str) -> str:
+        return f"{no}array_contains({self.name(node.attribute.path)}, {self.constant(node.value.value)})"
+
+
+class DuckDBPrinter(_SqlPrinter):
+    """DuckDB, where LIKE has no escape unless it is named."""
+
+    def name(self, path: Path) -> str:
+        return ".".join('"' + key.replace('"', '""') + '"' for key in path)
+
+    def pattern(self, node: Like) -> str:
+        return f"{self.string(str(node.pattern.value))} ESCAPE {self.string(node.escape)}"
+
+    def contains(self, node: Contains, no: str) -> str:
+        return f"{no}list_contains({self.name(node.attribute.path)}, {self.constant(node.value.value)})"
+
+
+DIALECTS: dict[str, Printer] = {"harken": Printer(), "spark": SparkPrinter(), "duckdb": DuckDBPrinter()}
+
+
+def print_expression(expression: Expression, dialect: str = "harken") -> str:
+    """The expression as text of a dialect: harken, spark or duckdb."""
+    return DIALECTS[dialect].expression(expression)
