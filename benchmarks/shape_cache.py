@@ -1,0 +1,124 @@
+"""The rate at which texts become normal forms, with each shape parsed once and with every text parsed.
+
+Both sides parse, check and normalise; only the parse of a shape is shared, no normal form is. The results go to
+benchmarks/results/shape_cache.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+from pathlib import Path
+from time import perf_counter
+
+from harken import Engine
+from harken.bench.environment import environment
+from harken.bench.rounds import interleaved
+from harken.language import Compiler, check, normalise, parse
+
+RESULTS = Path(__file__).parent / "results" / "shape_cache.json"
+SHAPES = 1_000
+NAMES = [f"attribute_{number}" for number in range(40)]
+PREDICATES = (
+    "{name} = '{word}'",
+    "{name} = {number}",
+    "{name} < {number}",
+    "{name} >= {decimal}",
+    "{name} BETWEEN {number} AND {larger}",
+    "{name} IN ('{word}', '{word}', '{word}')",
+    "{name} LIKE '{word}%'",
+    "({name} = {number} OR {name}_too > {decimal})",
+)
+WEIGHTS = (6, 4, 4, 4, 1, 1, 1, 1)
+
+
+def shapes(rng: random.Random) -> list[list[str]]:
+    """Different shapes of one to five predicates, each a list of predicates without constants."""
+    found: dict[str, list[str]] = {}
+    while len(found) < SHAPES:
+        names = rng.sample(NAMES, rng.randint(1, 5))
+        parts = [rng.choices(PREDICATES, WEIGHTS)[0].replace("{name}", name) for name in names]
+        found[" AND ".join(parts)] = parts
+    return list(found.values())
+
+
+def texts(count: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    known = shapes(rng)
+    return [" AND ".join(filled(part, rng) for part in known[number % SHAPES]) for number in range(count)]
+
+
+def filled(part: str, rng: random.Random) -> str:
+    while "{word}" in part:
+        part = part.replace("{word}", f"word{rng.randint(0, 99_999)}", 1)
+    number = rng.randint(-9_999, 99_999)
+    return part.format(number=number, larger=number + rng.randint(1, 999), decimal=round(rng.uniform(0, 9_999), 2))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument(
+        "--texts", type=int, default=100_000, help="texts that the side with the cache compiles a round"
+    )
+    options.add_argument(
+        "--uncached", type=int, default=10_000, help="how many of them the other side compiles a round"
+    )
+    options.add_argument("--load", type=int, default=1_000_000, help="texts that are loaded into an engine, once")
+    options.add_argument("--rounds", type=int, default=7)
+    options.add_argument("--seed", type=int, default=1)
+    given = options.parse_args()
+
+    sample = texts(given.texts, given.seed)
+    compiler = Compiler()
+    for text in sample[:SHAPES]:
+        assert compiler.compile(text).normal_form == normalise(parse(text)), text
+
+    def without_cache() -> None:
+        for text in sample[: given.uncached]:
+            expression = parse(text)
+            check(expression)
+            normalise(expression)
+
+    def with_cache() -> None:
+        warm = Compiler()
+        for text in sample:
+            warm.compile(text)
+
+    timings = interleaved({"without": without_cache, "with": with_cache}, given.rounds)
+    scale = given.texts / given.uncached
+    ratios = [scale * a / b for a, b in zip(timings["without"].seconds, timings["with"].seconds, strict=True)]
+    counts = {"without": given.uncached, "with": given.texts}
+    result = {
+        "what": "texts a second through parse, check and normalise; every round starts with an empty cache",
+        "texts": counts,
+        "shapes": SHAPES,
+        "mean_length": round(sum(map(len, sample)) / len(sample), 1),
+        "seed": given.seed,
+        "rounds": given.rounds,
+        "texts_per_second": {name: timing.rates(counts[name]) for name, timing in timings.items()},
+        "ratio": {"median": round(sorted(ratios)[len(ratios) // 2], 2), "least": round(min(ratios), 2)},
+        "load": load(given.load, given.seed),
+        "environment": environment(),
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=2))
+
+
+def load(count: int, seed: int) -> dict[str, float]:
+    """Seconds to subscribe many texts in an engine, which keeps their normal forms, and the memory at the peak."""
+    many = [(str(number), text) for number, text in enumerate(texts(count, seed))]
+    engine = Engine(algorithm="naive")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = perf_counter()
+    report = engine.subscribe_many(many)
+    seconds = perf_counter() - started
+    assert report.accepted == count, report.faults[:3]
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {"texts": count, "seconds": round(seconds, 1), "grown_mib": round(grown / 1024, 1)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Harken: content-based publish/subscribe for Python and Spark.
+
+A subscription is a boolean expression over events. Harken tells, for every event, which of many subscriptions are true.
+"""
+
+from harken.engine import BatchMatches, Engine, Matches, Report
+from harken.errors import HarkenError
+from harken.events import Event, EventBatch
+from harken.explain import Explanation
+from harken.limits import Limits
+from harken.schema import Schema, load_schema
+from harken.subscriptions import Fault, Subscription
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BatchMatches",
+    "Engine",
+    "Event",
+    "EventBatch",
+    "Explanation",
+    "Fault",
+    "HarkenError",
+    "Limits",
+    "Matches",
+    "Report",
+    "Schema",
+    "Subscription",
+    "load_schema",
+]

@@ -1,0 +1,1 @@
+"""Measuring: what every benchmark of Harken does in the same way."""

@@ -1,0 +1,39 @@
+"""Where a measurement was made: the machine and the versions, written beside every result."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("harken", "lark", "numpy", "pyarrow")
+
+
+def environment(*more_packages: str) -> dict[str, Any]:
+    """The processor, the memory, the system and the versions of what was measured."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in (*_PACKAGES, *more_packages)},
+    }
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or "unknown"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,255 @@
+"""The engine in one process: subscribe, match, explain."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+from harken.errors import DuplicateIdError, HarkenError, UnknownIdError, did_you_mean
+from harken.events import Event, EventBatch, Refused, validate
+from harken.explain import Explanation, explain
+from harken.language.compiled import Compiled, Compiler
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers import Capability, Entry, create_matcher, required_capabilities
+from harken.matchers.registry import DEFAULT_ALGORITHM, refuse_incapable
+from harken.schema import EVENT_TYPE, Extension, Schema
+from harken.subscriptions import Fault, Record, Subscription, checked_id, records_of
+
+_MOST_FOR_A_HINT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What one event matched."""
+
+    ids: list[str]
+    candidates: int
+    """How many subscriptions were examined to find them."""
+    errors: list[tuple[str, HarkenError]] = field(default_factory=list)
+    """Subscriptions that failed on this event."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Where the time went: decode and match."""
+
+
+@dataclass(frozen=True)
+class BatchMatches:
+    """What the events of a batch matched. `ids` and `candidates` have an item for every event, also a refused one."""
+
+    ids: list[list[str]]
+    candidates: list[int]
+    refused: tuple[Refused, ...] = ()
+    errors: list[tuple[int, str, HarkenError]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of matches of each event."""
+        return [len(ids) for ids in self.ids]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of subscribing many: how many were taken, what was refused, what to look at."""
+
+    accepted: int
+    faults: list[Fault]
+    warnings: list[tuple[str, str]]
+    """(id, warning) of subscriptions that were taken."""
+
+
+class Engine:
+    """Subscriptions and the matcher that finds them. Threads may share an engine."""
+
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        algorithm: str = DEFAULT_ALGORITHM,
+        limits: Limits = DEFAULT_LIMITS,
+        **options: Any,
+    ) -> None:
+        self.algorithm = algorithm
+        self.limits = limits
+        self._matcher = create_matcher(algorithm, **options)
+        self._is_limited = self._matcher.capabilities != frozenset(Capability)
+        self._compiler = Compiler(schema, limits)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._by_number: dict[int, Subscription] = {}
+        self._free: list[int] = []
+        # One at a time changes or matches, so that a number means the same from the matcher's answer to ours.
+        self._lock = threading.RLock()
+
+    @property
+    def schema(self) -> Schema | None:
+        return self._compiler.schema
+
+    def __len__(self) -> int:
+        return len(self._subscriptions)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._subscriptions
+
+    def subscription(self, id: str) -> Subscription:
+        """The subscription of this id. Raises UnknownIdError."""
+        found = self._subscriptions.get(id)
+        if found is None:
+            near = did_you_mean(id, self._subscriptions) if len(self) <= _MOST_FOR_A_HINT else None
+            raise UnknownIdError(f"there is no subscription {id!r}", hint=near)
+        return found
+
+    # Subscribing
+
+    def subscribe(
+        self,
+        id: str,
+        where: str,
+        language: str = "sql",
+        *,
+        replace: bool = False,
+        fields: Mapping[str, Any] | None = None,
+    ) -> Subscription:
+        """Take a subscription. Raises DuplicateIdError, LanguageError or LimitError."""
+        record = Record(0, checked_id(id), where, language, dict(fields or {}))
+        with self._lock:
+            self._refuse_taken(record.id, replace, self._subscriptions)
+            self._install([(record, self._compile(record))])
+            return self._subscriptions[record.id]
+
+    def subscribe_many(self, source: Iterable[Any], *, replace: bool = False) -> Report:
+        """Take subscriptions from (id, where) pairs, mappings or an Arrow table. The faulty are reported."""
+        taken: dict[str, tuple[Record, Compiled]] = {}
+        faults: list[Fault] = []
+        with self._lock, _collector_paused():
+            for record in records_of(source):
+                if isinstance(record, Fault):
+                    faults.append(record)
+                    continue
+                try:
+                    self._refuse_taken(record.id, replace, self._subscriptions, taken)
+                    taken[record.id] = (record, self._compile(record))
+                except HarkenError as error:
+                    faults.append(Fault(record.position, record.id, error, record.line))
+            self._install(taken.values())
+        warnings = [(id, warning) for id, (_, compiled) in taken.items() for warning in compiled.warnings]
+        return Report(len(taken), faults, warnings)
+
+    def unsubscribe(self, id: str) -> None:
+        """Let go of a subscription. Raises UnknownIdError."""
+        with self._lock:
+            self._uninstall(self.subscription(id))
+
+    def extend_schema(self, *extensions: Extension) -> Schema:
+        """Extend the schema by its four rules, all of them or none. Raises SchemaError."""
+        with self._lock:
+            extended = (self.schema or Schema()).extend(*extensions)
+            self._compiler = Compiler(extended, self.limits)
+            # A new event type is a new value of `event_type`: what speaks of that is compiled again.
+            touched = [each for each in self._subscriptions.values() if EVENT_TYPE in each.compiled.normal_form.paths()]
+            self._install([(each.record(), self._compile(each.record())) for each in touched])
+            return extended
+
+    # Matching
+
+    def match(self, event: Mapping[str, Any] | Event) -> Matches:
+        """The subscriptions that are true of an event. Raises EventError if it is not a valid one."""
+        started = perf_counter()
+        valid = Event.of(event, self.schema, self.limits)
+        found = self._match(EventBatch((valid,), (0,)), (), 1, started)
+        errors = [(id, error) for _, id, error in found.errors]
+        return Matches(found.ids[0], found.candidates[0], errors, found.seconds)
+
+    def match_batch(self, events: Iterable[Mapping[str, Any] | Event]) -> BatchMatches:
+        """The subscriptions that are true of each event of a list or an Arrow table. Bad events are only refused."""
+        started = perf_counter()
+        decoded = validate(events, self.schema, self.limits)
+        return self.match_events(decoded.batch, decoded.refused, started)
+
+    def match_events(
+        self, batch: EventBatch, refused: tuple[Refused, ...] = (), started: float | None = None
+    ) -> BatchMatches:
+        """The same for events that were decoded before, with those that were refused then."""
+        size = len(batch) + len(refused)
+        return self._match(batch, refused, size, perf_counter() if started is None else started)
+
+    def explain(self, subscription: str, event: Mapping[str, Any] | Event) -> Explanation:
+        """Why an event matches a subscription or does not, given its id or, if there is none such, a text."""
+        valid = Event.of(event, self.schema, self.limits)
+        known = self._subscriptions.get(subscription)
+        compiled = self._compiler.compile(subscription) if known is None else known.compiled
+        return explain(compiled.expression, valid.attributes, self.schema)
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes and choices, as plain data."""
+        with self._lock:
+            shapes = self._compiler.shapes
+            return {
+                "algorithm": self.algorithm,
+                "subscriptions": len(self),
+                "schema_version": None if self.schema is None else self.schema.version,
+                "shapes": {"hits": shapes.hits, "misses": shapes.misses},
+                "matcher": self._matcher.stats(),
+            }
+
+    # Inside
+
+    def _compile(self, record: Record) -> Compiled:
+        compiled = self._compiler.compile(record.where, record.language)
+        if self._is_limited:
+            refuse_incapable(self.algorithm, required_capabilities(compiled.normal_form))
+        return compiled
+
+    def _refuse_taken(self, id: str, replace: bool, *holders: Container[str]) -> None:
+        if not replace and any(id in holder for holder in holders):
+            raise DuplicateIdError(f"the id {id!r} is taken", hint="pass replace=True to replace the subscription")
+
+    def _install(self, compiled: Iterable[tuple[Record, Compiled]]) -> None:
+        entries: list[Entry] = []
+        for record, form in compiled:
+            old = self._subscriptions.get(record.id)
+            if old is not None:
+                self._uninstall(old)
+            number = self._free.pop() if self._free else len(self._by_number)
+            subscription = Subscription(record.id, form, record.language, record.fields, number)
+            self._subscriptions[record.id] = self._by_number[number] = subscription
+            entries.append(Entry(number, form))
+        self._matcher.add(entries)
+
+    def _uninstall(self, subscription: Subscription) -> None:
+        self._matcher.remove([subscription.number])
+        del self._subscriptions[subscription.id], self._by_number[subscription.number]
+        self._free.append(subscription.number)
+
+    def _match(self, batch: EventBatch, refused: tuple[Refused, ...], size: int, started: float) -> BatchMatches:
+        """Match, and put the answers where the events were in the input."""
+        decoded = perf_counter()
+        with self._lock:
+            result = self._matcher.match(batch)
+            ids = [[self._by_number[number].id for number in numbers] for numbers in result.matches]
+            errors = [
+                (batch.positions[index], self._by_number[number].id, error) for index, number, error in result.errors
+            ]
+        seconds = {"decode": decoded - started, "match": perf_counter() - decoded}
+        first = min((*batch.positions[:1], *(each.position for each in refused[:1])), default=0)
+        placed: list[list[str]] = [[] for _ in range(size)]
+        candidates = [0] * size
+        for position, found, examined in zip(batch.positions, ids, result.candidates, strict=True):
+            placed[position - first] = found
+            candidates[position - first] = examined
+        return BatchMatches(placed, candidates, refused, errors, seconds)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Bulk loading makes many objects and no cycles: the cycle collector would walk them over and over for nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

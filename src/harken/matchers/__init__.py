@@ -1,0 +1,15 @@
+"""Matching algorithms behind one protocol. An algorithm is a file here and a line in the registry."""
+
+from harken.matchers.base import Capability, Entry, Matcher, MatchResult, required_capabilities
+from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, create_matcher
+
+__all__ = [
+    "ALGORITHMS",
+    "Capability",
+    "Entry",
+    "MatchResult",
+    "Matcher",
+    "algorithm_capabilities",
+    "create_matcher",
+    "required_capabilities",
+]

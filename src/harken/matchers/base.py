@@ -1,0 +1,109 @@
+"""What every matcher is: compiled subscriptions in, batches of events in, numbers of the matching subscriptions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from harken.errors import HarkenError
+from harken.events import EventBatch
+from harken.language.ast import Comparison, Contains
+from harken.language.compiled import Compiled
+from harken.language.intervals import Intervals
+from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Residual
+
+
+class Capability(StrEnum):
+    """What a subscription or an event may ask of a matcher. A matcher that lacks one refuses it by name."""
+
+    EQUALITY = "equality"
+    RANGE = "range"
+    VALUE_SET = "several intervals"
+    DISJUNCTION = "disjunction"
+    PRESENCE = "is null"
+    PATTERN = "like"
+    CONTAINS = "contains"
+    ATTRIBUTE_COMPARISON = "attribute with attribute"
+    DOMAIN_ORDER = "hierarchies and partial orders"
+    SETS = "sets of values"
+    UNSUBSCRIBE = "unsubscribe"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A compiled subscription under the number by which the matcher knows it. Numbers are small, and are recycled."""
+
+    number: int
+    compiled: Compiled
+
+
+@dataclass(slots=True)
+class MatchResult:
+    """For every event of a batch the numbers of its matches, each once, and how many candidates were examined."""
+
+    matches: list[Sequence[int]]
+    candidates: list[int]
+    errors: list[tuple[int, int, HarkenError]] = field(default_factory=list)
+    """Subscriptions that failed on an event: (index of the event, number of the subscription, error)."""
+
+
+class Matcher(Protocol):
+    """An algorithm. Additions and removals come from one thread at a time; matching may go on in others meanwhile."""
+
+    capabilities: ClassVar[frozenset[Capability]]
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take subscriptions, whose numbers are free."""
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Let go of subscriptions, whose numbers are taken."""
+
+    def match(self, batch: EventBatch) -> MatchResult:
+        """The subscriptions that are true of each event."""
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes and choices, as plain data."""
+
+
+def required_capabilities(form: NormalForm) -> frozenset[Capability]:
+    """What a matcher has to be capable of to take a subscription."""
+    found: set[Capability] = set()
+    if len(form.conjunctions) > 1:
+        found.add(Capability.DISJUNCTION)
+    for conjunction in form.conjunctions:
+        found |= _required_by(conjunction)
+    return frozenset(found)
+
+
+def _required_by(conjunction: Conjunction) -> set[Capability]:
+    found = {_capability_of_residual(residual) for residual in conjunction.residuals}
+    for _, constraint in conjunction.constraints:
+        found |= _capabilities_of_constraint(constraint)
+    return found
+
+
+def _capability_of_residual(residual: Residual) -> Capability:
+    if isinstance(residual.predicate, Comparison):
+        return Capability.ATTRIBUTE_COMPARISON
+    return Capability.CONTAINS if isinstance(residual.predicate, Contains) else Capability.PATTERN
+
+
+def _capabilities_of_constraint(constraint: Constraint) -> set[Capability]:
+    if isinstance(constraint, Presence):
+        return {Capability.PRESENCE}
+    found = {_capability_of_set(admitted) for _, admitted in constraint.parts}
+    if len(constraint.parts) > 1:
+        found.add(Capability.VALUE_SET)
+    if constraint.domain is not None and found != {Capability.EQUALITY}:
+        found.add(Capability.DOMAIN_ORDER)
+    return found
+
+
+def _capability_of_set(admitted: Intervals) -> Capability:
+    pieces = (len(admitted.cuts) + admitted.inside + 1) // 2
+    if pieces > 1:
+        return Capability.VALUE_SET
+    is_point = len(admitted.cuts) == 2 and not admitted.inside and admitted.cuts[0][0] == admitted.cuts[1][0]
+    return Capability.EQUALITY if is_point else Capability.RANGE

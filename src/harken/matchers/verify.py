@@ -1,0 +1,148 @@
+"""Whether an event meets a conjunction, exactly: how every matcher settles its candidates.
+
+Most paths lead to one value. Where one comes to an array, its test waits; tests whose paths meet the same array form a
+group, and an element of it has to be found that meets them all. Groups are settled one by one, never their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from harken.events import Event
+from harken.language.ast import Attribute, Comparison, Constant, Contains, Operand
+from harken.language.normal_form import Conjunction, NormalForm, Presence, Residual
+from harken.language.predicates import compare, evaluate
+from harken.schema.paths import Path
+
+_Cursor = tuple[Any, Path]
+"""A node of the event, and the path that is left to go from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A test of the values at some cursors, at least one of which stands before an array."""
+
+    passes: Callable[[list[Any]], bool]
+    cursors: tuple[_Cursor, ...]
+
+
+def is_match(form: NormalForm, event: Event) -> bool:
+    """Whether the event meets one of the conjunctions."""
+    return any(meets(conjunction, event) for conjunction in form.conjunctions)
+
+
+def meets(conjunction: Conjunction, event: Event) -> bool:
+    """Whether some binding of the event meets all constraints and residual predicates of the conjunction."""
+    attributes = event.attributes
+    waiting: list[_Test] = []
+    for path, constraint in conjunction.constraints:
+        if isinstance(constraint, Presence):
+            if bool(event.values(path)) is not (constraint is Presence.PRESENT):
+                return False
+            continue
+        node, rest = _advance((attributes, path))
+        if type(node) is list:
+            waiting.append(_Test(_admits(constraint.admits), ((node, rest),)))
+        elif not constraint.admits(node):
+            return False
+    for residual in conjunction.residuals:
+        if isinstance(residual.predicate, Contains):
+            if _contains(residual.predicate, event) is not (not residual.negated):
+                return False
+            continue
+        cursors = tuple(_advance((attributes, path)) for path in _paths(residual))
+        test = _Test(_residual_test(residual), cursors)
+        if any(type(node) is list for node, _ in cursors):
+            waiting.append(test)
+        elif not _settled(test):
+            return False
+    return not waiting or _satisfiable(waiting)
+
+
+def _advance(cursor: _Cursor) -> _Cursor:
+    """As far along the path as objects lead: to an array with the path that is left, or to a value, or to None."""
+    node, path = cursor
+    for steps, key in enumerate(path):
+        if type(node) is dict:
+            node = node.get(key)
+        else:
+            return (node, path[steps:]) if type(node) is list else (None, ())
+    return node, ()
+
+
+def _satisfiable(tests: list[_Test]) -> bool:
+    """Whether elements of the arrays can be picked so that every test passes."""
+    while tests:
+        array = next((node for node, _ in tests[0].cursors if type(node) is list), None)
+        if array is None:
+            if not _settled(tests.pop(0)):
+                return False
+            continue
+        group, tests = _connected(tests)
+        if not any(_satisfiable(_picked(group, array, element)) for element in array):
+            return False
+    return True
+
+
+def _connected(tests: list[_Test]) -> tuple[list[_Test], list[_Test]]:
+    """The first test with all that share an array with it, directly or through others; and the rest."""
+    group, rest = [tests[0]], tests[1:]
+    arrays = _arrays(tests[0])
+    grown = True
+    while grown:
+        joining = [test for test in rest if arrays & _arrays(test)]
+        rest = [test for test in rest if not arrays & _arrays(test)]
+        group += joining
+        grown = bool(joining)
+        arrays = arrays.union(*map(_arrays, joining))
+    return group, rest
+
+
+def _arrays(test: _Test) -> set[int]:
+    """The arrays before which a test waits, by identity: in a canonical event every array is an object of its own."""
+    return {id(node) for node, _ in test.cursors if type(node) is list}
+
+
+def _picked(group: list[_Test], array: list[Any], element: Any) -> list[_Test]:
+    """The group with one element picked of one array."""
+    return [
+        _Test(
+            test.passes,
+            tuple(_advance((element, path)) if node is array else (node, path) for node, path in test.cursors),
+        )
+        for test in group
+    ]
+
+
+def _settled(test: _Test) -> bool:
+    return test.passes([node for node, _ in test.cursors])
+
+
+def _admits(admits: Callable[[Any], bool]) -> Callable[[list[Any]], bool]:
+    return lambda values: admits(values[0])
+
+
+def _paths(residual: Residual) -> list[Path]:
+    predicate = residual.predicate
+    operands = (predicate.left, predicate.right) if isinstance(predicate, Comparison) else (predicate.operand,)  # type: ignore[union-attr]
+    return [operand.path for operand in operands if isinstance(operand, Attribute)]
+
+
+def _residual_test(residual: Residual) -> Callable[[list[Any]], bool]:
+    predicate, wanted = residual.predicate, not residual.negated
+    if isinstance(predicate, Comparison):
+        return lambda values: compare(predicate.operator, values[0], values[1], residual.domain) is wanted
+    assert not isinstance(predicate, Contains)
+    return lambda values: evaluate(predicate, lambda operand: _given(operand, values[0])) is wanted
+
+
+def _given(operand: Operand, value: Any) -> Any:
+    return operand.value if isinstance(operand, Constant) else value
+
+
+def _contains(predicate: Contains, event: Event) -> bool | None:
+    """True if one of the values is equal; unknown if none is, but one could not be compared, or there are none."""
+    found = [compare("=", value, predicate.value.value) for value in event.values(predicate.attribute.path)]  # type: ignore[arg-type]
+    return True if True in found else None if None in found or not found else False

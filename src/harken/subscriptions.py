@@ -1,0 +1,118 @@
+"""Subscriptions as they come and as they are kept: id, text, language, and whatever other fields travel with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harken.errors import HarkenError, InvalidIdError, SubscriptionError, did_you_mean
+from harken.events.arrow_rows import is_arrow, rows_from_arrow
+from harken.events.row import Row
+from harken.language.compiled import Compiled
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A subscription that the engine has taken."""
+
+    id: str
+    compiled: Compiled
+    language: str
+    fields: Mapping[str, Any]
+    number: int
+    """How the matcher knows it."""
+
+    @property
+    def where(self) -> str:
+        return self.compiled.text
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.compiled.warnings
+
+    def record(self) -> Record:
+        """The subscription as it came."""
+        return Record(0, self.id, self.where, self.language, self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A subscription as it came, not understood yet."""
+
+    position: int
+    id: str
+    where: str
+    language: str = "sql"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A subscription that was refused: its position in the input, its id if it has one, and the reason."""
+
+    position: int
+    id: str | None
+    error: HarkenError
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fault as plain data."""
+        plain: dict[str, Any] = {"position": self.position, "id": self.id}
+        if self.line is not None:
+            plain["file_line"] = self.line
+        return plain | self.error.to_dict()
+
+
+def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
+    """Records from (id, where) pairs, mappings or an Arrow table; faults in their place. Records pass as they are."""
+    if is_arrow(source):
+        yield from records_of_rows(rows_from_arrow(source))
+        return
+    for position, item in enumerate(source):
+        if isinstance(item, Record | Fault):
+            yield item
+        elif isinstance(item, Mapping):
+            yield record_of(item, position)
+        elif isinstance(item, tuple | list) and len(item) == 2:
+            yield record_of({"id": item[0], "where": item[1]}, position)
+        else:
+            message = "a subscription is an (id, where) pair or a mapping with `id` and `where`"
+            yield Fault(position, None, SubscriptionError(message))
+
+
+def records_of_rows(rows: Iterable[Row]) -> Iterator[Record | Fault]:
+    """Records from the rows of a file."""
+    for row in rows:
+        if row.error is not None:
+            yield Fault(row.position, None, row.error, row.line)
+        else:
+            yield record_of(row.content or {}, row.position, row.line)
+
+
+def record_of(content: Mapping[str, Any], position: int, line: int | None = None) -> Record | Fault:
+    """The record that a mapping describes, or what is wrong with it."""
+    known_id = content.get("id")
+    try:
+        where = content.get("where")
+        if where is None:
+            hint = did_you_mean("where", [name for name in content if isinstance(name, str) and name != "id"])
+            raise SubscriptionError("the subscription has no `where`", hint=hint)
+        if not isinstance(where, str):
+            raise SubscriptionError(f"`where` is a text, not {type(where).__name__}")
+        fields = {name: value for name, value in content.items() if name not in ("id", "where", "language")}
+        return Record(position, checked_id(known_id), where, content.get("language") or "sql", fields, line)
+    except HarkenError as error:
+        return Fault(position, None if known_id is None else str(known_id), error, line)
+
+
+def checked_id(given: object) -> str:
+    """An id as a string. Integers are taken by their decimal digits, because many tables number their rows."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if given is None:
+        raise InvalidIdError("the subscription has no `id`")
+    if not isinstance(given, str) or not given:
+        raise InvalidIdError(f"an id is a string that is not empty, not {given!r:.60}")
+    return given

@@ -1,0 +1,138 @@
+"""The shape of the package: which room may import which, where heavy libraries are allowed, and what is public."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import harken
+
+ROOT = Path(harken.__file__).parent
+
+# A room may import itself, the rooms named, and nothing else of the package. docs/architecture.md draws it.
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "limits": set(),
+    "schema": {"errors", "limits"},
+    "language": {"errors", "limits", "schema"},
+    "events": {"errors", "limits", "schema"},
+    "reference": {"schema", "language"},
+    "subscriptions": {"errors", "events", "language"},
+    "matchers": {"errors", "limits", "schema", "language", "events"},
+    "explain": {"schema", "language", "reference"},
+    "engine": {"errors", "limits", "schema", "language", "events", "matchers", "explain", "subscriptions"},
+    "bench": set(),
+    "workloads": {"errors", "schema", "language", "events", "engine", "explain", "subscriptions"},
+    "spark": {"errors", "limits", "schema", "language", "events", "matchers", "engine", "subscriptions"},
+    "cli": {"*"},
+    "__init__": {"errors", "limits", "schema", "events", "engine", "explain", "subscriptions"},
+}
+
+# Libraries that cost much to import, and the rooms that may, at the head of a module or inside a function.
+HEAVY: dict[str, set[str]] = {
+    "pyspark": {"spark"},
+    "pandas": {"spark"},
+    "duckdb": set(),
+    "pyarrow": {"events", "cli"},
+    "numpy": set(),
+    "numba": set(),
+    "typer": {"cli"},
+    "rich": {"cli"},
+}
+# Not even a room that may use them imports these at the head of a module.
+LAZY = ("pyspark", "pandas", "duckdb", "pyarrow", "numpy", "numba")
+
+PUBLIC = {
+    "BatchMatches",
+    "Engine",
+    "Event",
+    "EventBatch",
+    "Explanation",
+    "Fault",
+    "HarkenError",
+    "Limits",
+    "Matches",
+    "Report",
+    "Schema",
+    "Subscription",
+    "load_schema",
+}
+
+
+def modules() -> list[Path]:
+    found = sorted(ROOT.rglob("*.py"))
+    assert len(found) > 40
+    return found
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every import of a module, and whether it stands at the head, where importing the module runs it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    head = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in head) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield from ((f"{node.module}.{alias.name}", id(node) in head) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_left(path: Path) -> None:
+    room = room_of(path)
+    allowed = MAY_IMPORT[room]
+    for name, _ in imports(path):
+        parts = name.split(".")
+        if parts[0] != "harken" or "*" in allowed:
+            continue
+        target = parts[1] if (ROOT / parts[1]).exists() or (ROOT / f"{parts[1]}.py").exists() else "__init__"
+        assert target == room or target in allowed, f"{room} may not import {target}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_heavy_libraries_stay_in_their_rooms(path: Path) -> None:
+    for name, at_head in imports(path):
+        library = name.split(".")[0]
+        if library in HEAVY:
+            assert room_of(path) in HEAVY[library], f"{path.name} imports {library}"
+            assert not (at_head and library in LAZY), f"{path.name} imports {library} at its head"
+
+
+def test_importing_harken_imports_nothing_heavy() -> None:
+    program = f"import sys, harken; print([name for name in {LAZY} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"
+
+
+def test_public_surface() -> None:
+    assert set(harken.__all__) == PUBLIC
+    assert all(hasattr(harken, name) for name in PUBLIC)
+
+
+def test_reference_judges_alone() -> None:
+    """The oracle shares the AST and the schema with what it judges, and no other code."""
+    allowed = ("harken.language.ast.", "harken.schema.")
+    names = [name for name, _ in imports(ROOT / "reference.py") if name.startswith("harken.")]
+    assert names
+    assert all(name.startswith(allowed) for name in names), names
+    for path in (ROOT / "matchers").glob("*.py"):
+        assert not any(name.startswith("harken.reference") for name, _ in imports(path)), path
+
+
+def test_every_room_is_known() -> None:
+    rooms = {room_of(path) for path in modules()}
+    assert rooms == set(MAY_IMPORT)
+
+
+def test_house_names() -> None:
+    shunned = {"utils", "helpers", "common", "misc", "manager"}
+    assert not [path for path in modules() if path.stem in shunned or shunned & set(path.relative_to(ROOT).parts)]
