@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from harken.schema.paths import Path
+from harken.errors import InvalidValueError
+from harken.schema.paths import Path, format_path
 from harken.schema.values import Value
 
 if TYPE_CHECKING:
@@ -15,20 +16,24 @@ if TYPE_CHECKING:
 def conform(attributes: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """Canonical attributes with every declared value read by its domain. Raises EventError."""
     flat: dict[Path, list[object]] = {}
-    _flatten(attributes, (), flat)
+    for key, value in attributes.items():
+        _flatten(value, (key,), flat, schema)
     # The schema keeps the number and the order of an attribute's values, so they find their places again.
     values = {path: iter(read) for path, read in schema.validate(flat).items()}
     return _object(attributes, (), values)
 
 
-def _flatten(value: Any, path: Path, flat: dict[Path, list[object]]) -> None:
-    """All scalars by the path that leads to them, through arrays. An object is not itself a value of its path."""
+def _flatten(value: Any, path: Path, flat: dict[Path, list[object]], schema: Schema) -> None:
+    """All scalars by the path that leads to them, through arrays. No domain has objects, so none may stand for a value."""
     if type(value) is dict:
+        domain = schema.domain_of(path)
+        if domain is not None:
+            raise InvalidValueError(f"attribute `{format_path(path)}`: expected {domain.describe()}, got an object")
         for key, inner in value.items():
-            _flatten(inner, (*path, key), flat)
+            _flatten(inner, (*path, key), flat, schema)
     elif type(value) is list:
         for element in value:
-            _flatten(element, path, flat)
+            _flatten(element, path, flat, schema)
     elif path in flat:
         flat[path].append(value)
     else:

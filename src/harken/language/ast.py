@@ -7,7 +7,7 @@ not parsed); it takes no part in comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -15,6 +15,7 @@ from harken.schema.paths import Path, format_path
 from harken.schema.values import COMPARISONS, INT64_MAX, INT64_MIN, KINDS, Kind, Value
 
 DEFAULT_ESCAPE = "\\"
+_WILDCARDS: dict[str, str | None] = {"%": None, "_": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,10 @@ class Constant:
     @property
     def kind(self) -> Kind:
         return KINDS[type(self.value)]
+
+    def given(self, constants: Sequence[Value]) -> Value:
+        """The value. Where the constant stands for one that differs from text to text, it is among those given."""
+        return self.value
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and TRUE are equal in Python but not the same constant.
@@ -152,7 +157,7 @@ class Like:
                     raise ValueError(f"the escape before {escaped!r} is stray: only %, _ and the escape need one")
                 pieces.append(escaped)
             else:
-                pieces.append({"%": None, "_": ""}.get(character, character))
+                pieces.append(_WILDCARDS.get(character, character))
         return pieces
 
 

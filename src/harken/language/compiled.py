@@ -14,6 +14,7 @@ from harken.language.normalise import normalise
 from harken.language.shapes import ShapeCache
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
+from harken.schema.faults import first_of
 
 # What was within the limits once is not judged again.
 _NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
@@ -50,17 +51,20 @@ class Compiler:
             raise UnavailableError(f"the language {language!r} is not available", hint="this version speaks 'sql'")
         if not isinstance(text, str):
             raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}")
-        expression = self.shapes.parse(text)
+        template, constants = self.shapes.parse(text)
         try:
+            normal_form = normalise(template, self.schema, self.limits, constants)
+        except (ValueError, IndexError, InvalidValueError):
+            # A constant that does not fit its place or its domain, which the first text of its shape could not show.
+            expression = sql.parse(text, self.limits)
+            self._accept(expression, text)
             normal_form = normalise(expression, self.schema, self.limits)
-        except InvalidValueError:  # a constant outside its domain, which the check of the shape cannot have seen
-            raise self.faults(text)[0] from None
         return Compiled(text, normal_form, (ALWAYS_TRUE,) if normal_form.always else ())
 
     def _accept(self, expression: Expression, text: str) -> None:
         faults = check(expression, self.schema, text)
         if faults:
-            raise faults[0]
+            raise first_of(faults)
 
     def faults(self, text: str) -> list[HarkenError]:
         """Every fault of a text, each with its place."""

@@ -73,12 +73,8 @@ EMPTY = Intervals(False, ())
 FULL = Intervals(True, ())
 
 
-def comparison(operator: str, value: Value) -> Intervals:
-    """The values x of which `x operator value` is true."""
-    return _COMPARISONS[operator](value)
-
-
-_COMPARISONS: dict[str, Callable[[Value], Intervals]] = {
+# The values x of which `x operator value` is true, for each operator.
+COMPARISONS: dict[str, Callable[[Value], Intervals]] = {
     "=": lambda value: Intervals(False, ((value, 0), (value, 1))),
     "<>": lambda value: Intervals(True, ((value, 0), (value, 1))),
     "<": lambda value: Intervals(True, ((value, 0),)),
@@ -86,6 +82,11 @@ _COMPARISONS: dict[str, Callable[[Value], Intervals]] = {
     ">": lambda value: Intervals(False, ((value, 1),)),
     ">=": lambda value: Intervals(False, ((value, 0),)),
 }
+
+
+def between(low: Value, high: Value) -> Intervals:
+    """The values from low to high, both included."""
+    return Intervals(False, ((low, 0), (high, 1))) if low <= high else EMPTY  # type: ignore[operator]
 
 
 def points(values: Iterable[Value]) -> Intervals:

@@ -7,7 +7,7 @@ could turn it round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harken.errors import ContradictionError, LimitError, UnavailableError
 from harken.language import intervals
@@ -46,9 +46,17 @@ from harken.schema.paths import Path
 from harken.schema.values import INT64_MAX, INT64_MIN, KINDS
 
 
-def normalise(expression: Expression, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> NormalForm:
-    """The normal form. Raises ContradictionError if no event can match, LimitError if the form is too large."""
-    builder = _Builder(schema, limits)
+def normalise(
+    expression: Expression,
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    constants: Sequence[Value] = (),
+) -> NormalForm:
+    """The normal form. Raises ContradictionError if no event can match, LimitError if the form is too large.
+
+    The expression may be the template of a shape (see shapes.py); then the constants of the text go with it.
+    """
+    builder = _Builder(schema, limits, constants)
     drafts = builder.drafts(expression, True)
     if not drafts:
         raise ContradictionError("no event can ever match this", hint=builder.why_empty())
@@ -72,9 +80,10 @@ _JOINS_PER_CONJUNCTION = 256
 class _Builder:
     """One normalisation: it knows the schema and the limits, and remembers what emptied a conjunction."""
 
-    def __init__(self, schema: Schema | None, limits: Limits) -> None:
+    def __init__(self, schema: Schema | None, limits: Limits, constants: Sequence[Value]) -> None:
         self.schema = schema
         self.limits = limits
+        self.constants = constants
         self.emptied: Path | None = None
         self.joins = 0
 
@@ -99,12 +108,15 @@ class _Builder:
         residuals: tuple[Residual, ...] = ()
         forks: list[list[_Draft]] = []
         for item in items:
-            if type(item) is Comparison:
-                simple = self._simple(item, wanted)
-                if simple is not None:
-                    if not self._narrow(constraints, *simple):
-                        return _NEVER
-                    continue
+            if type(item) is Comparison and type(item.left) is Attribute and isinstance(item.right, Constant):
+                # What most conjunctions consist of, without the detour through a list of one draft.
+                path = item.left.path
+                constraint = self._compared(path, item.operator, item.right.given(self.constants), wanted)
+                if constraint is not None and path not in constraints:
+                    constraints[path] = constraint
+                elif not self._narrow(constraints, path, constraint):
+                    return _NEVER
+                continue
             alternatives = self.drafts(item, wanted)
             if not alternatives:
                 return _NEVER
@@ -191,25 +203,31 @@ class _Builder:
         united = dict(left.parts)
         for kind, admitted in right.parts:
             united[kind] = united[kind].union(admitted) if kind in united else admitted
-        return self._constraint(path, united, self._domain(path)) or left
+        return _constraint(united, self._domain(path)) or left
 
     # Predicates
 
     def _predicate(self, node: Predicate, wanted: bool) -> list[_Draft]:
         match node:
+            case Between(operand=Attribute(path=path), low=Constant() as low, high=Constant() as high) if (
+                low.kind is high.kind and not isinstance(self._domain(path), CodedDomain)
+            ):
+                admitted = intervals.between(low.given(self.constants), high.given(self.constants))
+                admitted = admitted if wanted else admitted.complement()
+                return self._draft(path, _admitting(low.kind, admitted, self._domain(path)))
             case Between(operand=operand, low=low, high=high):
                 bounds = And((Comparison(operand, ">=", low), Comparison(operand, "<=", high)))
                 return self.drafts(bounds, wanted)
             case In(operand=Attribute(path=path), values=values):
-                return self._draft(path, self._listed(path, [each.value for each in values], wanted))
+                return self._draft(path, self._listed(path, [each.given(self.constants) for each in values], wanted))
             case Like(operand=Attribute(path=path)):
                 return self._like(path, node, wanted)
             case In() | Like():
                 return _ALWAYS if evaluate(node, _constant_value) is wanted else _NEVER
             case IsNull(attribute=attribute):
                 return [({attribute.path: Presence.ABSENT if wanted else Presence.PRESENT}, ())]
-            case Contains():
-                return [({}, (Residual(node, not wanted, self._domain(node.attribute.path)),))]
+            case Contains(attribute=attribute, value=value):
+                return self._contains(attribute, value.given(self.constants), wanted)
             case Holds(operand=operand):
                 if isinstance(operand, Constant):
                     return _ALWAYS if operand.value is wanted else _NEVER
@@ -220,28 +238,28 @@ class _Builder:
                 return self._comparison(node, wanted)
 
     def _comparison(self, node: Comparison, wanted: bool) -> list[_Draft]:
-        simple = self._simple(node, wanted)
-        if simple is not None:
-            return self._draft(*simple)
-        if isinstance(node.left, Attribute) and isinstance(node.right, Attribute):
-            return [({}, (Residual(node, not wanted, self._domain(node.left.path)),))]
+        left, right, operator = node.left, node.right, node.operator
+        if isinstance(left, Attribute) and isinstance(right, Attribute):
+            return [({}, (Residual(node, not wanted, self._domain(left.path)),))]
+        if isinstance(left, Constant):
+            left, right, operator = right, left, _MIRRORED[operator]
+        if isinstance(left, Attribute) and isinstance(right, Constant):
+            return self._draft(left.path, self._compared(left.path, operator, right.given(self.constants), wanted))
         return _ALWAYS if evaluate(node, _constant_value) is wanted else _NEVER
 
-    def _simple(self, node: Comparison, wanted: bool) -> tuple[Path, Constraint | None] | None:
-        """The constraint of a comparison of an attribute with a constant, None inside where nothing can meet it."""
-        left, right, operator = node.left, node.right, node.operator
-        if not isinstance(left, Attribute):
-            left, right, operator = right, left, _MIRRORED[operator]
-        if not isinstance(left, Attribute) or not isinstance(right, Constant):
-            return None
-        return left.path, self._compared(left.path, operator, right.value, wanted)
-
     def _compared(self, path: Path, operator: str, value: Value, wanted: bool) -> Constraint | None:
-        domain = None if self.schema is None else self.schema.domain_of(path)
-        if isinstance(domain, CodedDomain):
-            return self._admitting(path, Kind.STRING, _true_codes(domain, operator, str(value), wanted), domain)
-        admitted = intervals.comparison(operator if wanted else _NEGATED[operator], value)
-        return self._admitting(path, KINDS[type(value)], admitted, domain)
+        """The constraint that a comparison with a constant is, or None if nothing can meet it."""
+        kind = KINDS[type(value)]
+        if self.schema is None:
+            domain = None
+        else:
+            domain = self.schema.domain_of(path)
+            if isinstance(domain, CodedDomain):
+                return _admitting(kind, _true_codes(domain, operator, str(value), wanted), domain)
+        admitted = intervals.COMPARISONS[operator if wanted else _NEGATED[operator]](value)
+        if domain is None and (kind is Kind.NUMBER or (kind is Kind.STRING and value)):
+            return Values(((kind, admitted),))  # as it is canonical already
+        return _admitting(kind, admitted, domain)
 
     def _listed(self, path: Path, values: list[Value], wanted: bool) -> Constraint | None:
         """IN is true for any of the values; NOT IN only for what compares with each of them, so for one kind only."""
@@ -256,10 +274,17 @@ class _Builder:
             coded = [domain.code(str(each)) for each in members] if isinstance(domain, CodedDomain) else members
             admitted = _line(kind, domain).canonical(intervals.points(coded))
             sets[kind] = admitted if wanted else admitted.complement()
-        return self._constraint(path, sets, domain)
+        return _constraint(sets, domain)
 
-    def _like(self, path: Path, node: Like, wanted: bool) -> list[_Draft]:
+    def _contains(self, attribute: Attribute, value: Value, wanted: bool) -> list[_Draft]:
+        domain = self._domain(attribute.path)
+        if isinstance(domain, CodedDomain):
+            domain.code(str(value))  # raises if it is outside the domain
+        return [({}, (Residual(Contains(attribute, Constant(value)), not wanted),))]
+
+    def _like(self, path: Path, template: Like, wanted: bool) -> list[_Draft]:
         """A plain prefix is an interval of strings; any other pattern is a residual with the interval of its prefix."""
+        node = Like(template.operand, Constant(template.pattern.given(self.constants)), template.escape)
         pieces = node.pieces()
         wildcards = [index for index, piece in enumerate(pieces) if not piece]
         prefix = "".join(piece or "" for piece in pieces[: wildcards[0] if wildcards else None])
@@ -271,7 +296,7 @@ class _Builder:
         admitted = LINES[Kind.STRING].canonical(intervals.prefixed(prefix))
         if wildcards == [len(pieces) - 1] and pieces[-1] is None:
             sets = {Kind.STRING: admitted if wanted else admitted.complement()}
-            return self._draft(path, self._constraint(path, sets, domain))
+            return self._draft(path, _constraint(sets, domain))
         residual = (Residual(node, not wanted),)
         return [({path: Values(((Kind.STRING, admitted),))} if wanted and prefix else {}, residual)]
 
@@ -286,18 +311,18 @@ class _Builder:
             return _NEVER
         return [({path: constraint}, ())]
 
-    def _admitting(self, path: Path, kind: Kind, admitted: Intervals, domain: Domain | None) -> Constraint | None:
-        if domain is None and (kind is Kind.NUMBER or (kind is Kind.STRING and admitted.cuts[0][0])):
-            return Values(((kind, admitted),))  # as it is canonical already
-        return self._constraint(path, {kind: _line(kind, domain).canonical(admitted)}, domain)
 
-    def _constraint(self, path: Path, sets: dict[Kind, Intervals], domain: Domain | None) -> Constraint | None:
-        """Just these values, or None if there are none."""
-        sets = {kind: admitted for kind, admitted in sets.items() if not admitted.empty}
-        if not sets:
-            return None
-        parts = tuple(sets.items()) if len(sets) == 1 else tuple(sorted(sets.items()))
-        return Values(parts, domain if isinstance(domain, CodedDomain) else None)
+def _admitting(kind: Kind, admitted: Intervals, domain: Domain | None) -> Constraint | None:
+    return _constraint({kind: _line(kind, domain).canonical(admitted)}, domain)
+
+
+def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constraint | None:
+    """Just these values, or None if there are none."""
+    sets = {kind: admitted for kind, admitted in sets.items() if not admitted.empty}
+    if not sets:
+        return None
+    parts = tuple(sets.items()) if len(sets) == 1 else tuple(sorted(sets.items()))
+    return Values(parts, domain if isinstance(domain, CodedDomain) else None)
 
 
 def _covers_all(drafts: list[_Draft]) -> bool:
@@ -329,7 +354,7 @@ def _true_codes(domain: CodedDomain, operator: str, value: str, wanted: bool) ->
     line = _line(Kind.STRING, domain)
     code = domain.code(value)
     if operator in ("=", "<>"):
-        admitted = intervals.comparison(operator, code)
+        admitted = intervals.COMPARISONS[operator](code)
     elif isinstance(domain, HierarchicalDomain) and operator in ("<", "<="):
         first, last = domain.span(value)
         start = first if operator == "<=" else first + 1

@@ -50,22 +50,26 @@ COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 
 def parse_timestamp(text: str) -> datetime:
     """ISO 8601, without a zone UTC, to the microsecond. Raises ValueError."""
-    if len(text) < 10 or not text[:4].isdigit():
-        raise ValueError(f"{text!r} is not an ISO 8601 timestamp")
-    return utc(datetime.fromisoformat(text.strip()))
+    try:
+        return utc(datetime.fromisoformat(text.strip()))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r:.60} is not an ISO 8601 timestamp within the years 1 to 9999") from None
 
 
 def parse_date(text: str) -> date:
     """ISO 8601 calendar date, YYYY-MM-DD. Raises ValueError."""
-    if len(text) != 10 or text[4] != "-" or text[7] != "-":
-        raise ValueError(f"{text!r} is not a date of the form YYYY-MM-DD")
-    return date.fromisoformat(text)
+    try:
+        if len(text) == 10 and text[4] == text[7] == "-":
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise ValueError(f"{text!r:.60} is not a date of the form YYYY-MM-DD")
 
 
 def utc(moment: datetime) -> datetime:
     """The same moment in UTC; one without a zone is taken to be in UTC. Raises ValueError."""
     try:
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"{moment.isoformat()} is, in UTC, outside the years 1 to 9999") from None
 
