@@ -145,20 +145,8 @@ class Like:
         self.pieces()
 
     def pieces(self) -> list[str | None]:
-        """The pattern as plain characters, with `%` and `_` as wildcards: None for `%`, "" for `_`."""
-        pieces: list[str | None] = []
-        characters = iter(str(self.pattern.value))
-        for character in characters:
-            if character == self.escape:
-                escaped = next(characters, None)
-                if escaped is None:
-                    raise ValueError("the pattern ends with an escape that escapes nothing")
-                if escaped not in ("%", "_", self.escape):
-                    raise ValueError(f"the escape before {escaped!r} is stray: only %, _ and the escape need one")
-                pieces.append(escaped)
-            else:
-                pieces.append(_WILDCARDS.get(character, character))
-        return pieces
+        """The pattern as plain characters, with None for `%` and "" for `_`."""
+        return like_pieces(str(self.pattern.value), self.escape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +215,23 @@ class Or:
 
 Predicate = Comparison | Between | In | Like | IsNull | Contains | Holds | Call
 Expression = Predicate | Not | And | Or
+
+
+def like_pieces(pattern: str, escape: str) -> list[str | None]:
+    """A pattern as plain characters, with None for `%` and "" for `_`. Raises ValueError where an escape is stray."""
+    pieces: list[str | None] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            escaped = next(characters, None)
+            if escaped is None:
+                raise ValueError("the pattern ends with an escape that escapes nothing")
+            if escaped not in ("%", "_", escape):
+                raise ValueError(f"the escape before {escaped!r} is stray: only %, _ and the escape need one")
+            pieces.append(escaped)
+        else:
+            pieces.append(_WILDCARDS.get(character, character))
+    return pieces
 
 
 def conjunction(items: list[Expression]) -> Expression:

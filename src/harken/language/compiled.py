@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from harken.errors import HarkenError, InvalidValueError, LanguageError, UnavailableError
+from harken.errors import HarkenError, LanguageError, UnavailableError
 from harken.language import sql
 from harken.language.ast import Expression
 from harken.language.check import check
@@ -43,7 +43,7 @@ class Compiler:
     def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self.schema = schema
         self.limits = limits
-        self.shapes = ShapeCache(limits, self._accept)
+        self.shapes = ShapeCache(schema, limits, self._accept)
 
     def compile(self, text: str, language: str = "sql") -> Compiled:
         """The compiled text. Raises LanguageError or LimitError, with its place."""
@@ -52,13 +52,7 @@ class Compiler:
         if not isinstance(text, str):
             raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}")
         template, constants = self.shapes.parse(text)
-        try:
-            normal_form = normalise(template, self.schema, self.limits, constants)
-        except (ValueError, IndexError, InvalidValueError):
-            # A constant that does not fit its place or its domain, which the first text of its shape could not show.
-            expression = sql.parse(text, self.limits)
-            self._accept(expression, text)
-            normal_form = normalise(expression, self.schema, self.limits)
+        normal_form = normalise(template, self.schema, self.limits, constants)
         return Compiled(text, normal_form, (ALWAYS_TRUE,) if normal_form.always else ())
 
     def _accept(self, expression: Expression, text: str) -> None:
