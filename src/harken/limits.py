@@ -22,7 +22,7 @@ class Limits:
     max_event_depth: int = 64
     """Levels of objects and arrays inside one another in an event."""
     max_event_values: int = 100_000
-    """Values in one event, those inside arrays included."""
+    """Values in one event; an array counts, and so does each of its elements, also a null."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -127,13 +127,16 @@ class _SqlPrinter(Printer):
 
 
 class SparkPrinter(_SqlPrinter):
-    """Spark SQL, where a backslash in a string literal is an escape."""
+    """Spark SQL, where a backslash in a string literal is an escape, and `${…}` is replaced before the text is parsed."""
 
     def name(self, path: Path) -> str:
+        for key in path:
+            if "${" in key:
+                raise UnavailableError(f"the name {key!r} has no form in Spark SQL, which replaces ${{…}}")
         return ".".join("`" + key.replace("`", "``") + "`" for key in path)
 
     def string(self, text: str) -> str:
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
     def contains(self, node: Contains, no: str) -> str:
         return f"{no}array_contains({self.name(node.attribute.path)}, {self.constant(node.value.value)})"

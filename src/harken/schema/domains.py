@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from math import isinf
 from reprlib import Repr
 from typing import ClassVar
 
@@ -116,7 +117,10 @@ class FloatDomain(Domain):
         if isinstance(raw, int) and not isinstance(raw, bool) and INT64_MIN <= raw <= INT64_MAX:
             return int(raw)
         if isinstance(raw, Decimal) and not raw.is_nan():
-            return float(raw)
+            nearest = float(raw)
+            if isinf(nearest) and raw.is_finite():
+                raise self.refusal(raw, hint="it is too large for a 64-bit float")
+            return nearest
         if isinstance(raw, float) and raw == raw:
             return float(raw)
         raise self.refusal(raw)
@@ -259,7 +263,10 @@ def _number(text: str) -> int | float | None:
             return int(text)
         except ValueError:  # thousands of digits
             return None
-    return float(text) if _FLOAT.fullmatch(text) else None
+    if not _FLOAT.fullmatch(text):
+        return None
+    number = float(text)
+    return None if isinf(number) and "inf" not in text.lower() else number
 
 
 def _plain_datetime(moment: datetime) -> datetime:

@@ -181,6 +181,15 @@ def test_a_refusal_by_a_list_of_values_guesses_what_was_meant():
     assert "furniture_category" in caught.value.message
 
 
+def test_there_is_no_guess_where_looking_would_take_long():
+    many = EnumeratedDomain("many", tuple(f"value {n}" for n in range(201)))
+    few = EnumeratedDomain("few", ("value " * 20,))
+    for domain, raw in [(many, "valu 1"), (few, "value " * 19)]:
+        with pytest.raises(InvalidValueError) as caught:
+            domain.read(raw)
+        assert caught.value.hint is None
+
+
 @pytest.mark.parametrize(
     ("domain", "text"),
     [
@@ -416,3 +425,15 @@ def test_the_closure_is_made_when_it_is_needed():
     assert domain._above is None
     assert domain.compare("<", "v0", "v1") is True
     assert domain._above is not None
+
+
+@pytest.mark.parametrize("raw", [Decimal("1e400"), Decimal("-1e400")])
+def test_a_decimal_beyond_binary64_is_refused(raw: Decimal) -> None:
+    with pytest.raises(InvalidValueError):
+        BUILT_IN["float"].read(raw)
+
+
+def test_a_text_beyond_binary64_is_refused_and_infinity_is_not() -> None:
+    with pytest.raises(InvalidValueError):
+        BUILT_IN["float"].read_text("1e999")
+    assert BUILT_IN["float"].read_text("-inf") == float("-inf")

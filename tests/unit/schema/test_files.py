@@ -1,6 +1,7 @@
 """Schema files: what is read, that all faults are found and placed, and that what is written reads back."""
 
 import pathlib
+import tomllib
 
 import pytest
 import tomli_w
@@ -88,6 +89,7 @@ def test_an_empty_file_is_the_open_schema():
         ("[domains.p]\nlow = 1", 1, "needs a type"),
         ("[domains.p]\ntype = 'integr'", 2, "needs a type"),
         ("[domains.p]\ntype = 'integer'\nlow = 'one'", 3, "`low`"),
+        ("[domains.p]\ntype = 'integer'\nlow = 1\nhigh = true", 4, "`high`"),
         ("[domains.p]\ntype = 'integer'\nlow = 2\nhigh = 1", 1, "empty"),
         ("[domains.p]\ntype = 'integer'\nlow = 9223372036854775808", 1, "64 bits"),
         ("[domains.p]\ntype = 'float'\nlow = 2", 3, "has no `low`"),
@@ -280,6 +282,12 @@ def test_what_is_written_reads_back(schema):
     assert format_schema(again) == text
     for name, domain in schema.domains.items():
         assert getattr(again.domains[name], "values", None) == getattr(domain, "values", None)
+
+
+def test_an_order_is_written_in_long_chains_lowest_first():
+    domain = EnumeratedDomain("e", ("a", "b", "c", "d"), (("a", "c"), ("b", "c"), ("a", "b"), ("d", "c")))
+    written = tomllib.loads(format_schema(Schema(domains={"e": domain})))
+    assert written["domains"]["e"]["order"] == [["a", "b", "c"], ["a", "c"], ["d", "c"]]
 
 
 def test_a_domain_of_a_foreign_class_cannot_be_written():

@@ -151,10 +151,15 @@ def test_every_fault_is_reported_and_the_first_is_raised(antiques_and_furniture)
 
 
 def test_an_event_of_nonsense_is_refused_in_good_time(antiques_and_furniture):
-    event = CHAIR | {(f"colour{n}",): ["x"] for n in range(5_000)}
+    event = CHAIR | {(f"material{n}",): ["x"] for n in range(5_000)}
     faults = antiques_and_furniture.faults(event)
     assert len(faults) == 5_000
     assert {type(fault) for fault in faults} == {ExtraAttributeError}
+
+
+def test_only_the_first_faults_get_hints_because_looking_takes_time(antiques_and_furniture):
+    faults = antiques_and_furniture.faults(CHAIR | {(f"material{n}",): ["x"] for n in range(50)})
+    assert [fault.hint is not None for fault in faults] == [True] * 10 + [False] * 40
 
 
 # Open schemas

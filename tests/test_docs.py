@@ -1,0 +1,45 @@
+"""The examples of README and docs are run, and print what the page says that they print."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLE = re.compile(r"^```python\n(?P<code>.*?)^```\n\n```text\n(?P<output>.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?P<target>[^)#:]+)(#[^)]*)?\)")
+
+
+def examples() -> list[tuple[str, str, str]]:
+    found = [
+        (f"{page.relative_to(ROOT)}:{number}", each["code"], each["output"])
+        for page in PAGES
+        for number, each in enumerate(EXAMPLE.finditer(page.read_text(encoding="utf-8")), 1)
+    ]
+    assert any(name.startswith("README") for name, _, _ in found), "README has no example"
+    return found
+
+
+@pytest.mark.parametrize(("code", "output"), [pytest.param(*rest, id=name) for name, *rest in examples()])
+def test_example_prints_what_the_page_says(code: str, output: str) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "example", "exec"), {"__name__": "example"})
+    assert printed.getvalue() == output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_python_block_has_its_output(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.count("```python\n") == len(EXAMPLE.findall(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.finditer(page.read_text(encoding="utf-8")):
+        assert (page.parent / link["target"]).exists(), f"{page.name} links to {link['target']}"
