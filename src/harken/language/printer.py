@@ -109,6 +109,11 @@ class _SqlPrinter(Printer):
             raise UnavailableError(f"the operator {node.name} has no form in SQL")
         return super().predicate(node, negated)
 
+    def operand(self, node: Operand, place: int = _ADDITIVE) -> str:
+        if isinstance(node, Variable | Arithmetic):
+            raise UnavailableError("variables have no form in SQL")
+        return super().operand(node, place)
+
     def constant(self, value: Value) -> str:
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
@@ -127,7 +132,7 @@ class _SqlPrinter(Printer):
 
 
 class SparkPrinter(_SqlPrinter):
-    """Spark SQL, where a backslash in a string literal is an escape, and `${…}` is replaced before the text is parsed."""
+    """Spark SQL, where a backslash in a string is an escape, and `${…}` is replaced before anything is parsed."""
 
     def name(self, path: Path) -> str:
         for key in path:

@@ -1,4 +1,4 @@
-"""The consistency rules R1, R2 and R3 of an event (Pereira et al., section 2.1)."""
+"""The consistency rules R1, R2 and R3 of an event (Le Subscribe, section 2.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The integrated event schema (Pereira et al., section 2.1): domains, attributes and event types, as one value."""
+"""The integrated event schema (Le Subscribe, section 2.1): domains, attributes and event types, as one value."""
 
 from __future__ import annotations
 
