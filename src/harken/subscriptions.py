@@ -97,8 +97,9 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
     try:
         where = content.get("where")
         if where is None:
+            lacking = "`where`" if known_id is not None else "`id` and no `where`"
             hint = did_you_mean("where", [name for name in content if isinstance(name, str) and name != "id"])
-            raise SubscriptionError("the subscription has no `where`", hint=hint)
+            raise SubscriptionError(f"the subscription has no {lacking}", hint=hint)
         if not isinstance(where, str):
             raise SubscriptionError(f"`where` is a text, not {type(where).__name__}")
         fields = {name: value for name, value in content.items() if name not in ("id", "where", "language")}
@@ -115,4 +116,8 @@ def checked_id(given: object) -> str:
         raise InvalidIdError("the subscription has no `id`")
     if not isinstance(given, str) or not given:
         raise InvalidIdError(f"an id is a string that is not empty, not {given!r:.60}")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise InvalidIdError(f"the id {given!r:.60} has a lone surrogate, which UTF-8 cannot encode") from None
     return given

@@ -24,7 +24,7 @@ def conform(attributes: dict[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def _flatten(value: Any, path: Path, flat: dict[Path, list[object]], schema: Schema) -> None:
-    """All scalars by the path that leads to them, through arrays. No domain has objects, so none may stand for a value."""
+    """All scalars by the path that leads to them, through arrays. An object may not stand where a value is declared."""
     if type(value) is dict:
         domain = schema.domain_of(path)
         if domain is not None:

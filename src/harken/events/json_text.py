@@ -45,7 +45,7 @@ def decode_object(data: bytes, limits: Limits) -> dict[str, Any]:
     except ValueError:  # Python reads no integer of more than 4,300 digits
         raise _located("the integer has too many digits", text, _position(text, _is_endless)) from None
     if type(value) is not dict:
-        raise DecodeError(f"an event is a JSON object, not {_NAMES.get(type(value), 'null')}")
+        raise DecodeError(f"expected a JSON object, got {_NAMES.get(type(value), 'null')}")
     # Brackets bound the depth, and counting them is next to free.
     if text.count("{") + text.count("[") > limits.max_event_depth and _depth(value) > limits.max_event_depth:
         raise too_deep(limits)

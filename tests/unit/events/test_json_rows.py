@@ -120,7 +120,7 @@ class TestReasons:
         ],
     )
     def test_what_is_not_an_object(self, text: str, what: str) -> None:
-        assert error_of(text).message == f"an event is a JSON object, not {what}"
+        assert error_of(text).message == f"expected a JSON object, got {what}"
 
     def test_not_utf8(self) -> None:
         error = error_of(b'{"a": "\xc3\xa9\xff"}')
@@ -205,7 +205,7 @@ class TestArrays:
         assert found[1].error is not None
         assert found[1].error.place == Place(2, 16, "stream")
         assert found[3].error is not None
-        assert found[3].error.message == "an event is a JSON object, not a number"
+        assert found[3].error.message == "expected a JSON object, got a number"
 
     def test_places_count_characters(self) -> None:
         found = rows('[{"ü": 1}, {"a": NaN}]', "json")

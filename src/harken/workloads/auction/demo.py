@@ -50,7 +50,7 @@ def run(
 ) -> DemoResult:
     """Subscribe the readable and the generated subscriptions, match the events, and explain a near miss.
 
-    `progress` is called with the number of events matched so far.
+    `progress` is called with the number of events matched since the last time.
     """
     engine = Engine(schema())
     started = perf_counter()
@@ -67,7 +67,7 @@ def run(
         batch: BatchMatches = engine.match_batch(market[start : start + _BATCH])
         found.extend(batch.ids)
         refused.extend(Refused(start + each.position, each.error, each.raw) for each in batch.refused)
-        progress(len(found))
+        progress(len(batch.ids))
     matched = perf_counter()
 
     stories = [_story(engine.subscription(id), market, found) for id in _readable_ids(engine)]
@@ -99,9 +99,14 @@ def _story(subscription: Subscription, market: list[dict[str, Any]], found: list
 def _near_miss(
     engine: Engine, market: list[dict[str, Any]], found: list[list[str]], refused: list[Refused]
 ) -> tuple[str, dict[str, Any]]:
-    """A valid event that met all but one of the conditions of the first readable subscription, if there is one."""
+    """The first readable subscription, and the valid event that met most of its conditions without matching it."""
     wanted = _readable_ids(engine)[0]
     bad = {each.position for each in refused}
     valid = [event for index, event in enumerate(market) if index not in bad and wanted not in found[index]]
-    held = [sum(part.truth is True for part in engine.explain(wanted, event).tree.parts) for event in valid]
-    return wanted, valid[held.index(max(held))]
+    return wanted, max(valid, key=lambda event: _nearness(engine.explain(wanted, event)))
+
+
+def _nearness(explanation: Explanation) -> tuple[int, int]:
+    """How many of the conditions hold; among equals, the more instructive one is false where the other is unknown."""
+    truths = [part.truth for part in explanation.tree.parts]
+    return truths.count(True), truths.count(False)

@@ -1,0 +1,68 @@
+"""The command line: `harken match`, `check`, `explain`, `algorithms` and `demo`.
+
+A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from harken import __version__
+from harken.cli.algorithms import algorithms
+from harken.cli.check import EXAMPLES as CHECK_EXAMPLES
+from harken.cli.check import check
+from harken.cli.demo import demo
+from harken.cli.exits import EXIT_CODES, ExitCode
+from harken.cli.explain import EXAMPLES as EXPLAIN_EXAMPLES
+from harken.cli.explain import explain
+from harken.cli.match import EXAMPLES as MATCH_EXAMPLES
+from harken.cli.match import match
+
+# Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
+app = typer.Typer(
+    name="harken",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(epilog=MATCH_EXAMPLES)(match)
+app.command(epilog=CHECK_EXAMPLES)(check)
+app.command(epilog=EXPLAIN_EXAMPLES)(explain)
+app.command(epilog="Example: harken algorithms --json")(algorithms)
+app.command(epilog="Example: harken demo --subscriptions 10000 --events 1000")(demo)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"harken {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Content-based publish/subscribe: find, for every event, the subscriptions that are true of it.
+
+    A subscription is a condition such as  category = 'Toy' AND price < 5
+    """
+
+
+def main() -> None:
+    """The program `harken`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Files and pipes are UTF-8 everywhere. A terminal keeps its encoding, and what it lacks is escaped.
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+    # As an exception, so that no half-written file is left behind.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(ExitCode.TERMINATED))
+    app(prog_name="harken")

@@ -1,0 +1,77 @@
+"""`harken match`: events in, rows of events and subscriptions out."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from harken.cli.exits import ExitCode
+from harken.cli.options import FORMATS, EventFormat, Json, SchemaFile, Verbose
+from harken.cli.session import session
+
+EXAMPLES = """\b
+Examples:
+  harken match events.jsonl --subscriptions subscriptions.jsonl
+  harken match events.parquet -s subscriptions.csv -o matches.parquet
+  tail -f log.jsonl | harken match - -s subscriptions.jsonl --batch-size 1
+
+\b
+With --json, standard error has JSON lines too. Their `kind` is event,
+subscription or match (what was refused), more, log, error or summary.
+"""
+
+
+def match(
+    events: Annotated[str, typer.Argument(metavar="EVENTS", help=f"{FORMATS}; - is standard input.")],
+    subscriptions: Annotated[
+        str, typer.Option("--subscriptions", "-s", metavar="FILE", help=f"{FORMATS}, with the fields id and where.")
+    ],
+    schema: SchemaFile = None,
+    algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="One of those in `harken algorithms`.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a .jsonl, .csv or .parquet file.")
+    ] = None,
+    event_id: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Name events by a field of theirs, not by position from 0.")
+    ] = None,
+    refused: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write all that was refused to this file, as JSON lines.")
+    ] = None,
+    format: EventFormat = None,
+    batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are matched at once.")] = 4_096,
+    replace: Annotated[bool, typer.Option("--replace", help="Of subscriptions with one id, take the last.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything was refused.")] = False,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Find the subscriptions that are true of each event.
+
+    There is a row for every event and subscription that match, with all further fields of the subscription. On a
+    terminal the first rows are shown as a table; a pipe gets all of them as JSON lines. A summary goes to standard
+    error. What cannot be understood is refused and reported there, and the rest goes on.
+    """
+    with session(json, verbose) as screen:
+        from harken.cli.matching import Request, run
+
+        _refuse_confusion([events, subscriptions, schema], {"--output": output, "--refused": refused})
+        request = Request(
+            events, subscriptions, schema, algorithm, output, event_id, refused, format, batch_size, replace
+        )
+        summary = run(request, screen)
+        screen.aside(summary.to_dict(), str(summary))
+        if strict and summary.has_refusals:
+            raise typer.Exit(ExitCode.FAULTS)
+
+
+def _refuse_confusion(inputs: list[str | None], outputs: dict[str, str | None]) -> None:
+    """Raise BadParameter if a file that is read or written would be overwritten, or standard input read twice."""
+    if inputs.count("-") > 1:
+        raise typer.BadParameter("standard input can be read only once", param_hint="-")
+    used = {os.path.realpath(path) for path in inputs if path is not None}
+    for option, path in outputs.items():
+        if path is not None:
+            if os.path.realpath(path) in used:
+                raise typer.BadParameter(f"{path} is used for something else in this command", param_hint=option)
+            used.add(os.path.realpath(path))

@@ -1,0 +1,24 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+FORMATS = "JSON lines, CSV, Parquet or Arrow"
+
+Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, also to standard error.")]
+Verbose = Annotated[
+    int,
+    typer.Option(
+        "--verbose", "-v", count=True, show_default=False, help="Log to standard error; twice tells still more."
+    ),
+]
+SchemaFile = Annotated[
+    str | None, typer.Option("--schema", metavar="FILE", help="A schema (TOML) that the input has to fit.")
+]
+EventFormat = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The format of the events, if the file's ending does not tell."),
+]

@@ -1,0 +1,77 @@
+"""Refusals: what `match` could not take. The first few are shown, all are counted and go to a file if one is given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TextIO
+
+from harken.cli.findings import Finding, Kind
+from harken.cli.json_text import to_json
+from harken.cli.screen import Screen
+from harken.errors import SourceError
+
+_MOST_SHOWN = 5
+_NAMES: dict[Kind, str] = {"event": "refused events", "subscription": "refused subscriptions", "match": "failed pairs"}
+
+
+class Refusals:
+    """Counts refusals by their kind."""
+
+    def __init__(self, screen: Screen, file: TextIO | None) -> None:
+        self._screen = screen
+        self._file = file
+        self._warnings = 0
+        self.counts: Counter[Kind] = Counter()
+
+    def add(self, finding: Finding) -> None:
+        """Take in a fault."""
+        self.counts[finding.kind] += 1
+        if self.counts[finding.kind] <= _MOST_SHOWN:
+            self._screen.aside(finding.to_dict(), finding.to_text())
+        if self._file is not None:
+            self._keep(self._file, finding)
+
+    def warn(self, finding: Finding) -> None:
+        """Show a warning, if it is one of the first."""
+        self._warnings += 1
+        if self._warnings <= _MOST_SHOWN:
+            self._screen.aside(finding.to_dict(), finding.to_text())
+
+    def _keep(self, file: TextIO, finding: Finding) -> None:
+        try:
+            file.write(to_json(finding.to_dict()) + "\n")
+        except OSError as error:
+            raise _unwritable(file.name, error) from error
+
+    def show_rest(self) -> None:
+        """Say how many were not shown."""
+        hint = "" if self._file is not None else "; --refused FILE writes all of them"
+        for kind, count in self.counts.items():
+            if count > _MOST_SHOWN:
+                rest = count - _MOST_SHOWN
+                text = f"… and {rest:,} more {_NAMES[kind]}{hint}"
+                self._screen.aside({"kind": "more", "of": kind, "count": rest}, text)
+
+
+@contextmanager
+def refusals(screen: Screen, path: str | None) -> Iterator[Refusals]:
+    """Refusals with the file at the path, which is written as they come: it is there also if the command fails."""
+    with nullcontext() if path is None else _opened(path) as file:
+        reported = Refusals(screen, file)
+        try:
+            yield reported
+        finally:
+            reported.show_rest()
+
+
+def _opened(path: str) -> TextIO:
+    try:
+        return open(path, "w", 1, "utf-8", "backslashreplace")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: str, error: OSError) -> SourceError:
+    return SourceError(f"{path} cannot be written: {error.strerror or error}")

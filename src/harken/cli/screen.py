@@ -1,0 +1,87 @@
+"""What is written where: results to standard output, everything else to standard error; as text or as JSON lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from harken.cli.json_text import to_json
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+
+class Screen:
+    """Standard output and standard error of a command."""
+
+    def __init__(self, json: bool) -> None:
+        self.json = json
+
+    @cached_property
+    def out(self) -> Console:
+        return _console(stderr=False)
+
+    @cached_property
+    def err(self) -> Console:
+        return _console(stderr=True)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether somebody looks at standard output, and wants tables there."""
+        return not self.json and _is_terminal(sys.stdout)
+
+    def line(self, data: Mapping[str, Any]) -> None:
+        """A result as a JSON line."""
+        print(to_json(data))
+
+    def show(self, shown: RenderableType, *, wrap: bool = False) -> None:
+        """A result for people. Lines are kept whole unless they may wrap, as those of tables do."""
+        self.out.print(shown, soft_wrap=not wrap)
+
+    def aside(self, data: Mapping[str, Any], text: RenderableType) -> None:
+        """What is not a result: data under --json, text otherwise. `kind` in the data says what it is."""
+        if self.json and sys.stderr is not None:
+            print(to_json(data), file=sys.stderr)
+        elif not self.json:
+            self.err.print(text, soft_wrap=True)
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Callable[[int], None]]:
+        """A bar that counts, where somebody looks; what is yielded advances it."""
+        if self.json or not _is_terminal(sys.stderr):
+            yield lambda count: None
+            return
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
+        with Progress(*columns, console=self.err, transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda count: bar.advance(task, count)
+
+
+def printable(text: str) -> str:
+    """The text on one line without control codes: what comes from outside must not steer the terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _is_terminal(stream: Any) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    class Quiet(Console):
+        """Rich would end the program by itself; how a closed pipe ends it is for the session to say."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Quiet(stderr=stderr, markup=False, emoji=False, highlight=False)

@@ -1,0 +1,31 @@
+"""`harken algorithms`: what the registry says."""
+
+from __future__ import annotations
+
+import pytest
+
+from harken.matchers.base import Capability
+from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_capabilities
+
+from .conftest import Run, lines
+
+
+@pytest.mark.parametrize("width", ["80", "200"])
+def test_the_table_has_all_algorithms_and_capabilities(run: Run, width: str) -> None:
+    result = run("algorithms", env={"COLUMNS": width})
+    assert result.exit_code == 0
+    assert all(len(line) <= int(width) for line in result.stdout.splitlines())
+    for name in ALGORITHMS:
+        row = next(line for line in result.stdout.splitlines() if line.strip().startswith(name + " "))
+        assert row.count("✓") == len(algorithm_capabilities(name))
+    words = result.stdout.split()
+    assert all(word in words for capability in Capability for word in capability.split())
+
+
+def test_as_json(run: Run) -> None:
+    found = {each["name"]: each for each in lines(run("algorithms", "--json").stdout)}
+    assert list(found) == list(ALGORITHMS)
+    for name, each in found.items():
+        assert set(each["capabilities"]) == {str(able) for able in algorithm_capabilities(name)}
+        assert each["default"] is (name == DEFAULT_ALGORITHM)
+        assert each["summary"]

@@ -1,0 +1,124 @@
+"""`harken check`: every fault, with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from .conftest import Run, Write, lines
+
+SCHEMA = '[attributes]\ncategory = "string"\nprice = "float"\norder = "string"\n'
+BAD_SCHEMA = '[attributes]\nprice = "flot"\nweight = "flaot"\n'
+
+
+def test_good_input(run: Run, events: Path, subscriptions: Path, write: Write) -> None:
+    result = run("check", "-s", subscriptions, "-e", events, "--schema", write("schema.toml", SCHEMA))
+    assert (result.exit_code, result.stdout) == (0, "0 faults in 2 subscriptions and 3 events\n")
+
+
+def test_every_fault_is_listed_with_its_place(run: Run, write: Write) -> None:
+    subscriptions = write(
+        "s.jsonl",
+        '{"id": "a", "where": "pric < 5 AND categry = 1"}\n'
+        '{"id": "b", "where": "price <"}\n'
+        "nonsense\n"
+        '{"id": "b", "where": "price < 1 AND price > 2"}\n'
+        '{"id": "c", "where": "price < 1", "language": "xpath"}\n',
+    )
+    events = write("e.jsonl", '{"price": "dear"}\n{"price": 1}\n{"colour": 1}\n')
+    result = run("check", "-s", subscriptions, "-e", events, "--schema", write("schema.toml", SCHEMA), "--json")
+    assert result.exit_code == 1
+    *found, summary = lines(result.stdout)
+    assert [(each["kind"], each["position"], each.get("id"), each["error"]) for each in found[:7]] == [
+        ("subscription", 0, "a", "CheckError"),
+        ("subscription", 0, "a", "CheckError"),
+        ("subscription", 1, "b", "ParseError"),
+        ("subscription", 2, None, "DecodeError"),
+        ("subscription", 3, "b", "DuplicateIdError"),
+        ("subscription", 3, "b", "ContradictionError"),
+        ("subscription", 4, "c", "UnavailableError"),
+    ]
+    assert [(each["line"], each["column"], each["file_line"]) for each in found[:2]] == [(1, 1, 1), (1, 14, 1)]
+    assert found[0]["hint"] == "did you mean `price`?"
+    refused = [each for each in found if each["kind"] == "event"]
+    assert (refused[0]["position"], refused[0]["line"], refused[0]["file"]) == (0, 1, str(events))
+    assert summary["kind"] == "summary"
+    assert summary["faults"] == len(found)
+    assert (summary["subscriptions"], summary["events"], summary["schema_ignored"]) == (5, 3, False)
+
+
+def test_the_text_for_people(run: Run, write: Write) -> None:
+    subscriptions = write("s.jsonl", '\n{"id": "a", "where": "price < 5\\n AND qty >"}\n')
+    result = run("check", "--subscriptions", subscriptions)
+    assert result.stdout == (
+        f"✗ {subscriptions}, line 2, subscription 'a'\n"
+        "  the text ends too early (line 2, column 11)\n"
+        "     AND qty >\n"
+        "              ^\n"
+        "  hint: expected an attribute or a value or `(`\n"
+        "1 fault in 1 subscription\n"
+    )
+
+
+def test_warnings_are_no_faults(run: Run, write: Write) -> None:
+    subscriptions = write("s.jsonl", [{"id": "all", "where": "x IS NULL OR x IS NOT NULL"}])
+    result = run("check", "-s", subscriptions)
+    assert result.exit_code == 0
+    assert "always true" in result.stdout
+    assert "0 faults, 1 warning in 1 subscription" in result.stdout
+    warning, summary = lines(run("check", "-s", subscriptions, "--json").stdout)
+    assert (warning["severity"], warning["id"], warning["file_line"]) == ("warning", "all", 1)
+    assert "error" not in warning
+    assert (summary["faults"], summary["warnings"]) == (0, 1)
+
+
+def test_a_faulty_schema_does_not_stop_the_rest(run: Run, write: Write) -> None:
+    subscriptions = write("s.jsonl", [{"id": "a", "where": "anything < 5"}, {"id": "b", "where": "anything <"}])
+    schema = write("schema.toml", BAD_SCHEMA)
+    result = run("check", "-s", subscriptions, "--schema", schema)
+    assert result.exit_code == 1
+    assert "schema.toml, line 2, column 1" in result.stdout
+    assert "schema.toml, line 3, column 1" in result.stdout
+    assert "subscription 'a'" not in result.stdout
+    assert "subscription 'b'" in result.stdout
+    assert "The schema cannot be used: subscriptions were checked without it." in result.stdout
+    *found, summary = lines(run("check", "-s", subscriptions, "--schema", schema, "--json").stdout)
+    assert [each["kind"] for each in found] == ["schema", "schema", "subscription"]
+    assert summary["schema_ignored"]
+
+
+def test_a_schema_alone(run: Run, write: Write) -> None:
+    assert run("check", "--schema", write("good.toml", SCHEMA)).stdout == "0 faults in the schema\n"
+    assert run("check", "--schema", write("bad.toml", BAD_SCHEMA)).exit_code == 1
+    result = run("check", "--schema", write("worse.toml", "[attributes\n"))
+    assert result.exit_code == 1
+    assert "not TOML" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--subscriptions", "--events", "--schema"])
+def test_a_file_that_cannot_be_read_does_not_stop_the_rest(run: Run, write: Write, tmp_path: Path, option: str) -> None:
+    given = {"--subscriptions": write("s.jsonl", "{\n"), "--events": write("e.jsonl", "{\n")}
+    given[option] = tmp_path / "nosuch.jsonl"
+    result = run("check", *(part for pair in given.items() for part in pair))
+    assert result.exit_code == 3
+    assert f"{given[option]}\n" in result.stdout
+    assert result.stdout.count("this is not JSON") == len(given) - 1
+
+
+def test_events_without_lines(run: Run, tmp_path: Path) -> None:
+    events = tmp_path / "e.parquet"
+    pa.parquet.write_table(pa.table({"price": [1.0, float("nan")], "n": [2**60, 2**61]}), events)
+    assert run("check", "-e", events).exit_code == 0
+    schema = tmp_path / "schema.toml"
+    schema.write_text('[attributes]\nprice = "string"\nn = "integer"\n')
+    result = run("check", "-e", events, "--schema", schema)
+    assert result.exit_code == 1
+    assert f"✗ {events}, event 0" in result.stdout
+
+
+def test_nothing_to_check(run: Run) -> None:
+    assert run("check").exit_code == 2
+    assert run("check", "-s", "-", "-e", "-").exit_code == 2

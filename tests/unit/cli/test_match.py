@@ -1,0 +1,313 @@
+"""`harken match`: formats, refusals, names of events, and what it says when it cannot go on."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from .conftest import EVENTS, PAIRS, SUBSCRIPTIONS, Run, Write, lines
+
+
+def pairs(text: str) -> list[tuple[Any, str]]:
+    return [(row["event"], row["subscription"]) for row in lines(text)]
+
+
+def as_csv(records: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list({name: None for record in records for name in record}), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def put(folder: Path, stem: str, records: list[dict[str, Any]], format: str) -> Path:
+    """The records in a file of the format."""
+    path = folder / f"{stem}.{format}"
+    if format == "csv":
+        path.write_text(as_csv(records))
+    elif format == "parquet":
+        pa.parquet.write_table(pa.Table.from_pylist(records), path)
+    else:
+        pa.feather.write_feather(pa.Table.from_pylist(records), path)
+    return path
+
+
+# Good input
+
+
+def test_piped_output_is_json_lines_of_matches_and_nothing_else(run: Run, events: Path, subscriptions: Path) -> None:
+    result = run("match", events, "--subscriptions", subscriptions)
+    assert result.exit_code == 0
+    assert pairs(result.stdout) == PAIRS
+    assert "3 events · 2 subscriptions · 3 matches" in result.stderr
+
+
+def test_fields_travel_with_the_matches(run: Run, events: Path, subscriptions: Path) -> None:
+    first, second, _ = lines(run("match", events, "-s", subscriptions).stdout)
+    assert first == {"event": 0, "subscription": "alice", "owner": "Alice", "channel": "mail"}
+    assert list(first) == ["event", "subscription", "owner", "channel"]
+    assert second == {"event": 1, "subscription": "bob", "channel": "sms"}
+
+
+@pytest.mark.parametrize("of_events", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("of_subscriptions", ["csv", "parquet", "arrow"])
+def test_every_format_gives_the_same(run: Run, tmp_path: Path, of_events: str, of_subscriptions: str) -> None:
+    events = put(tmp_path, "events", [{**event, "price": float(event["price"])} for event in EVENTS], of_events)
+    subscriptions = put(tmp_path, "subscriptions", SUBSCRIPTIONS, of_subscriptions)
+    result = run("match", events, "-s", subscriptions)
+    assert pairs(result.stdout) == PAIRS
+    assert lines(result.stdout)[0]["owner"] == "Alice"
+
+
+def test_subscriptions_from_csv_keep_their_texts(run: Run, events: Path, write: Write) -> None:
+    """Ids and fields that look like numbers are not numbers: 007 stays 007."""
+    subscriptions = write("subscriptions.csv", "id,where,phone\n007,price > 5,0123\n")
+    assert lines(run("match", events, "-s", subscriptions).stdout)[0] == {
+        "event": 1,
+        "subscription": "007",
+        "phone": "0123",
+    }
+
+
+def test_events_from_standard_input(run: Run, events: Path, subscriptions: Path) -> None:
+    assert pairs(run("match", "-", "-s", subscriptions, input=events.read_bytes()).stdout) == PAIRS
+    text = "category,price\nToy,3\n"
+    assert pairs(run("match", "-", "-s", subscriptions, "--format", "csv", input=text).stdout) == [(0, "alice")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_batches_change_nothing(run: Run, events: Path, subscriptions: Path, size: int) -> None:
+    assert pairs(run("match", events, "-s", subscriptions, "--batch-size", size).stdout) == PAIRS
+
+
+def test_with_a_schema(run: Run, events: Path, subscriptions: Path, write: Write) -> None:
+    schema = write("schema.toml", '[attributes]\norder = "string"\ncategory = "string"\nprice = "float"\n')
+    assert pairs(run("match", events, "-s", subscriptions, "--schema", schema).stdout) == PAIRS
+
+
+def test_no_matches_and_no_events(run: Run, subscriptions: Path, write: Write) -> None:
+    for events in (write("none.jsonl", ""), write("other.jsonl", [{"weight": 1}])):
+        result = run("match", events, "-s", subscriptions)
+        assert (result.exit_code, result.stdout) == (0, "")
+
+
+# Names of events
+
+
+def test_events_are_named_by_a_field(run: Run, subscriptions: Path, write: Write) -> None:
+    events = write("nested.jsonl", [{"price": 9, "head": {"number": 17}}, {"price": 8, "head": {"number": 18}}])
+    result = run("match", events, "-s", subscriptions, "--event-id", "head.number")
+    assert pairs(result.stdout) == [(17, "bob"), (18, "bob")]
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ({}, "is missing"),
+        ({"order": ["A", "B"]}, "has several values"),
+        ({"order": {"x": 1}}, "is an object"),
+        ({"order": 7}, "is of type int, but was of type str before"),
+    ],
+)
+def test_an_event_without_a_usable_name_is_refused(
+    run: Run, subscriptions: Path, write: Write, field: dict[str, Any], reason: str
+) -> None:
+    events = write("events.jsonl", [{"price": 9, "order": "A1"}, {"price": 9, **field}, {"price": 9, "order": "A3"}])
+    result = run("match", events, "-s", subscriptions, "--event-id", "order")
+    assert pairs(result.stdout) == [("A1", "bob"), ("A3", "bob")]
+    assert f"`order`, by which events are named, {reason}" in result.stderr
+    assert "3 events (1 refused)" in result.stderr
+
+
+def test_a_field_that_cannot_be_is_wrong_usage(run: Run, events: Path, subscriptions: Path) -> None:
+    result = run("match", events, "-s", subscriptions, "--event-id", "a..b")
+    assert result.exit_code == 2
+    assert "--event-id" in result.stderr
+
+
+def test_fields_called_like_our_columns_are_renamed(run: Run, events: Path, write: Write) -> None:
+    record = {"id": "x", "where": "price < 5", "event": 1, "event_": 2, "subscription": 3}
+    row = lines(run("match", events, "-s", write("s.jsonl", [record])).stdout)[0]
+    assert row == {"event": 0, "subscription": "x", "event__": 1, "event_": 2, "subscription_": 3}
+
+
+# Refusals
+
+
+def test_bad_lines_in_the_middle_are_reported_and_the_rest_goes_on(run: Run, write: Write) -> None:
+    events = write("events.jsonl", '{"price": 1}\n{"price": \n[1]\n{"price": 2}\n')
+    subscriptions = write(
+        "s.jsonl", '{"id": "a", "where": "price > 0"}\n{"id": "b", "where": "price >"}\nnot json\n{"id": "c"}\n'
+    )
+    result = run("match", events, "-s", subscriptions)
+    assert result.exit_code == 0
+    assert pairs(result.stdout) == [(0, "a"), (3, "a")]
+    assert "events.jsonl, line 2, column 10, event 1" in result.stderr
+    assert "s.jsonl, line 2, subscription 'b'" in result.stderr
+    assert "the subscription has no `where`" in result.stderr
+    assert "4 events (2 refused) · 1 subscriptions (3 refused) · 2 matches" in result.stderr
+
+
+def test_strict_turns_refusals_into_an_exit_code(run: Run, events: Path, subscriptions: Path, write: Write) -> None:
+    assert run("match", events, "-s", subscriptions, "--strict").exit_code == 0
+    bad = write("bad.jsonl", '{"price": 9}\n{')
+    result = run("match", bad, "-s", subscriptions, "--strict")
+    assert result.exit_code == 1
+    assert pairs(result.stdout) == [(0, "bob")]
+
+
+def test_only_the_first_refusals_are_shown_but_all_are_kept(
+    run: Run, subscriptions: Path, write: Write, tmp_path: Path
+) -> None:
+    events = write("events.jsonl", "{\n" * 12 + '{"price": 9}\n')
+    refused = tmp_path / "refused.jsonl"
+    result = run("match", events, "-s", subscriptions)
+    assert result.stderr.count("✗") == 5
+    assert "… and 7 more refused events; --refused FILE writes all of them" in result.stderr
+    assert "--refused" not in run("match", events, "-s", subscriptions, "--refused", refused).stderr
+    kept = lines(refused.read_text())
+    assert [(each["kind"], each["position"]) for each in kept] == [("event", position) for position in range(12)]
+    assert kept[0]["error"] == "DecodeError"
+
+
+def test_refused_subscriptions_are_kept_too(run: Run, events: Path, write: Write, tmp_path: Path) -> None:
+    subscriptions = write("s.jsonl", [*SUBSCRIPTIONS, {"id": "carol", "where": "price >"}])
+    refused = tmp_path / "refused.jsonl"
+    run("match", events, "-s", subscriptions, "--refused", refused)
+    (kept,) = lines(refused.read_text())
+    assert (kept["kind"], kept["position"], kept["id"], kept["file_line"]) == ("subscription", 2, "carol", 3)
+    assert (kept["line"], kept["column"]) == (1, 8)
+
+
+def test_duplicate_ids(run: Run, events: Path, write: Write) -> None:
+    twice = [{"id": "x", "where": "price < 5", "n": 1}, {"id": "x", "where": "price > 20", "n": 2}]
+    subscriptions = write("s.jsonl", twice)
+    first = run("match", events, "-s", subscriptions)
+    assert [(row["event"], row["n"]) for row in lines(first.stdout)] == [(0, 1)]
+    assert "the id 'x' is taken" in first.stderr
+    assert "--replace" in first.stderr
+    last = run("match", events, "-s", subscriptions, "--replace")
+    assert [(row["event"], row["n"]) for row in lines(last.stdout)] == [(1, 2)]
+    assert "taken" not in last.stderr
+
+
+def test_a_warning_is_no_refusal(run: Run, events: Path, write: Write) -> None:
+    always = write("s.jsonl", [{"id": "all", "where": "price IS NULL OR price IS NOT NULL"}])
+    result = run("match", events, "-s", always, "--strict")
+    assert result.exit_code == 0
+    assert "! " in result.stderr
+    assert "always true" in result.stderr
+
+
+# JSON
+
+
+def test_with_json_both_streams_parse(run: Run, write: Write) -> None:
+    events = write("events.jsonl", '{"price": 9}\n{\n')
+    subscriptions = write("s.jsonl", [*SUBSCRIPTIONS, {"id": "bob", "where": "price > 1"}])
+    result = run("match", events, "-s", subscriptions, "--json", "-vv")
+    assert pairs(result.stdout) == [(0, "bob")]
+    told = lines(result.stderr)
+    assert {each["kind"] for each in told} == {"log", "subscription", "event", "summary"}
+    summary = told[-1]
+    expected = {"events": 2, "refused_events": 1, "subscriptions": 2, "refused_subscriptions": 1, "matches": 1}
+    assert {name: summary[name] for name in expected} == expected
+    assert summary["seconds"] > 0
+    assert summary["events_per_second"] > 0
+
+
+def test_errors_as_json(run: Run, events: Path, subscriptions: Path) -> None:
+    result = run("match", events, "-s", subscriptions, "--algorithm", "nave", "--json")
+    (error,) = lines(result.stderr)
+    assert error["kind"] == "error"
+    assert error["error"] == "CapabilityError"
+    assert "`naive`" in error["hint"]
+
+
+# Nothing can be done
+
+
+def test_an_unknown_algorithm(run: Run, events: Path, subscriptions: Path) -> None:
+    result = run("match", events, "-s", subscriptions, "--algorithm", "nave")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: there is no algorithm `nave`\nhint: did you mean `naive`?\n"
+
+
+@pytest.mark.parametrize("missing", ["events", "subscriptions", "schema"])
+def test_a_missing_file(run: Run, events: Path, subscriptions: Path, tmp_path: Path, missing: str) -> None:
+    given = {"events": events, "subscriptions": subscriptions} | {missing: tmp_path / "nosuch.jsonl"}
+    options = ["--schema", given["schema"]] if "schema" in given else []
+    result = run("match", given["events"], "-s", given["subscriptions"], *options)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "nosuch.jsonl" in result.stderr
+    assert result.stderr.startswith("error: ")
+
+
+def test_a_format_that_is_not_known(run: Run, subscriptions: Path, write: Write) -> None:
+    result = run("match", write("events.txt", ""), "-s", subscriptions)
+    assert result.exit_code == 3
+    assert "hint: " in result.stderr
+    result = run("match", write("events.txt", ""), "-s", subscriptions, "--format", "jsonnl")
+    assert "did you mean `jsonl`" in result.stderr
+
+
+def test_a_bad_schema(run: Run, events: Path, subscriptions: Path, write: Write) -> None:
+    result = run("match", events, "-s", subscriptions, "--schema", write("s.toml", '[attributes]\nprice = "flot"\n'))
+    assert result.exit_code == 3
+    assert "s.toml, line 2, column 1" in result.stderr
+    assert "did you mean `float`" in result.stderr
+
+
+def test_no_usable_subscription(run: Run, events: Path, write: Write, tmp_path: Path) -> None:
+    refused = tmp_path / "refused.jsonl"
+    result = run("match", events, "-s", write("s.jsonl", "{\n{\n"), "--refused", refused)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "has no subscription that can be used" in result.stderr
+    assert len(lines(refused.read_text())) == 2
+    result = run("match", events, "-s", write("empty.jsonl", ""))
+    assert result.exit_code == 3
+    assert "has no subscriptions" in result.stderr
+
+
+def test_wrong_usage(run: Run, events: Path, subscriptions: Path) -> None:
+    before = events.read_bytes()
+    for arguments in (
+        ["match"],
+        ["match", events],
+        ["match", events, "-s", subscriptions, "--batch-size", 0],
+        ["match", events, "-s", subscriptions, "-o", events],
+        ["match", events, "-s", subscriptions, "--refused", subscriptions],
+        ["match", "-", "-s", "-"],
+    ):
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (2, ""), arguments
+    assert events.read_bytes() == before
+
+
+def test_an_internal_error_is_one_line(
+    run: Run, events: Path, subscriptions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the wheel\ncame off")
+
+    monkeypatch.setattr("harken.cli.matching.run", broken)
+    result = run("match", events, "-s", subscriptions)
+    assert result.exit_code == 70
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("internal error: RuntimeError: the wheel. ")
+    assert "report" in result.stderr
+    assert "Traceback" in run("match", events, "-s", subscriptions, "-v").stderr
+    assert "Traceback" in lines(run("match", events, "-s", subscriptions, "-v", "--json").stderr)[0]["traceback"]
+
+
+def test_control_codes_from_outside_do_not_reach_the_terminal(run: Run, events: Path, write: Write) -> None:
+    nasty = "\x1b[2J"
+    subscriptions = write("s.jsonl", [{"id": nasty, "where": f"price > 5 {nasty}"}, {"id": "b", "where": "price > 5"}])
+    assert "\x1b" not in run("match", events, "-s", subscriptions).output
