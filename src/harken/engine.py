@@ -11,17 +11,18 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-from harken.errors import DuplicateIdError, HarkenError, UnknownIdError, did_you_mean
+from harken.errors import DuplicateIdError, HarkenError, SchemaError, UnknownIdError, did_you_mean
 from harken.events import Event, EventBatch, Refused, validate
 from harken.explain import Explanation, explain
 from harken.language.compiled import Compiled, Compiler
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers import Capability, Entry, create_matcher, required_capabilities
 from harken.matchers.registry import DEFAULT_ALGORITHM, refuse_incapable
-from harken.schema import EVENT_TYPE, Extension, Schema
+from harken.schema import EVENT_TYPE, Extension, Schema, format_path
 from harken.subscriptions import Fault, Record, Subscription, checked_id, records_of
 
 _MOST_FOR_A_HINT = 10_000
+_EVENT_TYPE = format_path(EVENT_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Engine:
     ) -> None:
         self.algorithm = algorithm
         self.limits = limits
-        self._matcher = create_matcher(algorithm, **options)
+        self._matcher = create_matcher(algorithm, limits, **options)
         self._is_limited = self._matcher.capabilities != frozenset(Capability)
         self._compiler = Compiler(schema, limits)
         self._subscriptions: dict[str, Subscription] = {}
@@ -92,21 +93,26 @@ class Engine:
         return len(self._subscriptions)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._subscriptions
+        return (str(id) if type(id) is int else id) in self._subscriptions
 
-    def subscription(self, id: str) -> Subscription:
+    def __iter__(self) -> Iterator[Subscription]:
+        """The subscriptions as they are now."""
+        return iter(list(self._subscriptions.values()))
+
+    def subscription(self, id: str | int) -> Subscription:
         """The subscription of this id. Raises UnknownIdError."""
-        found = self._subscriptions.get(id)
+        wanted = checked_id(id)
+        found = self._subscriptions.get(wanted)
         if found is None:
-            near = did_you_mean(id, self._subscriptions) if len(self) <= _MOST_FOR_A_HINT else None
-            raise UnknownIdError(f"there is no subscription {id!r}", hint=near)
+            near = did_you_mean(wanted, self._subscriptions) if len(self) <= _MOST_FOR_A_HINT else None
+            raise UnknownIdError(f"there is no subscription {wanted!r:.60}", hint=near)
         return found
 
     # Subscribing
 
     def subscribe(
         self,
-        id: str,
+        id: str | int,
         where: str,
         language: str = "sql",
         *,
@@ -138,19 +144,24 @@ class Engine:
         warnings = [(id, warning) for id, (_, compiled) in taken.items() for warning in compiled.warnings]
         return Report(len(taken), faults, warnings)
 
-    def unsubscribe(self, id: str) -> None:
-        """Let go of a subscription. Raises UnknownIdError."""
+    def unsubscribe(self, id: str | int) -> None:
+        """Let go of a subscription. Raises UnknownIdError, or CapabilityError if the algorithm only ever adds."""
         with self._lock:
             self._uninstall(self.subscription(id))
 
     def extend_schema(self, *extensions: Extension) -> Schema:
         """Extend the schema by its four rules, all of them or none. Raises SchemaError."""
         with self._lock:
-            extended = (self.schema or Schema()).extend(*extensions)
-            self._compiler = Compiler(extended, self.limits)
-            # A new event type is a new value of `event_type`: what speaks of that is compiled again.
-            touched = [each for each in self._subscriptions.values() if EVENT_TYPE in each.compiled.normal_form.paths()]
-            self._install([(each.record(), self._compile(each.record())) for each in touched])
+            if self.schema is None:
+                hint = "make the engine with one, if need be an empty one: Engine(Schema())"
+                raise SchemaError("this engine has no schema to extend", hint=hint)
+            extended = self.schema.extend(*extensions)
+            compiler = Compiler(extended, self.limits)
+            # A new event type is a new value of `event_type`: what may speak of that is compiled again.
+            touched = [each.record() for each in self if _EVENT_TYPE in each.where]
+            renewed = [(record, compiler.compile(record.where, record.language)) for record in touched]
+            self._compiler = compiler
+            self._install(renewed)
             return extended
 
     # Matching
@@ -220,6 +231,7 @@ class Engine:
         self._matcher.add(entries)
 
     def _uninstall(self, subscription: Subscription) -> None:
+        refuse_incapable(self.algorithm, frozenset({Capability.UNSUBSCRIBE}))
         self._matcher.remove([subscription.number])
         del self._subscriptions[subscription.id], self._by_number[subscription.number]
         self._free.append(subscription.number)

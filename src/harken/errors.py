@@ -91,6 +91,9 @@ class HarkenError(Exception):
             plain["hint"] = self.hint
         return plain
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.message, self.__dict__)
+
     def __str__(self) -> str:
         lines = [self.message if self.place is None else f"{self.message} ({self.place})"]
         if self.excerpt is not None:
@@ -98,6 +101,13 @@ class HarkenError(Exception):
         if self.hint is not None:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
+
+
+def _rebuilt(kind: type[HarkenError], message: str, state: dict[str, Any]) -> HarkenError:
+    """An error as it was before it was pickled or copied."""
+    error = kind.__new__(kind, message)
+    error.__dict__.update(state)
+    return error
 
 
 class LanguageError(HarkenError):

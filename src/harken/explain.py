@@ -8,7 +8,7 @@ from typing import Any
 
 from harken.language.ast import And, Attribute, Expression, Not, Or, attributes, leaves, predicates
 from harken.language.printer import print_expression
-from harken.reference import all_values, find_binding, truth
+from harken.reference import all_values, array_on, find_binding
 from harken.schema import Schema
 from harken.schema.paths import Path, format_path
 from harken.schema.values import show
@@ -92,17 +92,15 @@ class _Teller:
                 return Part(print_expression(node), found, self._values(node))
 
     def _truth(self, node: Expression) -> bool | None:
-        if self.bound is not None:
-            return truth(node, self.whole, self.bound, self.schema)
-        if find_binding(node, self.whole, self.schema) is not None:
+        if find_binding(node, self.whole, self.schema, self.bound) is not None:
             return True
-        return False if find_binding(Not(node), self.whole, self.schema) is not None else None
+        return False if find_binding(Not(node), self.whole, self.schema, self.bound) is not None else None
 
     def _note(self, node: Expression, found: bool | None, parts: tuple[Part, ...]) -> str | None:
         if isinstance(node, And) and found is not True and all(part.truth for part in parts):
-            several = [path for path in attributes(node) if len(all_values(self.whole, path)) > 1]
-            names = ", ".join(format_path(path) for path in several)
-            return f"each holds for some value of {names}, but no one choice of values meets them all"
+            arrays = {array_on(self.whole, path): None for path in attributes(node)}
+            names = ", ".join(format_path(array) for array in arrays if array is not None)
+            return f"each holds for some element of {names}, but no one choice of elements meets them all"
         return None
 
     def _values(self, node: Expression) -> str | None:

@@ -1,6 +1,6 @@
 """The semantics, in the plainest code: the oracle that judges every matcher, and what `explain` shows.
 
-It evaluates the expression itself, not its normal form, and shares with the rest only the AST and the schema.
+It evaluates the expression itself, not its normal form, and shares with the rest only the AST, the schema and errors.
 
 Truth is three-valued: True, False, or None for unknown. An event is a nested dict; a list is a set of values, of which
 a *binding* picks one. An event matches when some binding makes the expression true.
@@ -8,10 +8,12 @@ a *binding* picks one. An event matches when some binding makes the expression t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
+from harken.errors import LimitError
 from harken.language.ast import (
     And,
     Attribute,
@@ -39,22 +41,26 @@ Truth = bool | None
 _MISSING: Any = None
 
 
+MOST_TRIES = 100_000
+"""Elements that the search for a binding tries before it gives up: arrays that depend on each other can be a puzzle."""
+
+
 def matches(expression: Expression, event: Mapping[str, Any], schema: Schema | None = None) -> bool:
-    """Whether some binding makes the expression true."""
+    """Whether some binding makes the expression true. Raises LimitError where the search takes too long."""
     return find_binding(expression, event, schema) is not None
 
 
 def find_binding(
-    expression: Expression, event: Mapping[str, Any], schema: Schema | None = None
+    expression: Expression,
+    event: Mapping[str, Any],
+    schema: Schema | None = None,
+    bound: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any] | None:
-    """The event with one element picked of every array that matters, so that the expression is true; or None."""
-    if not any(_array_on(event, path) for path in _bound_paths(predicate for predicate, _ in predicates(expression))):
-        return event if truth(expression, event, event, schema) else None
-    for goals in _alternatives(expression, True):
-        bound = _solve(goals, event, event, schema)
-        if bound is not None:
-            return bound
-    return None
+    """The event with one element picked of every array that matters, so that the expression is true; or None.
+
+    With `bound`, in which some elements have been picked already, only the rest is searched.
+    """
+    return _Search(event, schema).solve([(expression, True)], event if bound is None else bound)
 
 
 def truth(node: Expression, whole: Mapping[str, Any], bound: Mapping[str, Any], schema: Schema | None = None) -> Truth:
@@ -211,58 +217,70 @@ def _domain(operand: Operand, schema: Schema | None) -> Domain | None:
 # Bindings
 
 
-_Goal = tuple[Predicate, bool]
+_Goal = tuple[Expression, bool]
+"""An expression, and the truth that it has to have."""
 
 
-def _alternatives(node: Expression, wanted: bool) -> Iterator[list[_Goal]]:
-    """The ways to make an expression true, or false: lists of predicates with the truth that each has to have."""
-    match node:
-        case Not(item=item):
-            yield from _alternatives(item, not wanted)
-        case And(items=items) | Or(items=items) if isinstance(node, And) is wanted:
-            yield from _all_of(items, wanted)
-        case And(items=items) | Or(items=items):
-            for item in items:
-                yield from _alternatives(item, wanted)
-        case _:
-            yield [(node, wanted)]
+class _Search:
+    """The search for a binding, one group of goals at a time.
 
+    Goals that share no array are met apart from each other, so that the number of tries is the sum over the groups and
+    not their product. Of a goal with alternatives each is tried alone. Where goals do share arrays, an element is
+    picked of the one that most of them share, and what is left may fall apart again.
+    """
 
-def _all_of(items: tuple[Expression, ...], wanted: bool) -> Iterator[list[_Goal]]:
-    if not items:
-        yield []
-        return
-    for first in _alternatives(items[0], wanted):
-        for rest in _all_of(items[1:], wanted):
-            yield first + rest
+    def __init__(self, whole: Mapping[str, Any], schema: Schema | None) -> None:
+        self.whole = whole
+        self.schema = schema
+        self.tries = 0
 
-
-def _solve(
-    goals: list[_Goal], whole: Mapping[str, Any], bound: Mapping[str, Any], schema: Schema | None
-) -> Mapping[str, Any] | None:
-    """A binding that meets all the goals. Goals that share no array are met one group at a time, so that the number
-    of tries is the sum over the groups and not their product."""
-    for group, arrays in _groups(goals, bound):
-        if not arrays:
-            if any(truth(predicate, whole, bound, schema) is not wanted for predicate, wanted in group):
+    def solve(self, goals: list[_Goal], bound: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """A binding that meets all the goals, or None."""
+        for group in _groups([part for goal in goals for part in _parts(goal)], bound):
+            found = self._meet(group, bound)
+            if found is None:
                 return None
-            continue
-        array = min(arrays)
-        for element in _elements(_at(bound, array)):
-            tried = _solve(group, whole, _replaced(bound, array, element), schema)
-            if tried is not None:
-                bound = tried
-                break
+            bound = found
+        return bound
+
+    def _meet(self, group: list[_Goal], bound: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        shared = Counter(array for goal in group for array in _arrays(goal, bound))
+        if not shared:
+            met = all(truth(node, self.whole, bound, self.schema) is wanted for node, wanted in group)
+            return bound if met else None
+        node, wanted = group[0]
+        if len(group) == 1 and isinstance(node, And | Or):
+            tried = (self.solve([(item, wanted)], bound) for item in node.items)
         else:
-            return None
-    return bound
+            array = shared.most_common(1)[0][0]
+            elements = map(self._counted, _elements(_at(bound, array)))
+            tried = (self.solve(group, _replaced(bound, array, element)) for element in elements)
+        return next((found for found in tried if found is not None), None)
+
+    def _counted(self, element: Any) -> Any:
+        self.tries += 1
+        if self.tries > MOST_TRIES:
+            raise LimitError(f"no binding was found in {MOST_TRIES:,} tries", limit="max_bindings")
+        return element
 
 
-def _groups(goals: list[_Goal], bound: Mapping[str, Any]) -> list[tuple[list[_Goal], set[Path]]]:
-    """The goals, those that share an array together, with the arrays of each group."""
+def _parts(goal: _Goal) -> Iterator[_Goal]:
+    """What has to be met if all of the goal has to: what is true of a conjunction is true of its items."""
+    node, wanted = goal
+    if isinstance(node, Not):
+        yield from _parts((node.item, not wanted))
+    elif isinstance(node, And | Or) and isinstance(node, And) is wanted:
+        for item in node.items:
+            yield from _parts((item, wanted))
+    else:
+        yield goal
+
+
+def _groups(goals: list[_Goal], bound: Mapping[str, Any]) -> list[list[_Goal]]:
+    """The goals, those that share an array together."""
     groups: list[tuple[list[_Goal], set[Path]]] = []
     for goal in goals:
-        arrays = {array for path in _bound_paths([goal[0]]) if (array := _array_on(bound, path)) is not None}
+        arrays = _arrays(goal, bound)
         joined, apart = [goal], []
         for group in groups:
             if group[1] & arrays:
@@ -270,7 +288,13 @@ def _groups(goals: list[_Goal], bound: Mapping[str, Any]) -> list[tuple[list[_Go
             else:
                 apart.append(group)
         groups = [*apart, (joined, arrays)]
-    return groups
+    return [group for group, _ in groups]
+
+
+def _arrays(goal: _Goal, bound: Mapping[str, Any]) -> set[Path]:
+    """The arrays that a goal depends on."""
+    paths = _bound_paths(predicate for predicate, _ in predicates(goal[0]))
+    return {array for path in paths if (array := array_on(bound, path)) is not None}
 
 
 def _bound_paths(nodes: Any) -> Iterator[Path]:
@@ -280,7 +304,7 @@ def _bound_paths(nodes: Any) -> Iterator[Path]:
             yield from (leaf.path for leaf in leaves(node) if isinstance(leaf, Attribute))
 
 
-def _array_on(event: Mapping[str, Any], path: Path) -> Path | None:
+def array_on(event: Mapping[str, Any], path: Path) -> Path | None:
     """The first array with an element that the path comes to."""
     at: Any = event
     for length, key in enumerate(path, 1):

@@ -10,6 +10,8 @@ from harken.errors import HarkenError, InvalidIdError, SubscriptionError, did_yo
 from harken.events.arrow_rows import is_arrow, rows_from_arrow
 from harken.events.row import Row
 from harken.language.compiled import Compiled
+from harken.schema.domains import shortened
+from harken.schema.values import INT64_MAX, INT64_MIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +107,17 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
         fields = {name: value for name, value in content.items() if name not in ("id", "where", "language")}
         return Record(position, checked_id(known_id), where, content.get("language") or "sql", fields, line)
     except HarkenError as error:
-        return Fault(position, None if known_id is None else str(known_id), error, line)
+        return Fault(position, known_id if isinstance(known_id, str) else None, error, line)
 
 
 def checked_id(given: object) -> str:
     """An id as a string. Integers are taken by their decimal digits, because many tables number their rows."""
-    if isinstance(given, int) and not isinstance(given, bool):
+    if isinstance(given, int) and not isinstance(given, bool) and INT64_MIN <= given <= INT64_MAX:
         return str(given)
     if given is None:
         raise InvalidIdError("the subscription has no `id`")
     if not isinstance(given, str) or not given:
-        raise InvalidIdError(f"an id is a string that is not empty, not {given!r:.60}")
+        raise InvalidIdError(f"an id is a string that is not empty, or an integer, not {shortened(given)}")
     try:
         given.encode()
     except UnicodeEncodeError:

@@ -22,8 +22,10 @@ from harken.language.ast import (
     predicates,
 )
 from harken.language.complaints import located
-from harken.schema import CodedDomain, Domain, Kind, Schema, format_path
+from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_path
 from harken.schema.values import show
+
+_SHOWN = 8
 
 
 def check(expression: Expression, schema: Schema | None = None, text: str | None = None) -> list[LanguageError]:
@@ -52,9 +54,7 @@ def _unavailable(predicate: Expression) -> Iterator[tuple[LanguageError, int]]:
 def _mistyped(predicate: Expression, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
     unknown = [leaf for leaf in leaves(predicate) if isinstance(leaf, Attribute) and _domain(schema, leaf) is None]  # type: ignore[arg-type]
     for leaf in unknown:
-        known = [format_path(path) for path in schema.attributes]
-        hint = did_you_mean(leaf.name, known) or f"the schema has {', '.join(f'`{name}`' for name in known[:8])}"
-        yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=hint), leaf.at
+        yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=_near(leaf.name, schema)), leaf.at
     if unknown:
         return
     match predicate:
@@ -86,24 +86,31 @@ def _unlike(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[Lan
     if left_kind is not right_kind:
         yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
         return
-    domain = _domain(schema, left)
-    if not isinstance(domain, CodedDomain):
-        return
-    if isinstance(right, Constant):
+    domain, other = _domain(schema, left), _domain(schema, right)
+    if isinstance(right, Attribute):
+        if domain != other and (isinstance(domain, CodedDomain) or isinstance(other, CodedDomain)):
+            yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
+    elif isinstance(domain, CodedDomain) and isinstance(right, Constant):
         try:
             domain.code(str(right.value))
         except InvalidValueError as error:
-            yield (
-                CheckError(f"{show(right.value)} is no value of `{_name(left)}`", hint=error.hint or error.message),
-                at,
-            )
-    elif domain != _domain(schema, right):
-        yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
+            hint = error.hint or error.message
+            yield CheckError(f"{show(right.value)} is no value of `{_name(left)}`", hint=hint), at
 
 
 def _not_of_kind(operand: Operand, kind: Kind, rule: str, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
     if _kind(operand, schema) not in (kind, None):
         yield CheckError(f"{rule}, and this is {_described(operand, schema)}"), _offset(operand)
+
+
+def _near(name: str, schema: Schema) -> str | None:
+    """What was probably meant or, if nothing is near, some of what there is."""
+    known = [*map(format_path, schema.attributes), *([format_path(EVENT_TYPE)] if schema.event_types else [])]
+    near = did_you_mean(name, known)
+    if near is not None or not known:
+        return near
+    more = ", …" if len(known) > _SHOWN else ""
+    return f"the schema has {', '.join(f'`{each}`' for each in known[:_SHOWN])}{more}"
 
 
 def _domain(schema: Schema, operand: Operand) -> Domain | None:

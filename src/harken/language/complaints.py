@@ -26,6 +26,8 @@ KEYWORDS = {
 }
 _WORDS = {terminal: word for word, terminal in KEYWORDS.items()}
 _OPERAND_TERMINALS = frozenset({"NAME", "QUOTED_NAME", "NUMBER", "STRING", "VARIABLE"})
+_SHOWN_WORDS = frozenset({"_AND", "_OR", "_IN", "_LIKE", "_BETWEEN", "NULL"})
+_DOUBLED = {"==": "equality is written with one =", "=>": "write >=", "=<": "write <=", "><": "write <>"}
 _STRAY_CHARACTERS = {
     '"': "a string is written in single quotes, 'like this', and a name in backticks, `like this`",
     "'": "the string that starts here is not closed; inside a string a quote is written twice, ''",
@@ -69,10 +71,14 @@ def _hint(token: Token, text: str, at: int, expected: set[str]) -> str:
         near = did_you_mean(token, keywords, case_sensitive=False)
         if near is not None:
             return near
-    if token == "=" and text[at - 1 : at] == "=":
-        return "equality is written with one ="
     if token.type == "COMPARATOR":
-        return "join two comparisons with AND: low < x AND x < high"
+        doubled = _DOUBLED.get(text[at - 1 : at + len(token)])
+        if doubled is not None:
+            return doubled
+        if "_AND" in expected:
+            return "join two comparisons with AND: low < x AND x < high"
+    if token.type in _WORDS and "NAME" in expected:
+        return f"`{token}` is a word of the language; as a name it is written in backticks"
     if {"_AND", "_OR"} <= expected and token.type in _OPERAND_TERMINALS | {"NOT", "LPAR", "TRUE", "FALSE"}:
         return "join two conditions with AND or OR"
     return f"expected {_show_expected(expected)}"
@@ -83,10 +89,11 @@ def _show_expected(expected: Iterable[str]) -> str:
     expected = set(expected)
     shown = []
     if "NAME" in expected:
-        shown.append("an attribute or a value")
+        shown.append("an attribute or a value" if "NUMBER" in expected else "a name")
     if "COMPARATOR" in expected:
         shown.append("a comparison")
-    shown.extend(sorted(_WORDS[terminal] for terminal in expected & {"_AND", "_OR", "_IN", "_LIKE", "_BETWEEN"}))
+    if "NAME" not in expected:
+        shown.extend(sorted(_WORDS[terminal] for terminal in expected & _SHOWN_WORDS))
     shown.extend(
         sign for terminal, sign in (("LPAR", "`(`"), ("RPAR", "`)`"), ("COMMA", "`,`")) if terminal in expected
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from harken.language.ast import Attribute, Comparison, Contains, Like, leaves
+from harken.language.ast import Comparison, Contains, Like
 from harken.language.intervals import Intervals
 from harken.schema import CodedDomain, Domain, Kind
 from harken.schema.paths import Path
@@ -67,13 +67,6 @@ class NormalForm:
         first = self.conjunctions[0]  # one that asks nothing leaves no place for others
         return not first.constraints and not first.residuals
 
-    def paths(self) -> set[Path]:
-        """The attributes that it mentions."""
-        found = {path for item in self.conjunctions for path, _ in item.constraints}
-        for residual in (residual for item in self.conjunctions for residual in item.residuals):
-            found.update(leaf.path for leaf in leaves(residual.predicate) if isinstance(leaf, Attribute))
-        return found
-
 
 def intersection(left: Constraint, right: Constraint) -> Constraint | None:
     """The constraint that admits what both admit, or None if nothing can."""
@@ -87,3 +80,13 @@ def intersection(left: Constraint, right: Constraint) -> Constraint | None:
     both = [(kind, mine.intersection(theirs[kind])) for kind, mine in left.parts if kind in theirs]
     parts = tuple((kind, admitted) for kind, admitted in both if not admitted.empty)
     return Values(parts, left.domain) if parts else None
+
+
+def union(left: Constraint, right: Constraint) -> Constraint:
+    """The constraint that admits what either admits. Neither may be ABSENT, to which no other can be joined."""
+    if isinstance(left, Presence) or isinstance(right, Presence):
+        return Presence.PRESENT
+    united = dict(left.parts)
+    for kind, admitted in right.parts:
+        united[kind] = united[kind].union(admitted) if kind in united else admitted
+    return Values(tuple(sorted(united.items())), left.domain)

@@ -7,7 +7,7 @@ could turn it round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from harken.errors import ContradictionError, LimitError, UnavailableError
 from harken.language import intervals
@@ -28,6 +28,7 @@ from harken.language.ast import (
     Operand,
     Or,
     Predicate,
+    leaves,
 )
 from harken.language.intervals import LINES, Intervals, Line
 from harken.language.normal_form import (
@@ -38,6 +39,7 @@ from harken.language.normal_form import (
     Residual,
     Values,
     intersection,
+    union,
 )
 from harken.language.predicates import evaluate
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -57,7 +59,7 @@ def normalise(
     The expression may be the template of a shape (see shapes.py); then the constants of the text go with it.
     """
     builder = _Builder(schema, limits, constants)
-    drafts = builder.drafts(expression, True)
+    drafts = [draft for draft in builder.drafts(expression, True) if builder.is_possible(*draft)]
     if not drafts:
         raise ContradictionError("no event can ever match this", hint=builder.why_empty())
     if schema is not None and _covers_all(drafts):
@@ -71,10 +73,11 @@ def normalise(
 _Draft = tuple[dict[Path, Constraint], tuple[Residual, ...]]
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_FALSE_OF_EQUALS = ("<>", "<", ">")
 _ALWAYS: list[_Draft] = [({}, ())]
 _NEVER: list[_Draft] = []
-# How many joins of two conjunctions a normalisation may try for every conjunction that it may keep.
-_JOINS_PER_CONJUNCTION = 256
+# How much a normalisation may do for every conjunction that it may keep: constraints copied and cuts swept.
+_WORK_PER_CONJUNCTION = 1_024
 
 
 class _Builder:
@@ -85,7 +88,7 @@ class _Builder:
         self.limits = limits
         self.constants = constants
         self.emptied: Path | None = None
-        self.joins = 0
+        self.work = 0
 
     def drafts(self, node: Expression, wanted: bool) -> list[_Draft]:
         """The conjunctions under which the node is true, or false if that is what is wanted."""
@@ -94,6 +97,15 @@ class _Builder:
         if isinstance(node, And | Or):
             return (self._all if isinstance(node, And) is wanted else self._any)(node.items, wanted)
         return self._predicate(node, wanted)
+
+    def is_possible(self, constraints: dict[Path, Constraint], residuals: tuple[Residual, ...]) -> bool:
+        """Whether no residual predicate is about an attribute that is to have no value: it would be unknown."""
+        for residual in residuals:
+            for leaf in leaves(residual.predicate):
+                if isinstance(leaf, Attribute) and constraints.get(leaf.path) is Presence.ABSENT:
+                    self.emptied = leaf.path
+                    return False
+        return True
 
     def why_empty(self) -> str:
         if self.emptied is None:
@@ -105,6 +117,7 @@ class _Builder:
     def _all(self, items: Iterable[Expression], wanted: bool) -> list[_Draft]:
         """Every item at once: those with one alternative first, because each of them narrows all that follows."""
         constraints: dict[Path, Constraint] = {}
+        repeated: dict[Path, list[Constraint]] = {}
         residuals: tuple[Residual, ...] = ()
         forks: list[list[_Draft]] = []
         for item in items:
@@ -112,10 +125,11 @@ class _Builder:
                 # What most conjunctions consist of, without the detour through a list of one draft.
                 path = item.left.path
                 constraint = self._compared(path, item.operator, item.right.given(self.constants), wanted)
-                if constraint is not None and path not in constraints:
-                    constraints[path] = constraint
-                elif not self._narrow(constraints, path, constraint):
+                if constraint is None:
+                    self.emptied = path
                     return _NEVER
+                if constraints.setdefault(path, constraint) is not constraint:
+                    repeated.setdefault(path, []).append(constraint)
                 continue
             alternatives = self.drafts(item, wanted)
             if not alternatives:
@@ -124,10 +138,14 @@ class _Builder:
                 forks.append(alternatives)
                 continue
             added, more = alternatives[0]
-            if not self._narrow_all(constraints, added):
-                return _NEVER
+            for path, constraint in added.items():
+                if constraints.setdefault(path, constraint) is not constraint:
+                    repeated.setdefault(path, []).append(constraint)
             if more:
                 residuals += tuple(each for each in more if each not in residuals)
+        for path, several in repeated.items():
+            if not self._narrow(constraints, path, self._reduced(several, intersection)):
+                return _NEVER
         drafts: list[_Draft] = [(constraints, residuals)]
         for alternatives in forks:
             drafts = self._product(drafts, alternatives)
@@ -137,20 +155,18 @@ class _Builder:
         kept: list[_Draft] = []
         for constraints, residuals in drafts:
             for added, more in alternatives:
+                self._spend(len(constraints) + 1)
                 joined = constraints.copy()
-                if self._narrow_all(joined, added):
+                if all(self._narrow(joined, path, constraint) for path, constraint in added.items()):
                     kept.append((joined, residuals + tuple(each for each in more if each not in residuals)))
-            self.joins += len(alternatives)
             kept = self._limited(kept)
         return kept
-
-    def _narrow_all(self, constraints: dict[Path, Constraint], added: dict[Path, Constraint]) -> bool:
-        return all(self._narrow(constraints, path, constraint) for path, constraint in added.items())
 
     def _narrow(self, constraints: dict[Path, Constraint], path: Path, constraint: Constraint | None) -> bool:
         """Add a constraint to those of a conjunction; False if nothing can meet them all."""
         known = constraints.get(path)
         if known is not None and constraint is not None:
+            self._spend(_size(known) + _size(constraint))
             constraint = intersection(known, constraint)
         if constraint is None:
             self.emptied = path
@@ -160,9 +176,9 @@ class _Builder:
 
     def _any(self, items: Iterable[Expression], wanted: bool) -> list[_Draft]:
         """All the alternatives, those that admit values of the same single attribute united into one."""
-        single: dict[Path, Constraint] = {}
+        single: dict[Path, list[Constraint]] = {}
+        absent: dict[Path, None] = {}
         drafts: list[_Draft] = []
-        absent: set[Path] = set()
         for item in items:
             for draft in self.drafts(item, wanted):
                 constraints, residuals = draft
@@ -173,37 +189,46 @@ class _Builder:
                 else:
                     ((path, constraint),) = constraints.items()
                     if constraint is Presence.ABSENT:
-                        absent.add(path)
+                        absent[path] = None
                     else:
-                        known = single.get(path)
-                        single[path] = constraint if known is None else self._union(path, known, constraint)
+                        single.setdefault(path, []).append(constraint)
             drafts = self._limited(drafts)
-        if any(single.get(path) is Presence.PRESENT for path in absent):
+        united = {path: self._reduced(several, union) for path, several in single.items()}
+        if any(united.get(path) is Presence.PRESENT for path in absent):
             return _ALWAYS
-        drafts.extend(({path: constraint}, ()) for path, constraint in single.items())
+        drafts.extend(({path: constraint}, ()) for path, constraint in united.items() if constraint is not None)
         drafts.extend(({path: Presence.ABSENT}, ()) for path in absent)
         return self._limited(drafts)
+
+    def _reduced(self, several: list[Constraint], join: _Join) -> Constraint | None:
+        """All the constraints in one, joined in pairs, so that ten thousand take ten thousand times a few steps."""
+        while len(several) > 1:
+            joined = several[len(several) & ~1 :]
+            for left, right in zip(several[::2], several[1::2], strict=False):
+                self._spend(_size(left) + _size(right))
+                both = join(left, right)
+                if both is None:
+                    return None
+                joined.append(both)
+            several = joined
+        return several[0]
 
     def _limited(self, drafts: list[_Draft]) -> list[_Draft]:
         most = self.limits.max_conjunctions
         if len(drafts) > most:
             drafts = list({(frozenset(each.items()), rest): (each, rest) for each, rest in drafts}.values())
-        if len(drafts) > most or self.joins > _JOINS_PER_CONJUNCTION * most:
-            hint = "split it into several subscriptions, or use IN for alternatives of one attribute"
-            raise LimitError(
-                f"the normal form has more than {most:,} conjunctions, or takes too long to tell",
-                limit="max_conjunctions",
-                hint=hint,
-            )
+        if len(drafts) > most:
+            raise self._too_large(f"the normal form has more than {most:,} conjunctions")
         return drafts
 
-    def _union(self, path: Path, left: Constraint, right: Constraint) -> Constraint:
-        if isinstance(left, Presence) or isinstance(right, Presence):
-            return Presence.PRESENT  # the caller has set ABSENT apart
-        united = dict(left.parts)
-        for kind, admitted in right.parts:
-            united[kind] = united[kind].union(admitted) if kind in united else admitted
-        return _constraint(united, self._domain(path)) or left
+    def _spend(self, work: int) -> None:
+        self.work += work
+        if self.work > _WORK_PER_CONJUNCTION * self.limits.max_conjunctions:
+            raise self._too_large("the normal form takes too much work")
+
+    def _too_large(self, message: str) -> LimitError:
+        hint = "split it into several subscriptions, or use IN for alternatives of one attribute"
+        return LimitError(message, limit="max_conjunctions", hint=hint)
 
     # Predicates
 
@@ -240,6 +265,9 @@ class _Builder:
     def _comparison(self, node: Comparison, wanted: bool) -> list[_Draft]:
         left, right, operator = node.left, node.right, node.operator
         if isinstance(left, Attribute) and isinstance(right, Attribute):
+            if left == right and (operator in _FALSE_OF_EQUALS) is wanted:
+                self.emptied = left.path
+                return _NEVER
             return [({}, (Residual(node, not wanted, self._domain(left.path)),))]
         if isinstance(left, Constant):
             left, right, operator = right, left, _MIRRORED[operator]
@@ -323,6 +351,14 @@ def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constrain
         return None
     parts = tuple(sets.items()) if len(sets) == 1 else tuple(sorted(sets.items()))
     return Values(parts, domain if isinstance(domain, CodedDomain) else None)
+
+
+_Join = Callable[[Constraint, Constraint], Constraint | None]
+
+
+def _size(constraint: Constraint) -> int:
+    """The cuts that a sweep over the constraint passes."""
+    return 1 if isinstance(constraint, Presence) else sum(len(admitted.cuts) for _, admitted in constraint.parts)
 
 
 def _covers_all(drafts: list[_Draft]) -> bool:

@@ -128,7 +128,7 @@ class _Nodes(Transformer[Token, Any]):
 
     def like(self, operand: _Part, negated: Token | None, pattern: _Part, escape: _Part | None) -> Expression:
         text = _string(pattern, "LIKE takes a pattern in quotes")
-        sign = DEFAULT_ESCAPE if escape is None else str(_string(escape, "ESCAPE takes a character in quotes").value)
+        sign = DEFAULT_ESCAPE if escape is None else _escape(_string(escape, _ESCAPE_RULE))
         return _negated_if(negated, _made(text.at, Like, _compared(operand), text, sign))
 
     def is_null(self, operand: _Part, negated: Token | None, _null: Token) -> Expression:
@@ -247,6 +247,16 @@ def _constant(part: _Part, message: str, place: str) -> Constant:
     if isinstance(operand, Constant):
         return operand
     raise _RefusedError(message, _offset(operand))
+
+
+_ESCAPE_RULE = "ESCAPE takes one character in quotes"
+
+
+def _escape(constant: Constant) -> str:
+    sign = str(constant.value)
+    if len(sign) != 1:
+        raise _RefusedError(_ESCAPE_RULE, constant.at)
+    return sign
 
 
 def _string(part: _Part, message: str) -> Constant:

@@ -27,7 +27,6 @@ class Capability(StrEnum):
     CONTAINS = "contains"
     ATTRIBUTE_COMPARISON = "attribute with attribute"
     DOMAIN_ORDER = "hierarchies and partial orders"
-    SETS = "sets of values"
     UNSUBSCRIBE = "unsubscribe"
 
 
@@ -50,7 +49,10 @@ class MatchResult:
 
 
 class Matcher(Protocol):
-    """An algorithm. Additions and removals come from one thread at a time; matching may go on in others meanwhile."""
+    """An algorithm, made by `factory(limits=…, **options)`.
+
+    Additions and removals come from one thread at a time; matching may go on in others meanwhile.
+    """
 
     capabilities: ClassVar[frozenset[Capability]]
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.language.normal_form import NormalForm
+from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Entry, MatchResult
 from harken.matchers.verify import is_match
 
@@ -17,7 +18,8 @@ class Naive:
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._limits = limits
         self._forms: dict[int, NormalForm] = {}
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -35,7 +37,7 @@ class Naive:
             found: list[int] = []
             for number, form in forms:
                 try:
-                    if is_match(form, event):
+                    if is_match(form, event, self._limits):
                         found.append(number)
                 except HarkenError as error:
                     errors.append((index, number, error))

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from harken.errors import CapabilityError, did_you_mean
+from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Matcher
 
 ALGORITHMS: dict[str, str] = {
@@ -14,11 +15,11 @@ ALGORITHMS: dict[str, str] = {
 DEFAULT_ALGORITHM = "naive"
 
 
-def create_matcher(algorithm: str, **options: Any) -> Matcher:
+def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
     """A new matcher. Raises CapabilityError if there is no such algorithm or it does not take the options."""
     factory = _factory(algorithm)
     try:
-        matcher: Matcher = factory(**options)
+        matcher: Matcher = factory(limits=limits, **options)
     except TypeError as problem:
         raise CapabilityError(f"the algorithm `{algorithm}` does not take these options: {problem}") from None
     return matcher

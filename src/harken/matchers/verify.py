@@ -2,18 +2,22 @@
 
 Most paths lead to one value. Where one comes to an array, its test waits; tests whose paths meet the same array form a
 group, and an element of it has to be found that meets them all. Groups are settled one by one, never their product.
+Tests that compare elements of several arrays can tie these into a puzzle: `max_bindings` bounds what is tried.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from harken.errors import LimitError
 from harken.events import Event
 from harken.language.ast import Attribute, Comparison, Constant, Contains, Operand
 from harken.language.normal_form import Conjunction, NormalForm, Presence, Residual
 from harken.language.predicates import compare, evaluate
+from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
 
 _Cursor = tuple[Any, Path]
@@ -28,13 +32,13 @@ class _Test:
     cursors: tuple[_Cursor, ...]
 
 
-def is_match(form: NormalForm, event: Event) -> bool:
-    """Whether the event meets one of the conjunctions."""
-    return any(meets(conjunction, event) for conjunction in form.conjunctions)
+def is_match(form: NormalForm, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether the event meets one of the conjunctions. Raises LimitError."""
+    return any(meets(conjunction, event, limits) for conjunction in form.conjunctions)
 
 
-def meets(conjunction: Conjunction, event: Event) -> bool:
-    """Whether some binding of the event meets all constraints and residual predicates of the conjunction."""
+def meets(conjunction: Conjunction, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether some binding of the event meets all constraints and residual predicates. Raises LimitError."""
     attributes = event.attributes
     waiting: list[_Test] = []
     for path, constraint in conjunction.constraints:
@@ -58,7 +62,7 @@ def meets(conjunction: Conjunction, event: Event) -> bool:
             waiting.append(test)
         elif not _settled(test):
             return False
-    return not waiting or _satisfiable(waiting)
+    return not waiting or _Search(limits.max_bindings).satisfiable(waiting)
 
 
 def _advance(cursor: _Cursor) -> _Cursor:
@@ -72,18 +76,31 @@ def _advance(cursor: _Cursor) -> _Cursor:
     return node, ()
 
 
-def _satisfiable(tests: list[_Test]) -> bool:
-    """Whether elements of the arrays can be picked so that every test passes."""
-    while tests:
-        array = next((node for node, _ in tests[0].cursors if type(node) is list), None)
-        if array is None:
-            if not _settled(tests.pop(0)):
+class _Search:
+    """The search for elements that pass the tests, and how many it has tried."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.tried = 0
+
+    def satisfiable(self, tests: list[_Test]) -> bool:
+        """Whether elements of the arrays can be picked so that every test passes."""
+        while tests:
+            if not _arrays(tests[0]):
+                if not _settled(tests.pop(0)):
+                    return False
+                continue
+            group, tests = _connected(tests)
+            array = _most_shared(group)
+            if not any(self.satisfiable(_picked(group, array, element)) for element in map(self._counted, array)):
                 return False
-            continue
-        group, tests = _connected(tests)
-        if not any(_satisfiable(_picked(group, array, element)) for element in array):
-            return False
-    return True
+        return True
+
+    def _counted(self, element: Any) -> Any:
+        self.tried += 1
+        if self.tried > self.most:
+            raise LimitError(f"no binding was found in {self.most:,} tries", limit="max_bindings")
+        return element
 
 
 def _connected(tests: list[_Test]) -> tuple[list[_Test], list[_Test]]:
@@ -103,6 +120,13 @@ def _connected(tests: list[_Test]) -> tuple[list[_Test], list[_Test]]:
 def _arrays(test: _Test) -> set[int]:
     """The arrays before which a test waits, by identity: in a canonical event every array is an object of its own."""
     return {id(node) for node, _ in test.cursors if type(node) is list}
+
+
+def _most_shared(group: list[_Test]) -> list[Any]:
+    """The array before which most tests wait: once it is picked from, the group may fall apart."""
+    waiting = [node for test in group for node, _ in test.cursors if type(node) is list]
+    counts = Counter(map(id, waiting))
+    return max(waiting, key=lambda array: counts[id(array)])
 
 
 def _picked(group: list[_Test], array: list[Any], element: Any) -> list[_Test]:
