@@ -107,7 +107,15 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
         fields = {name: value for name, value in content.items() if name not in ("id", "where", "language")}
         return Record(position, checked_id(known_id), where, content.get("language") or "sql", fields, line)
     except HarkenError as error:
-        return Fault(position, known_id if isinstance(known_id, str) else None, error, line)
+        return Fault(position, _told_id(known_id), error, line)
+
+
+def _told_id(given: object) -> str | None:
+    """The id of what was refused, if it has one that can be told."""
+    try:
+        return checked_id(given)
+    except InvalidIdError:
+        return given if isinstance(given, str) else None
 
 
 def checked_id(given: object) -> str:

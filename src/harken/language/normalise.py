@@ -118,7 +118,7 @@ class _Builder:
         """Every item at once: those with one alternative first, because each of them narrows all that follows."""
         constraints: dict[Path, Constraint] = {}
         repeated: dict[Path, list[Constraint]] = {}
-        residuals: tuple[Residual, ...] = ()
+        residuals: list[Residual] = []
         forks: list[list[_Draft]] = []
         for item in items:
             if type(item) is Comparison and type(item.left) is Attribute and isinstance(item.right, Constant):
@@ -141,12 +141,11 @@ class _Builder:
             for path, constraint in added.items():
                 if constraints.setdefault(path, constraint) is not constraint:
                     repeated.setdefault(path, []).append(constraint)
-            if more:
-                residuals += tuple(each for each in more if each not in residuals)
+            residuals.extend(more)
         for path, several in repeated.items():
             if not self._narrow(constraints, path, self._reduced(several, intersection)):
                 return _NEVER
-        drafts: list[_Draft] = [(constraints, residuals)]
+        drafts: list[_Draft] = [(constraints, tuple(dict.fromkeys(residuals)))]
         for alternatives in forks:
             drafts = self._product(drafts, alternatives)
         return drafts
@@ -155,10 +154,10 @@ class _Builder:
         kept: list[_Draft] = []
         for constraints, residuals in drafts:
             for added, more in alternatives:
-                self._spend(len(constraints) + 1)
+                self._spend(len(constraints) + 4 * (len(residuals) + len(more)) + 1)
                 joined = constraints.copy()
                 if all(self._narrow(joined, path, constraint) for path, constraint in added.items()):
-                    kept.append((joined, residuals + tuple(each for each in more if each not in residuals)))
+                    kept.append((joined, tuple(dict.fromkeys(residuals + more)) if more else residuals))
             kept = self._limited(kept)
         return kept
 
@@ -216,6 +215,7 @@ class _Builder:
     def _limited(self, drafts: list[_Draft]) -> list[_Draft]:
         most = self.limits.max_conjunctions
         if len(drafts) > most:
+            self._spend(8 * len(drafts))
             drafts = list({(frozenset(each.items()), rest): (each, rest) for each, rest in drafts}.values())
         if len(drafts) > most:
             raise self._too_large(f"the normal form has more than {most:,} conjunctions")
