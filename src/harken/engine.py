@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -147,6 +147,7 @@ class Engine:
     def unsubscribe(self, id: str | int) -> None:
         """Let go of a subscription. Raises UnknownIdError, or CapabilityError if the algorithm only ever adds."""
         with self._lock:
+            self._refuse_unless_removing()
             self._uninstall(self.subscription(id))
 
     def extend_schema(self, *extensions: Extension) -> Schema:
@@ -159,9 +160,8 @@ class Engine:
             compiler = Compiler(extended, self.limits)
             # A new event type is a new value of `event_type`: what may speak of that is compiled again.
             touched = [each.record() for each in self if _EVENT_TYPE in each.where]
-            renewed = [(record, compiler.compile(record.where, record.language)) for record in touched]
+            self._install([(record, self._compile(record, compiler)) for record in touched])
             self._compiler = compiler
-            self._install(renewed)
             return extended
 
     # Matching
@@ -208,17 +208,21 @@ class Engine:
 
     # Inside
 
-    def _compile(self, record: Record) -> Compiled:
-        compiled = self._compiler.compile(record.where, record.language)
+    def _compile(self, record: Record, compiler: Compiler | None = None) -> Compiled:
+        compiler = compiler or self._compiler
+        compiled = compiler.compile(record.where, record.language)
         if self._is_limited:
-            refuse_incapable(self.algorithm, required_capabilities(compiled.normal_form))
+            refuse_incapable(self.algorithm, required_capabilities(compiled.normal_form, compiler.schema))
         return compiled
 
     def _refuse_taken(self, id: str, replace: bool, *holders: Container[str]) -> None:
         if not replace and any(id in holder for holder in holders):
             raise DuplicateIdError(f"the id {id!r} is taken", hint="pass replace=True to replace the subscription")
 
-    def _install(self, compiled: Iterable[tuple[Record, Compiled]]) -> None:
+    def _install(self, compiled: Collection[tuple[Record, Compiled]]) -> None:
+        """Take these in place of what has their ids: all of them, or none if the algorithm only ever adds."""
+        if any(record.id in self._subscriptions for record, _ in compiled):
+            self._refuse_unless_removing()
         entries: list[Entry] = []
         for record, form in compiled:
             old = self._subscriptions.get(record.id)
@@ -230,8 +234,10 @@ class Engine:
             entries.append(Entry(number, form))
         self._matcher.add(entries)
 
-    def _uninstall(self, subscription: Subscription) -> None:
+    def _refuse_unless_removing(self) -> None:
         refuse_incapable(self.algorithm, frozenset({Capability.UNSUBSCRIBE}))
+
+    def _uninstall(self, subscription: Subscription) -> None:
         self._matcher.remove([subscription.number])
         del self._subscriptions[subscription.id], self._by_number[subscription.number]
         self._free.append(subscription.number)

@@ -17,8 +17,8 @@ class Limits:
     """Constants in the text of a subscription."""
     max_conjunctions: int = 1_024
     """Conjunctions in the normal form of a subscription."""
-    max_bindings: int = 100_000
-    """Elements of arrays that are tried, for one subscription on one event, in search of a binding."""
+    max_bindings: int = 200_000
+    """Tests on elements of arrays, for one subscription on one event, in search of a binding."""
     max_event_bytes: int = 16_777_216
     """Bytes of one encoded event."""
     max_event_depth: int = 64

@@ -41,8 +41,8 @@ Truth = bool | None
 _MISSING: Any = None
 
 
-MOST_TRIES = 100_000
-"""Elements that the search for a binding tries before it gives up: arrays that depend on each other can be a puzzle."""
+MOST_TRIES = 200_000
+"""Goals that the search for a binding looks at before it gives up: arrays that depend on each other are a puzzle."""
 
 
 def matches(expression: Expression, event: Mapping[str, Any], schema: Schema | None = None) -> bool:
@@ -60,7 +60,10 @@ def find_binding(
 
     With `bound`, in which some elements have been picked already, only the rest is searched.
     """
-    return _Search(event, schema).solve([(expression, True)], event if bound is None else bound)
+    try:
+        return _Search(event, schema).solve([(expression, True)], event if bound is None else bound)
+    except RecursionError:
+        raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
 
 def truth(node: Expression, whole: Mapping[str, Any], bound: Mapping[str, Any], schema: Schema | None = None) -> Truth:
@@ -236,6 +239,9 @@ class _Search:
 
     def solve(self, goals: list[_Goal], bound: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """A binding that meets all the goals, or None."""
+        self.tries += len(goals)
+        if self.tries > MOST_TRIES:
+            raise LimitError(f"no binding was found in {MOST_TRIES:,} tries", limit="max_bindings")
         for group in _groups([part for goal in goals for part in _parts(goal)], bound):
             found = self._meet(group, bound)
             if found is None:
@@ -253,15 +259,9 @@ class _Search:
             tried = (self.solve([(item, wanted)], bound) for item in node.items)
         else:
             array = shared.most_common(1)[0][0]
-            elements = map(self._counted, _elements(_at(bound, array)))
+            elements = _elements(_at(bound, array))
             tried = (self.solve(group, _replaced(bound, array, element)) for element in elements)
         return next((found for found in tried if found is not None), None)
-
-    def _counted(self, element: Any) -> Any:
-        self.tries += 1
-        if self.tries > MOST_TRIES:
-            raise LimitError(f"no binding was found in {MOST_TRIES:,} tries", limit="max_bindings")
-        return element
 
 
 def _parts(goal: _Goal) -> Iterator[_Goal]:

@@ -131,6 +131,12 @@ class Line:
                 kept.append(moved)
         return Intervals(inside, tuple(kept))
 
+    def is_point(self, intervals: Intervals) -> bool:
+        """Whether a set in canonical form has just one value."""
+        if intervals.inside:
+            return self.least is not None and self.canonical(points([self.least])) == intervals
+        return bool(intervals.cuts) and self.canonical(points([intervals.cuts[0][0]])) == intervals
+
     def _moved(self, cut: Cut) -> Cut | None:
         """The cut as one before a value of the line, or None where no value follows it."""
         value, side = cut

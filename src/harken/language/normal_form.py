@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from harken.language.ast import Comparison, Contains, Like
-from harken.language.intervals import Intervals
-from harken.schema import CodedDomain, Domain, Kind
+from harken.language.intervals import LINES, Intervals, Line, integers
+from harken.schema import CodedDomain, Domain, IntegerDomain, Kind
 from harken.schema.paths import Path
-from harken.schema.values import KINDS
+from harken.schema.values import INT64_MAX, INT64_MIN, KINDS
 
 
 class Presence(Enum):
@@ -90,3 +90,13 @@ def union(left: Constraint, right: Constraint) -> Constraint:
     for kind, admitted in right.parts:
         united[kind] = united[kind].union(admitted) if kind in united else admitted
     return Values(tuple(sorted(united.items())), left.domain)
+
+
+def line_of(kind: Kind, domain: Domain | None) -> Line:
+    """The line of values of a kind, narrowed to the domain where there is one."""
+    if isinstance(domain, IntegerDomain):
+        low = INT64_MIN if domain.low is None else domain.low
+        return integers(low, INT64_MAX if domain.high is None else domain.high)
+    if isinstance(domain, CodedDomain):
+        return integers(0, len(domain.values) - 1)
+    return LINES[kind]

@@ -30,7 +30,7 @@ from harken.language.ast import (
     Predicate,
     leaves,
 )
-from harken.language.intervals import LINES, Intervals, Line
+from harken.language.intervals import LINES, Intervals
 from harken.language.normal_form import (
     Conjunction,
     Constraint,
@@ -39,13 +39,14 @@ from harken.language.normal_form import (
     Residual,
     Values,
     intersection,
+    line_of,
     union,
 )
 from harken.language.predicates import evaluate
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.schema import CodedDomain, Domain, HierarchicalDomain, IntegerDomain, Kind, Schema, Value, format_path
+from harken.schema import CodedDomain, Domain, HierarchicalDomain, Kind, Schema, Value, format_path
 from harken.schema.paths import Path
-from harken.schema.values import INT64_MAX, INT64_MIN, KINDS
+from harken.schema.values import KINDS
 
 
 def normalise(
@@ -300,7 +301,7 @@ class _Builder:
         sets: dict[Kind, Intervals] = {}
         for kind, members in by_kind.items():
             coded = [domain.code(str(each)) for each in members] if isinstance(domain, CodedDomain) else members
-            admitted = _line(kind, domain).canonical(intervals.points(coded))
+            admitted = line_of(kind, domain).canonical(intervals.points(coded))
             sets[kind] = admitted if wanted else admitted.complement()
         return _constraint(sets, domain)
 
@@ -341,7 +342,7 @@ class _Builder:
 
 
 def _admitting(kind: Kind, admitted: Intervals, domain: Domain | None) -> Constraint | None:
-    return _constraint({kind: _line(kind, domain).canonical(admitted)}, domain)
+    return _constraint({kind: line_of(kind, domain).canonical(admitted)}, domain)
 
 
 def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constraint | None:
@@ -375,19 +376,9 @@ def _covers_all(drafts: list[_Draft]) -> bool:
     )
 
 
-def _line(kind: Kind, domain: Domain | None) -> Line:
-    """The line of values of a kind, narrowed to the domain where there is one."""
-    if isinstance(domain, IntegerDomain):
-        low = INT64_MIN if domain.low is None else domain.low
-        return intervals.integers(low, INT64_MAX if domain.high is None else domain.high)
-    if isinstance(domain, CodedDomain):
-        return intervals.integers(0, len(domain.values) - 1)
-    return LINES[kind]
-
-
 def _true_codes(domain: CodedDomain, operator: str, value: str, wanted: bool) -> Intervals:
     """The codes of which the comparison is true, or false if that is wanted. A hierarchy's are one interval."""
-    line = _line(Kind.STRING, domain)
+    line = line_of(Kind.STRING, domain)
     code = domain.code(value)
     if operator in ("=", "<>"):
         admitted = intervals.COMPARISONS[operator](code)

@@ -11,8 +11,9 @@ from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.language.ast import Comparison, Contains
 from harken.language.compiled import Compiled
-from harken.language.intervals import Intervals
-from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Residual
+from harken.language.intervals import Intervals, Line
+from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Residual, line_of
+from harken.schema import Domain, Schema
 
 
 class Capability(StrEnum):
@@ -69,20 +70,20 @@ class Matcher(Protocol):
         """Sizes and choices, as plain data."""
 
 
-def required_capabilities(form: NormalForm) -> frozenset[Capability]:
-    """What a matcher has to be capable of to take a subscription."""
+def required_capabilities(form: NormalForm, schema: Schema | None = None) -> frozenset[Capability]:
+    """What a matcher has to be capable of to take a subscription that was normalised with this schema."""
     found: set[Capability] = set()
     if len(form.conjunctions) > 1:
         found.add(Capability.DISJUNCTION)
     for conjunction in form.conjunctions:
-        found |= _required_by(conjunction)
+        found |= _required_by(conjunction, schema)
     return frozenset(found)
 
 
-def _required_by(conjunction: Conjunction) -> set[Capability]:
+def _required_by(conjunction: Conjunction, schema: Schema | None) -> set[Capability]:
     found = {_capability_of_residual(residual) for residual in conjunction.residuals}
-    for _, constraint in conjunction.constraints:
-        found |= _capabilities_of_constraint(constraint)
+    for path, constraint in conjunction.constraints:
+        found |= _capabilities_of_constraint(constraint, None if schema is None else schema.domain_of(path))
     return found
 
 
@@ -92,10 +93,10 @@ def _capability_of_residual(residual: Residual) -> Capability:
     return Capability.CONTAINS if isinstance(residual.predicate, Contains) else Capability.PATTERN
 
 
-def _capabilities_of_constraint(constraint: Constraint) -> set[Capability]:
+def _capabilities_of_constraint(constraint: Constraint, domain: Domain | None) -> set[Capability]:
     if isinstance(constraint, Presence):
         return {Capability.PRESENCE}
-    found = {_capability_of_set(admitted) for _, admitted in constraint.parts}
+    found = {_capability_of_set(admitted, line_of(kind, domain)) for kind, admitted in constraint.parts}
     if len(constraint.parts) > 1:
         found.add(Capability.VALUE_SET)
     if constraint.domain is not None and found != {Capability.EQUALITY}:
@@ -103,9 +104,8 @@ def _capabilities_of_constraint(constraint: Constraint) -> set[Capability]:
     return found
 
 
-def _capability_of_set(admitted: Intervals) -> Capability:
+def _capability_of_set(admitted: Intervals, line: Line) -> Capability:
+    if line.is_point(admitted):
+        return Capability.EQUALITY
     pieces = (len(admitted.cuts) + admitted.inside + 1) // 2
-    if pieces > 1:
-        return Capability.VALUE_SET
-    is_point = len(admitted.cuts) == 2 and not admitted.inside and admitted.cuts[0][0] == admitted.cuts[1][0]
-    return Capability.EQUALITY if is_point else Capability.RANGE
+    return Capability.VALUE_SET if pieces > 1 else Capability.RANGE

@@ -62,7 +62,12 @@ def meets(conjunction: Conjunction, event: Event, limits: Limits = DEFAULT_LIMIT
             waiting.append(test)
         elif not _settled(test):
             return False
-    return not waiting or _Search(limits.max_bindings).satisfiable(waiting)
+    if not waiting:
+        return True
+    try:
+        return _Search(limits.max_bindings).satisfiable(waiting)
+    except RecursionError:
+        raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
 
 def _advance(cursor: _Cursor) -> _Cursor:
@@ -77,44 +82,47 @@ def _advance(cursor: _Cursor) -> _Cursor:
 
 
 class _Search:
-    """The search for elements that pass the tests, and how many it has tried."""
+    """The search for elements that pass the tests, and how many tests it has put off or made."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.tried = 0
+        self.made = 0
 
     def satisfiable(self, tests: list[_Test]) -> bool:
-        """Whether elements of the arrays can be picked so that every test passes."""
-        while tests:
-            if not _arrays(tests[0]):
-                if not _settled(tests.pop(0)):
-                    return False
-                continue
-            group, tests = _connected(tests)
+        """Whether elements of the arrays can be picked so that every test passes. Raises LimitError."""
+        self.made += len(tests)
+        if self.made > self.most:
+            raise LimitError(f"no binding was found in {self.most:,} tests", limit="max_bindings")
+        waiting = [test for test in tests if _arrays(test)]
+        if not all(_settled(test) for test in tests if not _arrays(test)):
+            return False
+        for group in _connected(waiting):
             array = _most_shared(group)
-            if not any(self.satisfiable(_picked(group, array, element)) for element in map(self._counted, array)):
+            if not any(self.satisfiable(_picked(group, array, element)) for element in array):
                 return False
         return True
 
-    def _counted(self, element: Any) -> Any:
-        self.tried += 1
-        if self.tried > self.most:
-            raise LimitError(f"no binding was found in {self.most:,} tries", limit="max_bindings")
-        return element
 
-
-def _connected(tests: list[_Test]) -> tuple[list[_Test], list[_Test]]:
-    """The first test with all that share an array with it, directly or through others; and the rest."""
-    group, rest = [tests[0]], tests[1:]
-    arrays = _arrays(tests[0])
-    grown = True
-    while grown:
-        joining = [test for test in rest if arrays & _arrays(test)]
-        rest = [test for test in rest if not arrays & _arrays(test)]
-        group += joining
-        grown = bool(joining)
-        arrays = arrays.union(*map(_arrays, joining))
-    return group, rest
+def _connected(tests: list[_Test]) -> list[list[_Test]]:
+    """The tests in groups: together are those that share an array, directly or through others."""
+    by_array: dict[int, list[_Test]] = {}
+    for test in tests:
+        for array in _arrays(test):
+            by_array.setdefault(array, []).append(test)
+    groups: list[list[_Test]] = []
+    seen: set[int] = set()
+    for first in tests:
+        group, waiting = [], [first]
+        while waiting:
+            test = waiting.pop()
+            if id(test) not in seen:
+                seen.add(id(test))
+                group.append(test)
+                for array in _arrays(test):
+                    waiting.extend(by_array.pop(array, ()))
+        if group:
+            groups.append(group)
+    return groups
 
 
 def _arrays(test: _Test) -> set[int]:
