@@ -216,7 +216,7 @@ class _Builder:
     def _limited(self, drafts: list[_Draft]) -> list[_Draft]:
         most = self.limits.max_conjunctions
         if len(drafts) > most:
-            self._spend(8 * len(drafts))
+            self._spend(32 * len(drafts))
             drafts = list({(frozenset(each.items()), rest): (each, rest) for each, rest in drafts}.values())
         if len(drafts) > most:
             raise self._too_large(f"the normal form has more than {most:,} conjunctions")
