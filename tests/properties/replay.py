@@ -1,0 +1,30 @@
+"""What the bulk tests run on: a seed that HARKEN_SEED replays, and a size that the long run multiplies."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from random import Random, SystemRandom
+
+from hypothesis import settings
+
+TIMES = 10 if os.environ.get("HARKEN_LONG") == "1" else 1
+"""How many times as much as in a normal run."""
+
+many_examples = settings(max_examples=max(300, settings.default.max_examples))
+"""For Hypothesis, where an example takes no time."""
+
+_SEED = int(os.environ.get("HARKEN_SEED") or SystemRandom().randrange(10**9))
+
+
+@dataclass
+class Bulk:
+    """One bulk test: where its random choices come from, and how many (event, subscription) pairs it has compared."""
+
+    name: str
+    seed: int = _SEED
+    pairs: int = 0
+
+    def rounds(self, count: int) -> list[Random]:
+        """A generator for each round. A round depends on the seed, the test and its number alone."""
+        return [Random(f"{self.seed} {self.name} {number}") for number in range(count * TIMES)]

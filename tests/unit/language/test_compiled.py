@@ -1,0 +1,101 @@
+"""From text to what matchers take: what is refused at which step, what is warned of, and all faults at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from harken.errors import (
+    CheckError,
+    ContradictionError,
+    HarkenError,
+    LanguageError,
+    LimitError,
+    ParseError,
+    UnavailableError,
+)
+from harken.language import Compiler, normalise, parse
+from harken.limits import Limits
+from harken.schema import Schema
+
+
+def test_a_text_is_parsed_and_normalised() -> None:
+    compiled = Compiler().compile("a = 1 OR b = 2")
+    assert compiled.text == "a = 1 OR b = 2"
+    assert compiled.normal_form == normalise(parse("a = 1 OR b = 2"))
+    assert compiled.warnings == ()
+
+
+def test_the_expression_is_that_of_the_text_at_hand() -> None:
+    compiler = Compiler()
+    compiler.compile("a = 1")
+    assert compiler.compile("a = 2").expression == parse("a = 2")
+
+
+def test_the_expression_of_a_long_text_is_not_refused_later() -> None:
+    limits = Limits(max_nesting=10_000)
+    text = "NOT " * 200 + "a"
+    assert Compiler(limits=limits).compile(text).expression == parse(text, limits)
+
+
+def test_the_schema_is_known(schema: Schema) -> None:
+    compiled = Compiler(schema).compile("age > 3 AND age < 5")
+    assert compiled.normal_form == normalise(parse("age > 3 AND age < 5"), schema)
+
+
+@pytest.mark.parametrize("text", ["TRUE", "a IS NULL OR a IS NOT NULL"])
+def test_what_is_always_true_is_warned_of(text: str) -> None:
+    assert Compiler().compile(text).warnings == ("it is always true: every event will match",)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("price < ", ParseError),
+        ("prise < 5", CheckError),
+        ("price < 5 AND price > 6", ContradictionError),
+        ("near(price)", UnavailableError),
+        ("NOT " * 200 + "sold", LimitError),
+    ],
+)
+def test_refusals(text: str, error: type[HarkenError], schema: Schema) -> None:
+    with pytest.raises(error):
+        Compiler(schema).compile(text)
+
+
+def test_the_first_fault_is_raised(schema: Schema) -> None:
+    with pytest.raises(CheckError) as caught:
+        Compiler(schema).compile("prise < 5 AND tytle = 'x'")
+    assert caught.value.place is not None
+    assert caught.value.place.column == 1
+
+
+@pytest.mark.parametrize("text", [None, 5, b"a = 1"])
+def test_a_text_is_a_string(text: object) -> None:
+    with pytest.raises(LanguageError, match="the text of a subscription is a string"):
+        Compiler().compile(text)  # type: ignore[arg-type]
+
+
+def test_sql_is_the_only_language_yet() -> None:
+    with pytest.raises(UnavailableError, match="'xpath' is not available"):
+        Compiler().compile("/a", "xpath")
+
+
+def test_faults_lists_all(schema: Schema) -> None:
+    found = Compiler(schema).faults("prise < 5 AND title AND near(price)")
+    assert [(type(each), each.place.column) for each in found if each.place is not None] == [
+        (CheckError, 1),
+        (CheckError, 15),
+        (UnavailableError, 25),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("price <", ParseError), ("price < 5 AND price > 6", ContradictionError), ("a" * 100_000, LimitError)],
+)
+def test_faults_lists_the_one_that_ends_the_reading(text: str, error: type[HarkenError], schema: Schema) -> None:
+    assert [type(each) for each in Compiler(schema).faults(text)] == [error]
+
+
+def test_a_text_without_faults(schema: Schema) -> None:
+    assert Compiler(schema).faults("price < 5") == []

@@ -1,0 +1,706 @@
+"""The engine: subscriptions come, go and are replaced; events are matched alone, in batches and by many threads."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+import pyarrow
+import pytest
+
+from harken import Engine, Event, Limits, Schema
+from harken.errors import (
+    CapabilityError,
+    CheckError,
+    ContradictionError,
+    DuplicateIdError,
+    EventTypeError,
+    ExtensionError,
+    HarkenError,
+    InvalidIdError,
+    InvalidValueError,
+    LanguageError,
+    LimitError,
+    ParseError,
+    SchemaError,
+    SourceError,
+    UnavailableError,
+    UnknownIdError,
+)
+from harken.events import EventBatch, validate
+from harken.matchers import ALGORITHMS, Capability, MatchResult
+from harken.matchers.naive import Naive
+from harken.schema import (
+    BUILT_IN,
+    EventType,
+    NewAttribute,
+    NewEventType,
+    NewOptionalAttribute,
+    Rule,
+)
+
+ALWAYS_TRUE = "it is always true: every event will match"
+
+
+@pytest.fixture
+def engine() -> Engine:
+    engine = Engine()
+    engine.subscribe("one", "x = 1")
+    engine.subscribe("two", "x = 2")
+    return engine
+
+
+def market_schema() -> Schema:
+    """Sales, which may have a price."""
+    sale = EventType("sale", {("price",): Rule()})
+    return Schema(attributes={("price",): BUILT_IN["float"]}, event_types={"sale": sale})
+
+
+@pytest.fixture
+def market() -> Engine:
+    return Engine(market_schema())
+
+
+RENTAL = NewEventType(EventType("rental", {}))
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, type], None]:
+    """Adds an algorithm for the time of a test."""
+
+    def register(name: str, kind: type) -> None:
+        module = ModuleType(f"matcher_{name}")
+        module.__dict__[kind.__name__] = kind
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setitem(ALGORITHMS, name, f"{module.__name__}:{kind.__name__}")
+
+    return register
+
+
+# Subscribing
+
+
+def test_subscribe_gives_the_subscription() -> None:
+    subscription = Engine().subscribe("cheap", "price < 5", fields={"owner": "Ada"})
+    assert (subscription.id, subscription.where, subscription.language) == ("cheap", "price < 5", "sql")
+    assert subscription.fields == {"owner": "Ada"}
+    assert subscription.warnings == ()
+
+
+def test_an_integer_is_an_id_by_its_digits() -> None:
+    engine = Engine()
+    engine.subscribe(7, "x = 1")
+    assert engine.match({"x": 1}).ids == ["7"]
+
+
+def test_an_integer_id_is_found_by_the_integer_too() -> None:
+    engine = Engine()
+    subscription = engine.subscribe(7, "x = 1")
+    assert 7 in engine
+    assert engine.subscription(7) is engine.subscription("7") is subscription
+    engine.unsubscribe(7)
+    assert 7 not in engine
+
+
+def test_the_engine_goes_over_its_subscriptions(engine: Engine) -> None:
+    assert [subscription.id for subscription in engine] == ["one", "two"]
+
+
+def test_subscriptions_may_go_while_the_engine_goes_over_them(engine: Engine) -> None:
+    for subscription in engine:
+        engine.unsubscribe(subscription.id)
+    assert len(engine) == 0
+
+
+@pytest.mark.parametrize("id", ["", None, True, 1.5, b"a", ("a",)])
+def test_what_cannot_be_an_id_is_refused(id: Any) -> None:
+    engine = Engine()
+    with pytest.raises(InvalidIdError):
+        engine.subscribe(id, "x = 1")
+    assert len(engine) == 0
+
+
+def test_a_taken_id_is_refused(engine: Engine) -> None:
+    with pytest.raises(DuplicateIdError, match="the id 'one' is taken") as caught:
+        engine.subscribe("one", "x = 3")
+    assert caught.value.hint == "pass replace=True to replace the subscription"
+    assert engine.subscription("one").where == "x = 1"
+
+
+def test_replace(engine: Engine) -> None:
+    engine.subscribe("one", "x = 3", replace=True)
+    assert engine.match({"x": 1}).ids == []
+    assert engine.match({"x": 3}).ids == ["one"]
+    assert len(engine) == 2
+
+
+def test_replace_takes_a_new_id_too(engine: Engine) -> None:
+    engine.subscribe("three", "x = 3", replace=True)
+    assert engine.match({"x": 3}).ids == ["three"]
+
+
+def test_a_faulty_replacement_leaves_the_old(engine: Engine) -> None:
+    with pytest.raises(ParseError):
+        engine.subscribe("one", "x = = 3", replace=True)
+    assert engine.match({"x": 1}).ids == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ("x <", ParseError),
+        ("x < 1 AND x > 2", ContradictionError),
+        ("near('Bronx', ?d)", UnavailableError),
+        (5, LanguageError),
+        ("x" * 100_000, LimitError),
+    ],
+)
+def test_a_faulty_text_is_refused_and_leaves_nothing(where: Any, error: type[HarkenError]) -> None:
+    engine = Engine()
+    with pytest.raises(error):
+        engine.subscribe("a", where)
+    assert "a" not in engine
+    assert engine.stats()["matcher"]["subscriptions"] == 0
+
+
+def test_a_text_is_checked_against_the_schema(market: Engine) -> None:
+    with pytest.raises(CheckError):
+        market.subscribe("a", "prise < 5")
+
+
+def test_another_language_is_not_available() -> None:
+    with pytest.raises(UnavailableError, match="'xpath'") as caught:
+        Engine().subscribe("a", "/x", language="xpath")
+    assert caught.value.hint == "this version speaks 'sql'"
+
+
+def test_limits_are_the_engine_s() -> None:
+    with pytest.raises(LimitError) as caught:
+        Engine(limits=Limits(max_values=1)).subscribe("a", "x IN (1, 2)")
+    assert caught.value.limit == "max_values"
+
+
+def test_a_tautology_is_taken_with_a_warning() -> None:
+    engine = Engine()
+    assert engine.subscribe("all", "x IS NULL OR x IS NOT NULL").warnings == (ALWAYS_TRUE,)
+    assert engine.match({}).ids == ["all"]
+
+
+def test_contains_and_len(engine: Engine) -> None:
+    assert "one" in engine
+    assert "three" not in engine
+    assert len(engine) == 2
+
+
+# Subscribing many
+
+
+def test_many_from_pairs() -> None:
+    engine = Engine()
+    report = engine.subscribe_many([("a", "x = 1"), ("b", "x = 1")])
+    assert (report.accepted, report.faults, report.warnings) == (2, [], [])
+    assert sorted(engine.match({"x": 1}).ids) == ["a", "b"]
+
+
+def test_many_from_a_generator_of_mappings_keep_their_fields() -> None:
+    engine = Engine()
+    engine.subscribe_many({"id": n, "where": f"x = {n}", "owner": f"user {n}"} for n in range(3))
+    assert engine.subscription("2").fields == {"owner": "user 2"}
+
+
+def test_many_from_an_arrow_table() -> None:
+    engine = Engine()
+    report = engine.subscribe_many(
+        pyarrow.table({"id": [1, 2, 3], "where": ["x = 1", "x = = 1", "x = 1"], "price": [1.5, 2.5, None]})
+    )
+    assert report.accepted == 2
+    assert [(fault.position, fault.id) for fault in report.faults] == [(1, "2")]
+    assert sorted(engine.match({"x": 1}).ids) == ["1", "3"]
+    assert engine.subscription("1").fields == {"price": 1.5}
+
+
+def test_many_report_each_fault_and_keep_the_rest(engine: Engine) -> None:
+    report = engine.subscribe_many(
+        [
+            ("a", "x = 1"),
+            ("b", "x = "),
+            ("a", "x = 2"),
+            ("one", "x = 3"),
+            "not a pair",
+            {"id": "c"},
+            ("", "x = 1"),
+            ("d", "x = 1"),
+        ]
+    )
+    assert report.accepted == 2
+    assert [(fault.position, fault.id, type(fault.error).__name__) for fault in report.faults] == [
+        (1, "b", "ParseError"),
+        (2, "a", "DuplicateIdError"),
+        (3, "one", "DuplicateIdError"),
+        (4, None, "SubscriptionError"),
+        (5, "c", "SubscriptionError"),
+        (6, "", "InvalidIdError"),
+    ]
+    assert sorted(engine.match({"x": 1}).ids) == ["a", "d", "one"]
+
+
+def test_many_after_a_faulty_one_its_id_is_free() -> None:
+    engine = Engine()
+    report = engine.subscribe_many([("a", "x ="), ("a", "x = 1")])
+    assert report.accepted == 1
+    assert engine.match({"x": 1}).ids == ["a"]
+
+
+def test_many_with_replace_the_last_wins(engine: Engine) -> None:
+    report = engine.subscribe_many([("one", "x = 5"), ("one", "x = 6"), ("one", "x =")], replace=True)
+    assert report.accepted == 1
+    assert [fault.position for fault in report.faults] == [2]
+    assert engine.match({"x": 6}).ids == ["one"]
+    assert engine.match({"x": 1}).ids == engine.match({"x": 5}).ids == []
+
+
+def test_many_warn_by_id() -> None:
+    report = Engine().subscribe_many([("a", "x = 1"), ("all", "TRUE")])
+    assert report.warnings == [("all", ALWAYS_TRUE)]
+
+
+def test_many_survive_an_id_that_python_does_not_print() -> None:
+    report = Engine().subscribe_many([(10**5000, "x = 1"), ("b", "x = 1")])
+    assert (report.accepted, len(report.faults)) == (1, 1)
+
+
+def broken() -> Iterator[tuple[str, str]]:
+    yield "a", "x = 1"
+    raise OSError("the disk is gone")
+
+
+def test_many_from_a_source_that_breaks_take_none() -> None:
+    engine = Engine()
+    with pytest.raises(OSError, match="the disk is gone"):
+        engine.subscribe_many(broken())
+    assert len(engine) == 0
+
+
+def test_many_from_arrow_that_no_subscription_fits() -> None:
+    with pytest.raises(SourceError):
+        Engine().subscribe_many(
+            pyarrow.table({"id": ["a"], "where": ["x = 1"], "took": [pyarrow.scalar(5, "duration[s]")]})
+        )
+
+
+# The collector is paused while many come, and what it was before it is again
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.enable()
+    yield
+    (gc.enable if was_on else gc.disable)()
+
+
+@pytest.mark.usefixtures("collector")
+def test_the_collector_is_paused_while_many_come() -> None:
+    seen: list[bool] = []
+
+    def source() -> Iterator[tuple[str, str]]:
+        seen.append(gc.isenabled())
+        yield "a", "x = 1"
+
+    Engine().subscribe_many(source())
+    assert seen == [False]
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("collector")
+def test_the_collector_runs_again_after_a_source_that_breaks() -> None:
+    with pytest.raises(OSError, match="the disk is gone"):
+        Engine().subscribe_many(broken())
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("collector")
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    Engine().subscribe_many([("a", "x = 1")])
+    assert not gc.isenabled()
+
+
+# Unsubscribing, and numbers
+
+
+def test_unsubscribe(engine: Engine) -> None:
+    engine.unsubscribe("one")
+    assert "one" not in engine
+    assert engine.match({"x": 1}).ids == []
+    assert engine.match({"x": 2}).ids == ["two"]
+
+
+def test_unsubscribe_what_is_not_there(engine: Engine) -> None:
+    with pytest.raises(UnknownIdError, match="there is no subscription 'onne'") as caught:
+        engine.unsubscribe("onne")
+    assert caught.value.hint == "did you mean `one`?"
+
+
+def test_an_id_is_free_after_it_is_unsubscribed(engine: Engine) -> None:
+    engine.unsubscribe("one")
+    engine.subscribe("one", "x = 9")
+    assert engine.match({"x": 9}).ids == ["one"]
+
+
+def test_numbers_are_small_and_different() -> None:
+    engine = Engine()
+    engine.subscribe_many((n, f"x = {n}") for n in range(5))
+    assert sorted(engine.subscription(str(n)).number for n in range(5)) == [0, 1, 2, 3, 4]
+
+
+def test_a_number_that_became_free_is_used_again(engine: Engine) -> None:
+    freed = engine.subscription("one").number
+    engine.unsubscribe("one")
+    assert engine.subscribe("three", "x = 3").number == freed
+    assert engine.subscribe("four", "x = 4").number == 2
+    assert engine.match({"x": 3}).ids == ["three"]
+
+
+def test_numbers_stay_within_the_most_there_ever_were() -> None:
+    engine = Engine()
+    for turn in range(10):
+        report = engine.subscribe_many(((n, f"x = {turn}") for n in range(5)), replace=True)
+        assert report.accepted == 5
+    assert sorted(engine.subscription(str(n)).number for n in range(5)) == [0, 1, 2, 3, 4]
+    assert len(engine.match({"x": 9}).ids) == 5
+
+
+# Matching
+
+
+def test_match(engine: Engine) -> None:
+    found = engine.match({"x": 1})
+    assert found.ids == ["one"]
+    assert found.candidates == 2
+    assert found.errors == []
+    assert set(found.seconds) == {"decode", "match"}
+    assert all(seconds >= 0 for seconds in found.seconds.values())
+
+
+def test_match_an_event_that_was_made_before(engine: Engine) -> None:
+    assert engine.match(Event.of({"x": [2, 3]})).ids == ["two"]
+
+
+@pytest.mark.parametrize("event", [{"x": b"bytes"}, {1: 2}, "x", None, [{"x": 1}]])
+def test_match_of_what_is_no_event_raises(engine: Engine, event: Any) -> None:
+    with pytest.raises(InvalidValueError):
+        engine.match(event)
+
+
+def test_match_of_an_event_against_the_schema_raises(market: Engine) -> None:
+    with pytest.raises(EventTypeError):
+        market.match({"price": 3})
+
+
+def test_match_of_an_event_beyond_a_limit_raises() -> None:
+    with pytest.raises(LimitError) as caught:
+        Engine(limits=Limits(max_event_values=2)).match({"x": [1, 2, 3]})
+    assert caught.value.limit == "max_event_values"
+
+
+def test_match_batch_of_a_list(engine: Engine) -> None:
+    found = engine.match_batch([{"x": 1}, {"x": 3}, {"x": [1, 2]}])
+    assert [sorted(ids) for ids in found.ids] == [["one"], [], ["one", "two"]]
+    assert found.counts == [1, 0, 2]
+    assert found.candidates == [2, 2, 2]
+    assert found.refused == ()
+
+
+def test_match_batch_of_an_arrow_table(engine: Engine) -> None:
+    found = engine.match_batch(pyarrow.table({"x": [1, None, 2]}))
+    assert found.ids == [["one"], [], ["two"]]
+
+
+def test_match_batch_of_a_generator(engine: Engine) -> None:
+    assert engine.match_batch({"x": x} for x in (2, 1)).ids == [["two"], ["one"]]
+
+
+def test_match_batch_of_nothing(engine: Engine) -> None:
+    found = engine.match_batch([])
+    assert (found.ids, found.counts, found.candidates) == ([], [], [])
+
+
+@pytest.mark.parametrize("bad", [[0], [1], [3], [0, 1], [2, 3], [0, 1, 2, 3]])
+def test_match_batch_keeps_the_places_of_refused_events(engine: Engine, bad: list[int]) -> None:
+    events: list[Any] = [{"x": 1}, {"x": 2}, {"x": 1}, {"x": 2}]
+    expected = [["one"], ["two"], ["one"], ["two"]]
+    for position in bad:
+        events[position] = {"x": b"bytes"}
+        expected[position] = []
+    found = engine.match_batch(events)
+    assert found.ids == expected
+    assert [each.position for each in found.refused] == bad
+    assert found.candidates == [0 if position in bad else 2 for position in range(4)]
+
+
+def test_match_batch_of_one_event_that_is_in_no_list(engine: Engine) -> None:
+    with pytest.raises(InvalidValueError) as caught:
+        engine.match_batch({"x": 1})  # type: ignore[arg-type]
+    assert caught.value.hint == "put a single event into a list"
+
+
+def test_match_events_that_stand_further_on_in_their_source(engine: Engine) -> None:
+    decoded = validate([{"x": 1}, {"x": b"bytes"}, {"x": 2}, {"x": b"bytes"}, {"x": 1}])
+    found = engine.match_events(decoded.batch[1:], decoded.refused[1:])
+    assert found.ids == [["two"], [], ["one"]]
+
+
+class Failing(Naive):
+    """Fails on its first subscription, whatever the event."""
+
+    def match(self, batch: EventBatch) -> MatchResult:
+        result = super().match(batch)
+        result.errors.extend((index, 0, HarkenError("it failed")) for index in range(len(batch)))
+        return result
+
+
+def test_a_failing_subscription_is_told_by_id(register: Callable[[str, type], None]) -> None:
+    register("failing", Failing)
+    engine = Engine(algorithm="failing")
+    engine.subscribe("bad", "x = 1")
+    engine.subscribe("good", "x = 2")
+    found = engine.match({"x": 2})
+    assert found.ids == ["good"]
+    assert [(id, error.message) for id, error in found.errors] == [("bad", "it failed")]
+
+
+def test_a_failing_subscription_is_told_by_the_event_s_place(register: Callable[[str, type], None]) -> None:
+    register("failing", Failing)
+    engine = Engine(algorithm="failing")
+    engine.subscribe("bad", "x = 1")
+    found = engine.match_batch([{"x": b"bytes"}, {"x": 2}])
+    assert [(position, id) for position, id, _ in found.errors] == [(1, "bad")]
+
+
+# Algorithms
+
+
+def test_an_unknown_algorithm_is_refused() -> None:
+    with pytest.raises(CapabilityError, match="there is no algorithm `naïve`") as caught:
+        Engine(algorithm="naïve")
+    assert caught.value.hint == "did you mean `naive`?"
+
+
+def test_an_option_that_the_algorithm_does_not_take_is_refused() -> None:
+    with pytest.raises(CapabilityError, match="`naive` does not take these options"):
+        Engine(algorithm="naive", speed="high")
+
+
+class Limited(Naive):
+    """Takes equality and nothing else."""
+
+    capabilities = frozenset({Capability.EQUALITY})
+
+
+def test_a_matcher_is_not_given_what_it_cannot_do(register: Callable[[str, type], None]) -> None:
+    register("limited", Limited)
+    engine = Engine(algorithm="limited")
+    report = engine.subscribe_many([("equal", "x = 1"), ("less", "x < 1")])
+    assert report.accepted == 1
+    (fault,) = report.faults
+    assert isinstance(fault.error, CapabilityError)
+    assert fault.id == "less"
+    assert engine.match({"x": 1}).ids == ["equal"]
+
+
+class Growing(Naive):
+    """Lets go of nothing."""
+
+    capabilities = Naive.capabilities - {Capability.UNSUBSCRIBE}
+
+
+@pytest.fixture
+def growing(register: Callable[[str, type], None]) -> Engine:
+    register("growing", Growing)
+    engine = Engine(market_schema(), algorithm="growing")
+    engine.subscribe("old", "price = 1 OR event_type IS NULL")
+    return engine
+
+
+SALE = {"event_type": "sale", "price": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda engine: engine.unsubscribe("old"), lambda engine: engine.subscribe("old", "price = 2", replace=True)],
+    ids=["unsubscribe", "replace"],
+)
+def test_a_matcher_that_only_adds_is_not_told_to_remove(growing: Engine, change: Callable[[Engine], object]) -> None:
+    with pytest.raises(CapabilityError, match="`growing` cannot do: unsubscribe"):
+        change(growing)
+    assert growing.match(SALE).ids == ["old"]
+
+
+def test_many_that_cannot_replace_leave_nothing_half_taken(growing: Engine) -> None:
+    with suppress(CapabilityError):
+        growing.subscribe_many([("new", "price = 1"), ("old", "price < 2")], replace=True)
+    assert sorted(growing.match(SALE).ids) == sorted(subscription.id for subscription in growing)
+
+
+def test_extend_schema_is_refused_whole_by_a_matcher_that_only_adds(growing: Engine) -> None:
+    before = growing.schema
+    with pytest.raises(CapabilityError):
+        growing.extend_schema(RENTAL)
+    assert growing.schema is before
+
+
+# Statistics
+
+
+def test_stats() -> None:
+    engine = Engine(algorithm="naive")
+    engine.subscribe("one", "x = 1")
+    engine.subscribe("two", "x = 2")
+    engine.subscribe("either", "x = 1 OR y = 1")
+    assert engine.stats() == {
+        "algorithm": "naive",
+        "subscriptions": 3,
+        "schema_version": None,
+        "shapes": {"hits": 1, "misses": 2},
+        "matcher": {"subscriptions": 3, "conjunctions": 4},
+    }
+
+
+def test_stats_are_json_and_know_the_schema(market: Engine) -> None:
+    assert json.loads(json.dumps(market.stats()))["schema_version"] == 1
+
+
+# Extending the schema
+
+
+def test_extend_schema_gives_the_new_schema(market: Engine) -> None:
+    extended = market.extend_schema(RENTAL)
+    assert market.schema is extended
+    assert extended.version == 2
+    assert market.match({"event_type": "rental"}).ids == []
+
+
+def test_extend_schema_admits_new_attributes(market: Engine) -> None:
+    market.extend_schema(NewAttribute(("colour",), "string"), NewOptionalAttribute("sale", ("colour",)))
+    market.subscribe("red", "colour = 'red'")
+    assert market.match({"event_type": "sale", "colour": "red"}).ids == ["red"]
+
+
+def test_extend_schema_is_all_or_nothing(market: Engine) -> None:
+    before = market.schema
+    with pytest.raises(ExtensionError):
+        market.extend_schema(RENTAL, NewAttribute(("price",), "string"))
+    assert market.schema is before
+    with pytest.raises(EventTypeError):
+        market.match({"event_type": "rental"})
+
+
+def test_extend_schema_compiles_again_what_speaks_of_event_types(market: Engine) -> None:
+    market.subscribe("no-sale", "event_type <> 'sale' OR event_type IS NULL", fields={"owner": "Ada"})
+    market.extend_schema(RENTAL)
+    assert market.match({"event_type": "rental"}).ids == ["no-sale"]
+    assert market.match({"event_type": "sale"}).ids == []
+    assert market.subscription("no-sale").fields == {"owner": "Ada"}
+
+
+def test_extend_schema_leaves_the_other_subscriptions(market: Engine) -> None:
+    cheap = market.subscribe("cheap", "price < 5")
+    market.extend_schema(RENTAL)
+    assert market.subscription("cheap") is cheap
+    assert market.match({"event_type": "sale", "price": 3}).ids == ["cheap"]
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [("event_type <> 'sale' OR price < 5", ["s"]), ("event_type = 'sale' OR event_type IS NULL", [])],
+)
+def test_extend_schema_compiles_again_what_the_old_types_had_settled(
+    market: Engine, where: str, ids: list[str]
+) -> None:
+    market.subscribe("s", where)
+    market.extend_schema(RENTAL)
+    rental = {"event_type": "rental"}
+    assert market.match(rental).ids == ids
+    assert market.explain("s", rental).matched is bool(ids)
+
+
+def test_extend_schema_is_refused_whole_where_a_subscription_grows_too_large() -> None:
+    engine = Engine(market_schema(), limits=Limits(max_conjunctions=1))
+    engine.subscribe("s", "event_type <> 'sale' OR price < 5")
+    before = engine.schema
+    with pytest.raises(LimitError):
+        engine.extend_schema(RENTAL)
+    assert engine.schema is before
+    assert engine.match({"event_type": "sale", "price": 3}).ids == ["s"]
+
+
+def test_extend_schema_needs_a_schema() -> None:
+    """Subscriptions that were taken without one would mean something else with it."""
+    engine = Engine()
+    with pytest.raises(SchemaError, match="no schema to extend") as caught:
+        engine.extend_schema(RENTAL)
+    assert caught.value.hint == "make the engine with one, if need be an empty one: Engine(Schema())"
+    assert engine.schema is None
+
+
+def test_extend_schema_from_an_empty_one() -> None:
+    engine = Engine(Schema())
+    engine.extend_schema(NewAttribute(("price",), "float"))
+    engine.subscribe("cheap", "price < 5")
+    assert engine.match({"price": 3}).ids == ["cheap"]
+
+
+# Threads
+
+
+def test_threads_share_an_engine() -> None:
+    """While some subscribe and unsubscribe, others find all that stays, and nothing that never was."""
+    engine = Engine()
+    engine.subscribe_many((f"stays-{n}", f"x = {n}") for n in range(10))
+    start, problems = threading.Barrier(5), []
+    done = threading.Event()
+
+    def guarded(work: Callable[[int], None], thread: int) -> None:
+        try:
+            start.wait()
+            work(thread)
+        except BaseException as problem:
+            problems.append(problem)
+
+    def change(thread: int) -> None:
+        for turn in range(150):
+            engine.subscribe(f"comes-{thread}", f"x >= {turn % 10}")
+            engine.subscribe_many([(f"comes-{thread}", "x >= 0"), (f"more-{thread}", "x >= 5")], replace=True)
+            engine.unsubscribe(f"comes-{thread}")
+            engine.unsubscribe(f"more-{thread}")
+
+    def find(thread: int) -> None:
+        while not done.is_set():
+            for x, ids in enumerate(engine.match_batch([{"x": x} for x in range(10)]).ids):
+                assert [id for id in ids if id.startswith("stays")] == [f"stays-{x}"]
+                assert all(id.startswith(("stays-", "comes-", "more-")) for id in ids)
+                assert len(ids) == len(set(ids))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        changing = [threading.Thread(target=guarded, args=(change, n)) for n in range(3)]
+        finding = [threading.Thread(target=guarded, args=(find, n)) for n in range(2)]
+        for thread in changing + finding:
+            thread.start()
+        for thread in changing:
+            thread.join()
+        done.set()
+        for thread in finding:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert problems == []
+    assert len(engine) == 10
