@@ -12,8 +12,9 @@ from time import perf_counter
 from typing import Any
 
 from harken.errors import DuplicateIdError, HarkenError, SchemaError, UnknownIdError, did_you_mean
-from harken.events import Event, EventBatch, Refused, validate
+from harken.events import Decoded, Event, EventBatch, Refused, validate
 from harken.explain import Explanation, explain
+from harken.language.ast import Attribute, Holds
 from harken.language.compiled import Compiled, Compiler
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers import Capability, Entry, create_matcher, required_capabilities
@@ -40,12 +41,16 @@ class Matches:
 
 @dataclass(frozen=True)
 class BatchMatches:
-    """What the events of a batch matched. `ids` and `candidates` have an item for every event, also a refused one."""
+    """What the events of a batch matched. `ids`, `candidates` and `positions` have an item for every event."""
 
     ids: list[list[str]]
+    """Of a refused event, none."""
     candidates: list[int]
+    positions: list[int]
+    """Where each event was in the input, from 0."""
     refused: tuple[Refused, ...] = ()
     errors: list[tuple[int, str, HarkenError]] = field(default_factory=list)
+    """Subscriptions that failed on an event: (position of the event, id, error)."""
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -74,6 +79,9 @@ class Engine:
         limits: Limits = DEFAULT_LIMITS,
         **options: Any,
     ) -> None:
+        if schema is not None and not isinstance(schema, Schema):
+            hint = "harken.load_schema(path) reads one from a file"
+            raise SchemaError(f"a schema is a harken.Schema, not a {type(schema).__name__}", hint=hint)
         self.algorithm = algorithm
         self.limits = limits
         self._matcher = create_matcher(algorithm, limits, **options)
@@ -121,27 +129,38 @@ class Engine:
     ) -> Subscription:
         """Take a subscription. Raises DuplicateIdError, LanguageError or LimitError."""
         record = Record(0, checked_id(id), where, language, dict(fields or {}))
+        compiler = self._compiler
+        compiled = self._compile(record, compiler)
         with self._lock:
             self._refuse_taken(record.id, replace, self._subscriptions)
-            self._install([(record, self._compile(record))])
+            self._install([(record, compiled)], compiler)
             return self._subscriptions[record.id]
 
     def subscribe_many(self, source: Iterable[Any], *, replace: bool = False) -> Report:
         """Take subscriptions from (id, where) pairs, mappings or an Arrow table. The faulty are reported."""
-        taken: dict[str, tuple[Record, Compiled]] = {}
+        compiler = self._compiler
+        compiled: list[tuple[Record, Compiled]] = []
         faults: list[Fault] = []
-        with self._lock, _collector_paused():
+        with _collector_paused():
             for record in records_of(source):
                 if isinstance(record, Fault):
                     faults.append(record)
                     continue
                 try:
-                    self._refuse_taken(record.id, replace, self._subscriptions, taken)
-                    taken[record.id] = (record, self._compile(record))
+                    compiled.append((record, self._compile(record, compiler)))
                 except HarkenError as error:
-                    faults.append(Fault(record.position, record.id, error, record.line))
-            self._install(taken.values())
-        warnings = [(id, warning) for id, (_, compiled) in taken.items() for warning in compiled.warnings]
+                    faults.append(record.fault(error))
+            with self._lock:
+                taken: dict[str, tuple[Record, Compiled]] = {}
+                for record, form in compiled:
+                    try:
+                        self._refuse_taken(record.id, replace, self._subscriptions, taken)
+                        taken[record.id] = (record, form)
+                    except HarkenError as error:
+                        faults.append(record.fault(error))
+                self._install(taken.values(), compiler)
+        faults.sort(key=lambda fault: fault.position)
+        warnings = [(id, warning) for id, (_, form) in taken.items() for warning in form.warnings]
         return Report(len(taken), faults, warnings)
 
     def unsubscribe(self, id: str | int) -> None:
@@ -160,8 +179,13 @@ class Engine:
             compiler = Compiler(extended, self.limits)
             # A new event type is a new value of `event_type`: what may speak of that is compiled again.
             touched = [each.record() for each in self if _EVENT_TYPE in each.where]
-            self._install([(record, self._compile(record, compiler)) for record in touched])
-            self._compiler = compiler
+            renewed = [(record, self._compile(record, compiler)) for record in touched]
+            before, self._compiler = self._compiler, compiler
+            try:
+                self._install(renewed, compiler)
+            except HarkenError:
+                self._compiler = before
+                raise
             return extended
 
     # Matching
@@ -170,29 +194,30 @@ class Engine:
         """The subscriptions that are true of an event. Raises EventError if it is not a valid one."""
         started = perf_counter()
         valid = Event.of(event, self.schema, self.limits)
-        found = self._match(EventBatch((valid,), (0,)), (), 1, started)
+        found = self._match(Decoded(EventBatch((valid,), (0,)), ()), started)
         errors = [(id, error) for _, id, error in found.errors]
         return Matches(found.ids[0], found.candidates[0], errors, found.seconds)
 
     def match_batch(self, events: Iterable[Mapping[str, Any] | Event]) -> BatchMatches:
         """The subscriptions that are true of each event of a list or an Arrow table. Bad events are only refused."""
         started = perf_counter()
-        decoded = validate(events, self.schema, self.limits)
-        return self.match_events(decoded.batch, decoded.refused, started)
+        return self._match(validate(events, self.schema, self.limits), started)
 
-    def match_events(
-        self, batch: EventBatch, refused: tuple[Refused, ...] = (), started: float | None = None
-    ) -> BatchMatches:
-        """The same for events that were decoded before, with those that were refused then."""
-        size = len(batch) + len(refused)
-        return self._match(batch, refused, size, perf_counter() if started is None else started)
+    def match_decoded(self, decoded: Decoded) -> BatchMatches:
+        """The same for events that were decoded before, with the schema of this engine."""
+        return self._match(decoded, perf_counter())
 
-    def explain(self, subscription: str, event: Mapping[str, Any] | Event) -> Explanation:
-        """Why an event matches a subscription or does not, given its id or, if there is none such, a text."""
+    def explain(self, subscription: str | int, event: Mapping[str, Any] | Event) -> Explanation:
+        """Why an event matches a subscription or does not, given its id or a text that is more than one name."""
         valid = Event.of(event, self.schema, self.limits)
-        known = self._subscriptions.get(subscription)
-        compiled = self._compiler.compile(subscription) if known is None else known.compiled
-        return explain(compiled.expression, valid.attributes, self.schema)
+        text = checked_id(subscription) if isinstance(subscription, int) else subscription
+        known = self._subscriptions.get(text)
+        compiled = self._compiler.compile(text) if known is None else known.compiled
+        expression = compiled.expression
+        if known is None and isinstance(expression, Holds) and isinstance(expression.operand, Attribute):
+            # A text of one bare name is more likely an id that was mistyped.
+            self.subscription(text)
+        return explain(expression, valid.attributes, self.schema, self.limits)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""
@@ -208,8 +233,7 @@ class Engine:
 
     # Inside
 
-    def _compile(self, record: Record, compiler: Compiler | None = None) -> Compiled:
-        compiler = compiler or self._compiler
+    def _compile(self, record: Record, compiler: Compiler) -> Compiled:
         compiled = compiler.compile(record.where, record.language)
         if self._is_limited:
             refuse_incapable(self.algorithm, required_capabilities(compiled.normal_form, compiler.schema))
@@ -219,20 +243,27 @@ class Engine:
         if not replace and any(id in holder for holder in holders):
             raise DuplicateIdError(f"the id {id!r} is taken", hint="pass replace=True to replace the subscription")
 
-    def _install(self, compiled: Collection[tuple[Record, Compiled]]) -> None:
-        """Take these in place of what has their ids: all of them, or none if the algorithm only ever adds."""
-        if any(record.id in self._subscriptions for record, _ in compiled):
+    def _install(self, compiled: Collection[tuple[Record, Compiled]], compiler: Compiler) -> None:
+        """Take these in place of what has their ids: all of them or, if that raises, none."""
+        if compiler is not self._compiler:  # the schema was extended meanwhile
+            compiled = [(record, self._compile(record, self._compiler)) for record, _ in compiled]
+        replaced = [self._subscriptions[record.id] for record, _ in compiled if record.id in self._subscriptions]
+        if replaced:
             self._refuse_unless_removing()
-        entries: list[Entry] = []
-        for record, form in compiled:
-            old = self._subscriptions.get(record.id)
-            if old is not None:
-                self._uninstall(old)
-            number = self._free.pop() if self._free else len(self._by_number)
-            subscription = Subscription(record.id, form, record.language, record.fields, number)
-            self._subscriptions[record.id] = self._by_number[number] = subscription
-            entries.append(Entry(number, form))
-        self._matcher.add(entries)
+        # Every number below this is taken or free.
+        first_fresh = len(self._by_number) + len(self._free)
+        recycled = self._free[max(0, len(self._free) - len(compiled)) :]
+        numbers = [*recycled, *range(first_fresh, first_fresh + len(compiled) - len(recycled))]
+        new = [
+            Subscription(record.id, form, record.fields, number)
+            for (record, form), number in zip(compiled, numbers, strict=True)
+        ]
+        self._matcher.add([Entry(each.number, each.compiled) for each in new])
+        del self._free[len(self._free) - len(recycled) :]
+        for subscription in replaced:
+            self._uninstall(subscription)
+        self._subscriptions.update((each.id, each) for each in new)
+        self._by_number.update((each.number, each) for each in new)
 
     def _refuse_unless_removing(self) -> None:
         refuse_incapable(self.algorithm, frozenset({Capability.UNSUBSCRIBE}))
@@ -242,23 +273,24 @@ class Engine:
         del self._subscriptions[subscription.id], self._by_number[subscription.number]
         self._free.append(subscription.number)
 
-    def _match(self, batch: EventBatch, refused: tuple[Refused, ...], size: int, started: float) -> BatchMatches:
+    def _match(self, decoded: Decoded, started: float) -> BatchMatches:
         """Match, and put the answers where the events were in the input."""
-        decoded = perf_counter()
+        batch, refused = decoded.batch, decoded.refused
+        began = perf_counter()
         with self._lock:
             result = self._matcher.match(batch)
             ids = [[self._by_number[number].id for number in numbers] for numbers in result.matches]
             errors = [
                 (batch.positions[index], self._by_number[number].id, error) for index, number, error in result.errors
             ]
-        seconds = {"decode": decoded - started, "match": perf_counter() - decoded}
-        first = min((*batch.positions[:1], *(each.position for each in refused[:1])), default=0)
-        placed: list[list[str]] = [[] for _ in range(size)]
-        candidates = [0] * size
-        for position, found, examined in zip(batch.positions, ids, result.candidates, strict=True):
-            placed[position - first] = found
-            candidates[position - first] = examined
-        return BatchMatches(placed, candidates, refused, errors, seconds)
+        seconds = {"decode": began - started, "match": perf_counter() - began}
+        if not refused:
+            return BatchMatches(ids, result.candidates, list(batch.positions), refused, errors, seconds)
+        found = dict(zip(batch.positions, zip(ids, result.candidates, strict=True), strict=True))
+        positions = sorted([*batch.positions, *(each.position for each in refused)])
+        answers = [found.get(position, ([], 0)) for position in positions]
+        placed, candidates = [list(each) for each, _ in answers], [each for _, each in answers]
+        return BatchMatches(placed, candidates, positions, refused, errors, seconds)
 
 
 @contextmanager

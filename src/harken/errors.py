@@ -123,7 +123,11 @@ class CheckError(LanguageError):
 
 
 class ContradictionError(LanguageError):
-    """No event can ever make the expression true."""
+    """No event can ever make the expression true. `path` is the attribute on which conditions clash, if it is one."""
+
+    def __init__(self, message: str, *, path: tuple[str, ...] | None = None, **where: Any) -> None:
+        super().__init__(message, **where)
+        self.path = path
 
 
 class UnavailableError(LanguageError):

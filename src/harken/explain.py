@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from math import isfinite
 from typing import Any
 
 from harken.language.ast import And, Attribute, Expression, Not, Or, attributes, leaves, predicates
 from harken.language.printer import print_expression
+from harken.limits import DEFAULT_LIMITS, Limits
 from harken.reference import all_values, array_on, find_binding
 from harken.schema import Schema
 from harken.schema.paths import Path, format_path
@@ -15,6 +18,32 @@ from harken.schema.values import show
 
 MARKS: dict[bool | None, str] = {True: "✓", False: "✗", None: "?"}
 _MOST_VALUES = 8
+_NO_CHOICE = "each holds for some element of {arrays}, but no one choice of elements meets them all"
+_OTHER_CHOICE = "for another element than the part below"
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The values of an attribute that a part met; `picked` is the one that a binding picked of several."""
+
+    attribute: str
+    values: tuple[Any, ...]
+    picked: Any = None
+
+    def __str__(self) -> str:
+        if not self.values:
+            return f"{self.attribute} is missing"
+        shown = ", ".join(map(_shown, self.values[:_MOST_VALUES]))
+        if len(self.values) == 1:
+            return f"{self.attribute} is {shown}"
+        more = f", and {len(self.values) - _MOST_VALUES} more" if len(self.values) > _MOST_VALUES else ""
+        here = "" if self.picked is None else f", here {_shown(self.picked)}"
+        return f"{self.attribute} is one of {{{shown}{more}}}{here}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values as plain data."""
+        plain: dict[str, Any] = {"attribute": self.attribute, "values": list(map(_plain, self.values))}
+        return plain if self.picked is None else plain | {"picked": _plain(self.picked)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +52,19 @@ class Part:
 
     text: str
     truth: bool | None
-    values: str | None = None
+    met: tuple[Met, ...] = ()
     note: str | None = None
     parts: tuple[Part, ...] = ()
+
+    @property
+    def values(self) -> str:
+        """The values that it met, in words."""
+        return ", ".join(map(str, self.met))
 
     def lines(self, indent: str = "") -> list[str]:
         """The tree as lines of text."""
         line = f"{indent}{MARKS[self.truth]} {self.text}"
-        if self.values is not None:
+        if self.met:
             line += f"   ({self.values})"
         if self.note is not None:
             line += f"   -- {self.note}"
@@ -39,8 +73,8 @@ class Part:
     def to_dict(self) -> dict[str, Any]:
         """The tree as plain data."""
         plain: dict[str, Any] = {"text": self.text, "truth": self.truth}
-        if self.values is not None:
-            plain["values"] = self.values
+        if self.met:
+            plain["values"] = [each.to_dict() for each in self.met]
         if self.note is not None:
             plain["note"] = self.note
         if self.parts:
@@ -63,62 +97,81 @@ class Explanation:
         return {"matched": self.matched, "tree": self.tree.to_dict()}
 
 
-def explain(expression: Expression, event: Mapping[str, Any], schema: Schema | None = None) -> Explanation:
-    """Explain an expression on a canonical event, by the reference semantics."""
-    bound = find_binding(expression, event, schema)
-    teller = _Teller(event, bound, schema)
-    return Explanation(bound is not None, teller.part(expression))
+def explain(
+    expression: Expression, event: Mapping[str, Any], schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Explanation:
+    """Explain an expression on a canonical event, by the reference semantics. Raises LimitError."""
+    bound = find_binding(expression, event, schema, None, limits.max_bindings)
+    return Explanation(bound is not None, _Teller(event, bound, schema, limits).part(expression))
 
 
 class _Teller:
     """Tells of the parts under the binding that made the event match; if none did, of each part under its own best."""
 
-    def __init__(self, whole: Mapping[str, Any], bound: Mapping[str, Any] | None, schema: Schema | None) -> None:
+    def __init__(
+        self, whole: Mapping[str, Any], bound: Mapping[str, Any] | None, schema: Schema | None, limits: Limits
+    ) -> None:
         self.whole = whole
         self.bound = bound
         self.schema = schema
+        self.limits = limits
 
     def part(self, node: Expression) -> Part:
-        found = self._truth(node)
         match node:
-            case And(items=items) | Or(items=items):
+            case And(items=items):
+                return self._conjunction(node, tuple(map(self.part, items)))
+            case Or(items=items):
                 parts = tuple(map(self.part, items))
-                return Part(
-                    "AND" if isinstance(node, And) else "OR", found, None, self._note(node, found, parts), parts
-                )
+                truths = [part.truth for part in parts]
+                return Part("OR", True if True in truths else None if None in truths else False, (), None, parts)
             case Not(item=And() | Or() | Not() as item):
-                return Part("NOT", found, None, None, (self.part(item),))
+                below = self.part(item)
+                found = self._truth(node)
+                agrees = found is (None if below.truth is None else not below.truth)
+                return Part("NOT", found, (), None if agrees else _OTHER_CHOICE, (below,))
             case _:
-                return Part(print_expression(node), found, self._values(node))
+                return Part(print_expression(node), self._truth(node), self._met(node))
+
+    def _conjunction(self, node: And, parts: tuple[Part, ...]) -> Part:
+        truths = [part.truth for part in parts]
+        if False in truths or None in truths:
+            return Part("AND", False if False in truths else None, (), None, parts)
+        if self._is_possible(node):
+            return Part("AND", True, (), None, parts)
+        arrays = dict.fromkeys(array_on(self.whole, path) for path in attributes(node))
+        names = ", ".join(format_path(array) for array in arrays if array is not None)
+        return Part("AND", False, (), _NO_CHOICE.format(arrays=names), parts)
 
     def _truth(self, node: Expression) -> bool | None:
-        if find_binding(node, self.whole, self.schema, self.bound) is not None:
+        if self._is_possible(node):
             return True
-        return False if find_binding(Not(node), self.whole, self.schema, self.bound) is not None else None
+        return False if self._is_possible(Not(node)) else None
 
-    def _note(self, node: Expression, found: bool | None, parts: tuple[Part, ...]) -> str | None:
-        if isinstance(node, And) and found is not True and all(part.truth for part in parts):
-            arrays = {array_on(self.whole, path): None for path in attributes(node)}
-            names = ", ".join(format_path(array) for array in arrays if array is not None)
-            return f"each holds for some element of {names}, but no one choice of elements meets them all"
-        return None
+    def _is_possible(self, node: Expression) -> bool:
+        most = self.limits.max_bindings
+        return find_binding(node, self.whole, self.schema, self.bound, most) is not None
 
-    def _values(self, node: Expression) -> str | None:
-        paths = {
-            leaf.path: None for each, _ in predicates(node) for leaf in leaves(each) if isinstance(leaf, Attribute)
-        }
-        return ", ".join(f"{format_path(path)} {self._value(path)}" for path in paths) or None
+    def _met(self, node: Expression) -> tuple[Met, ...]:
+        found = (leaf for each, _ in predicates(node) for leaf in leaves(each))
+        paths = dict.fromkeys(leaf.path for leaf in found if isinstance(leaf, Attribute))
+        return tuple(map(self._values, paths))
 
-    def _value(self, path: Path) -> str:
+    def _values(self, path: Path) -> Met:
         values = all_values(self.whole, path)
-        if not values:
-            return "is missing"
-        if len(values) == 1:
-            return f"is {_shown(values[0])}"
-        more = f", and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
-        text = f"is one of {{{', '.join(map(_shown, values[:_MOST_VALUES]))}{more}}}"
         picked = [] if self.bound is None else all_values(self.bound, path)
-        return f"{text}, here {_shown(picked[0])}" if len(picked) == 1 else text
+        is_picked = len(values) > 1 and len(picked) == 1
+        return Met(format_path(path), tuple(values), picked[0] if is_picked else None)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can write it."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _shown(value: Any) -> str:

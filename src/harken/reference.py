@@ -34,15 +34,12 @@ from harken.language.ast import (
     leaves,
     predicates,
 )
+from harken.limits import DEFAULT_LIMITS
 from harken.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 from harken.schema.paths import Path
 
 Truth = bool | None
 _MISSING: Any = None
-
-
-MOST_TRIES = 200_000
-"""Goals that the search for a binding looks at before it gives up: arrays that depend on each other are a puzzle."""
 
 
 def matches(expression: Expression, event: Mapping[str, Any], schema: Schema | None = None) -> bool:
@@ -55,13 +52,14 @@ def find_binding(
     event: Mapping[str, Any],
     schema: Schema | None = None,
     bound: Mapping[str, Any] | None = None,
+    most_tries: int = DEFAULT_LIMITS.max_bindings,
 ) -> Mapping[str, Any] | None:
     """The event with one element picked of every array that matters, so that the expression is true; or None.
 
-    With `bound`, in which some elements have been picked already, only the rest is searched.
+    With `bound`, in which some elements have been picked already, only the rest is searched. Raises LimitError.
     """
     try:
-        return _Search(event, schema).solve([(expression, True)], event if bound is None else bound)
+        return _Search(event, schema, most_tries).solve([(expression, True)], event if bound is None else bound)
     except RecursionError:
         raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
@@ -232,16 +230,17 @@ class _Search:
     picked of the one that most of them share, and what is left may fall apart again.
     """
 
-    def __init__(self, whole: Mapping[str, Any], schema: Schema | None) -> None:
+    def __init__(self, whole: Mapping[str, Any], schema: Schema | None, most_tries: int) -> None:
         self.whole = whole
         self.schema = schema
+        self.most_tries = most_tries
         self.tries = 0
 
     def solve(self, goals: list[_Goal], bound: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """A binding that meets all the goals, or None."""
         self.tries += len(goals)
-        if self.tries > MOST_TRIES:
-            raise LimitError(f"no binding was found in {MOST_TRIES:,} tries", limit="max_bindings")
+        if self.tries > self.most_tries:  # arrays that depend on each other can be a puzzle
+            raise LimitError(f"no binding was found in {self.most_tries:,} tries", limit="max_bindings")
         for group in _groups([part for goal in goals for part in _parts(goal)], bound):
             found = self._meet(group, bound)
             if found is None:

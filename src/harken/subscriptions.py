@@ -20,7 +20,6 @@ class Subscription:
 
     id: str
     compiled: Compiled
-    language: str
     fields: Mapping[str, Any]
     number: int
     """How the matcher knows it."""
@@ -28,6 +27,10 @@ class Subscription:
     @property
     def where(self) -> str:
         return self.compiled.text
+
+    @property
+    def language(self) -> str:
+        return self.compiled.language
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -48,6 +51,10 @@ class Record:
     language: str = "sql"
     fields: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
+
+    def fault(self, error: HarkenError) -> Fault:
+        """That this one was refused, and why."""
+        return Fault(self.position, self.id, error, self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,9 @@ def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
     if is_arrow(source):
         yield from records_of_rows(rows_from_arrow(source))
         return
+    if isinstance(source, Mapping | str | bytes):
+        hint = "put a single one into a list; of a dict from ids to texts, pass its items()"
+        raise SubscriptionError(f"subscriptions come as a list or a table, not as a {type(source).__name__}", hint=hint)
     for position, item in enumerate(source):
         if isinstance(item, Record | Fault):
             yield item

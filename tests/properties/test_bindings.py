@@ -78,7 +78,7 @@ def test_definition_on_an_example():
 
 def test_reference_agrees_with_enumeration(bulk):
     several = 0
-    for rng in bulk.rounds(80):
+    for rng in bulk.rounds(50):
         events = [event for event in nested_events(rng, 30) if number_of_bindings(event) <= _MOST_BINDINGS]
         generator = Expressions(rng, vocabulary_of(events))
         for expression in [generator.expression(2) for _ in range(12)]:

@@ -24,7 +24,7 @@ from properties.replay import Bulk
 from properties.scalars import one_in
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
-_ROUNDS, _EXPRESSIONS, _EVENTS = 30, 40, 60
+_ROUNDS, _EXPRESSIONS, _EVENTS = 22, 40, 60
 
 
 def test_verifier_agrees_with_reference_without_a_schema(bulk):

@@ -101,3 +101,7 @@ def has_operator(predicate: Predicate) -> bool:
 def test_printed_by_example(text, printed):
     assert print_expression(parse(text)) == printed
     assert parse(printed) == parse(text)
+
+
+def test_names_whose_capitals_are_keywords_are_names():
+    assert parse("ın = 1 AND lıke = 2 OR ıſ") == parse("`ın` = 1 AND `lıke` = 2 OR `ıſ`")

@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
@@ -30,10 +31,11 @@ from harken.errors import (
     ParseError,
     SchemaError,
     SourceError,
+    SubscriptionError,
     UnavailableError,
     UnknownIdError,
 )
-from harken.events import EventBatch, validate
+from harken.events import Decoded, EventBatch, validate
 from harken.matchers import ALGORITHMS, Capability, MatchResult
 from harken.matchers.naive import Naive
 from harken.schema import (
@@ -368,12 +370,13 @@ def test_a_number_that_became_free_is_used_again(engine: Engine) -> None:
     assert engine.match({"x": 3}).ids == ["three"]
 
 
-def test_numbers_stay_within_the_most_there_ever_were() -> None:
+def test_numbers_stay_within_the_most_that_are_held_at_once() -> None:
+    """While some are replaced, the new ones are there before the old ones go."""
     engine = Engine()
     for turn in range(10):
         report = engine.subscribe_many(((n, f"x = {turn}") for n in range(5)), replace=True)
         assert report.accepted == 5
-    assert sorted(engine.subscription(str(n)).number for n in range(5)) == [0, 1, 2, 3, 4]
+        assert all(each.number < 10 for each in engine)
     assert len(engine.match({"x": 9}).ids) == 5
 
 
@@ -451,10 +454,58 @@ def test_match_batch_of_one_event_that_is_in_no_list(engine: Engine) -> None:
     assert caught.value.hint == "put a single event into a list"
 
 
-def test_match_events_that_stand_further_on_in_their_source(engine: Engine) -> None:
+def test_match_decoded_events_that_stand_further_on_in_their_source(engine: Engine) -> None:
     decoded = validate([{"x": 1}, {"x": b"bytes"}, {"x": 2}, {"x": b"bytes"}, {"x": 1}])
-    found = engine.match_events(decoded.batch[1:], decoded.refused[1:])
+    found = engine.match_decoded(Decoded(decoded.batch[1:], decoded.refused[1:]))
     assert found.ids == [["two"], [], ["one"]]
+    assert found.positions == [2, 3, 4]
+
+
+def test_match_decoded_takes_any_part_of_a_batch(engine: Engine) -> None:
+    decoded = validate([{"x": 1}, {"x": 2}, {"x": 3}, {"x": 1}])
+    found = engine.match_decoded(Decoded(decoded.batch[::3], ()))
+    assert (found.ids, found.positions) == ([["one"], ["one"]], [0, 3])
+
+
+def test_a_matcher_that_fails_to_add_leaves_the_engine_as_it_was(engine: Engine, monkeypatch) -> None:
+    def fail(entries: object) -> None:
+        raise HarkenError("the disk is full")
+
+    monkeypatch.setattr(engine._matcher, "add", fail)
+    with pytest.raises(HarkenError, match="disk"):
+        engine.subscribe_many([("new", "x = 5"), ("one", "x = 7")], replace=True)
+    assert "new" not in engine
+    assert engine.match({"x": 1}).ids == ["one"]
+
+
+def test_subscribing_does_not_hold_up_matching(engine: Engine) -> None:
+    """A slow source of subscriptions is read, and its texts are compiled, before the engine is locked."""
+
+    def slow():
+        for number in range(3):
+            assert engine.match({"x": 1}).ids == ["one"]
+            with ThreadPoolExecutor(1) as other:
+                assert other.submit(engine.match, {"x": 1}).result(timeout=10).ids == ["one"]
+            yield f"slow{number}", "x = 99"
+
+    assert engine.subscribe_many(slow()).accepted == 3
+
+
+def test_explaining_an_unknown_id(engine: Engine) -> None:
+    with pytest.raises(UnknownIdError) as caught:
+        engine.explain("onne", {"x": 1})
+    assert caught.value.hint == "did you mean `one`?"
+
+
+@pytest.mark.parametrize("source", [{"a": "x = 1"}, "ab", b"ab"])
+def test_subscribe_many_refuses_what_is_no_list(engine: Engine, source: object) -> None:
+    with pytest.raises(SubscriptionError):
+        engine.subscribe_many(source)
+
+
+def test_a_schema_is_a_schema() -> None:
+    with pytest.raises(SchemaError, match="not a str"):
+        Engine("schema.toml")
 
 
 class Failing(Naive):

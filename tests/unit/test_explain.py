@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harken import Engine, Schema, reference
+from harken import Engine, Limits, Schema
 from harken.errors import LimitError
 from harken.events import Event
 from harken.explain import Explanation, explain
@@ -199,12 +199,23 @@ def test_explaining_many_alternatives_ends() -> None:
         assert not explained(where, event).matched
 
 
-def test_explaining_a_puzzle_is_given_up_by_a_named_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "MOST_TRIES", 50)
+def test_explaining_a_puzzle_is_given_up_by_a_named_limit() -> None:
     event = {name: list(range(10)) for name in "abcd"}
     with pytest.raises(LimitError) as caught:
-        explained("a < b AND b < c AND c < d AND d < a", event)
+        Engine(limits=Limits(max_bindings=50)).explain("a < b AND b < c AND c < d AND d < a", event)
     assert caught.value.limit == "max_bindings"
+
+
+def test_the_marks_of_a_tree_agree_with_each_other() -> None:
+    """An AND over ✓ and ? is ?, also where an element makes it false."""
+    tree = explained("x > 3 AND y = 2", {"x": [1, 9]}).tree
+    assert (tree.truth, [part.truth for part in tree.parts]) == (None, [True, None])
+
+
+def test_a_negation_says_if_it_speaks_of_another_element() -> None:
+    tree = explained("NOT (x > 3 AND x > 4) AND y = 1", {"x": [1, 9]}).tree.parts[0]
+    assert (tree.text, tree.truth, tree.parts[0].truth) == ("NOT", True, True)
+    assert tree.note == "for another element than the part below"
 
 
 # Plain data, and the engine
@@ -219,8 +230,8 @@ def test_to_dict() -> None:
             "truth": False,
             "note": "each holds for some element of items, but no one choice of elements meets them all",
             "parts": [
-                {"text": "items.price > 3", "truth": True, "values": "items.price is one of {4, 1}"},
-                {"text": "items.qty = 2", "truth": True, "values": "items.qty is one of {1, 2}"},
+                {"text": "items.price > 3", "truth": True, "values": [{"attribute": "items.price", "values": [4, 1]}]},
+                {"text": "items.qty = 2", "truth": True, "values": [{"attribute": "items.qty", "values": [1, 2]}]},
             ],
         },
     }

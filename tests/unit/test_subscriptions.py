@@ -186,11 +186,11 @@ def test_fault_of_a_source_without_lines_has_no_line() -> None:
 
 
 def test_a_subscription_gives_back_the_record_that_it_came_from() -> None:
-    subscription = Subscription("a", Compiler().compile("x  =  1"), "sql", {"owner": "Ada"}, 12)
+    subscription = Subscription("a", Compiler().compile("x  =  1"), {"owner": "Ada"}, 12)
     assert subscription.record() == Record(0, "a", "x  =  1", "sql", {"owner": "Ada"})
 
 
 def test_a_subscription_tells_its_text_and_warnings() -> None:
-    subscription = Subscription("a", Compiler().compile("TRUE"), "sql", {}, 0)
+    subscription = Subscription("a", Compiler().compile("TRUE"), {}, 0)
     assert subscription.where == "TRUE"
     assert subscription.warnings == ("it is always true: every event will match",)

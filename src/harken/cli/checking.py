@@ -130,7 +130,7 @@ def _findings(file: str, record: Record | Fault, ids: set[str], compiler: Compil
 
 
 def _all_faults(record: Record, first: HarkenError, compiler: Compiler) -> list[HarkenError]:
-    return (compiler.faults(record.where) if record.language == "sql" else []) or [first]
+    return compiler.faults(record.where, record.language) or [first]
 
 
 def _counted(count: int, noun: str) -> str:

@@ -83,7 +83,7 @@ def _lines(part: Part, indent: str) -> Iterator[Text]:
     from harken.explain import MARKS
 
     line = Text.assemble(indent, (MARKS[part.truth], f"bold {_STYLES[part.truth]}"), " ", printable(part.text))
-    if part.values is not None:
+    if part.met:
         line.append(f"   ({printable(part.values)})", "cyan")
     if part.note is not None:
         line.append(f"   -- {printable(part.note)}", "dim")

@@ -128,21 +128,22 @@ class _Matching:
         """The rows of a batch. What was refused of it is reported."""
         for each in decoded.refused:
             self._refused.add(of_refused(self._file, each))
-        found = self._engine.match_events(decoded.batch, decoded.refused)
+        found = self._engine.match_decoded(decoded)
         for position, id, error in found.errors:
             self._refused.add(Finding("match", self._file, error, position, id=id))
         self.events += len(found.ids)
         log.debug("%d events: %d matches, %s", len(found.ids), sum(found.counts), found.seconds)
-        return self._named_rows(decoded, found, self.events - len(found.ids))
+        return self._named_rows(decoded, found)
 
-    def _named_rows(self, decoded: Decoded, found: BatchMatches, first: int) -> Iterator[Row]:
+    def _named_rows(self, decoded: Decoded, found: BatchMatches) -> Iterator[Row]:
+        answers = dict(zip(found.positions, found.ids, strict=True))
         for position, event in zip(decoded.batch.positions, decoded.batch, strict=True):
             try:
                 name = self._names.name(event, position)
             except EventError as error:
                 self._refused.add(Finding("event", self._file, error, position))
                 continue
-            ids = found.ids[position - first]
+            ids = answers[position]
             self.matches += len(ids)
             for id in ids:
                 yield {EVENT: name, **self._fields.of(id)}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from harken.errors import HarkenError, LanguageError, UnavailableError
+from harken.errors import ContradictionError, HarkenError, LanguageError, LimitError, UnavailableError
 from harken.language import sql
-from harken.language.ast import Expression
+from harken.language.ast import Attribute, Expression, leaves, predicates
 from harken.language.check import check
+from harken.language.complaints import located
 from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
 from harken.language.shapes import ShapeCache
@@ -29,6 +30,7 @@ class Compiled:
     """
 
     text: str
+    language: str
     normal_form: NormalForm
     warnings: tuple[str, ...] = ()
 
@@ -38,7 +40,7 @@ class Compiled:
 
 
 class Compiler:
-    """Compiles many texts against one schema, parsing each shape once."""
+    """Compiles many texts against one schema, parsing each shape once. Threads may share one."""
 
     def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self.schema = schema
@@ -47,26 +49,46 @@ class Compiler:
 
     def compile(self, text: str, language: str = "sql") -> Compiled:
         """The compiled text. Raises LanguageError or LimitError, with its place."""
-        if language != "sql":
-            raise UnavailableError(f"the language {language!r} is not available", hint="this version speaks 'sql'")
+        _check_language(language)
         if not isinstance(text, str):
             raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}")
-        template, constants = self.shapes.parse(text)
-        normal_form = normalise(template, self.schema, self.limits, constants)
-        return Compiled(text, normal_form, (ALWAYS_TRUE,) if normal_form.always else ())
+        try:
+            template, constants = self.shapes.parse(text)
+            normal_form = normalise(template, self.schema, self.limits, constants)
+        except RecursionError:  # where max_nesting was set beyond what Python can follow
+            message = "the expression is nested too deeply"
+            raise LimitError(message, limit="max_nesting").at(*located(text, 0)) from None
+        except (ContradictionError, LimitError) as error:
+            raise _placed(error, text) from None
+        return Compiled(text, language, normal_form, (ALWAYS_TRUE,) if normal_form.always else ())
+
+    def faults(self, text: str, language: str = "sql") -> list[HarkenError]:
+        """Every fault of a text, each with its place."""
+        try:
+            _check_language(language)
+            found: list[HarkenError] = [*check(sql.parse(text, self.limits), self.schema, text)]
+            if not found:
+                self.compile(text, language)
+        except HarkenError as error:
+            return [error]
+        return found
 
     def _accept(self, expression: Expression, text: str) -> None:
         faults = check(expression, self.schema, text)
         if faults:
             raise first_of(faults)
 
-    def faults(self, text: str) -> list[HarkenError]:
-        """Every fault of a text, each with its place."""
-        try:
-            expression = sql.parse(text, self.limits)
-            found: list[HarkenError] = [*check(expression, self.schema, text)]
-            if not found:
-                normalise(expression, self.schema, self.limits)
-        except HarkenError as error:
-            return [error]
-        return found
+
+def _check_language(language: str) -> None:
+    if language != "sql":
+        raise UnavailableError(f"the language {language!r} is not available", hint="this version speaks 'sql'")
+
+
+def _placed(error: ContradictionError | LimitError, text: str) -> HarkenError:
+    """The error at the attribute that it is about, or at the start of the text."""
+    if error.place is not None:
+        return error
+    wanted = error.path if isinstance(error, ContradictionError) else None
+    found = (leaf for each, _ in predicates(sql.parse(text, _NO_LIMITS)) for leaf in leaves(each)) if wanted else ()
+    offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == wanted), 0)
+    return error.at(*located(text, offset))

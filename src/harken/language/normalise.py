@@ -62,7 +62,7 @@ def normalise(
     builder = _Builder(schema, limits, constants)
     drafts = [draft for draft in builder.drafts(expression, True) if builder.is_possible(*draft)]
     if not drafts:
-        raise ContradictionError("no event can ever match this", hint=builder.why_empty())
+        raise ContradictionError("no event can ever match this", path=builder.emptied, hint=builder.why_empty())
     if schema is not None and _covers_all(drafts):
         drafts = _ALWAYS
     # Paths are unique, so sorting never comes to compare constraints.

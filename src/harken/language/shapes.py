@@ -52,6 +52,8 @@ _MARKS: dict[type, str] = {str: "\0s", int: "\0i", float: "\0f"}
 # Larger numbers stay in the shape, for the parser to refuse or, as with -2^63, to take.
 _TOO_MANY_DIGITS = 19
 _LARGEST_FLOAT = sys.float_info.max
+# A shape with more is not kept: lists of such a length seldom come again with just as many values.
+_MOST_CONSTANTS = 256
 
 _Reader = Callable[[Any], Value]
 
@@ -115,7 +117,7 @@ class ShapeCache:
             return template.expression, constants
         expression = self._parse_alone(text)
         self.misses += 1
-        template = _template(expression, text, self.schema)
+        template = _template(expression, text, self.schema) if len(constants) <= _MOST_CONSTANTS else None
         if template is not None:
             if len(self._templates) >= self.max_shapes:
                 self._templates.clear()  # rare, and cheaper than keeping an order of use for every text

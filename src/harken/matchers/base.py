@@ -70,7 +70,7 @@ class Matcher(Protocol):
         """Sizes and choices, as plain data."""
 
 
-def required_capabilities(form: NormalForm, schema: Schema | None = None) -> frozenset[Capability]:
+def required_capabilities(form: NormalForm, schema: Schema | None) -> frozenset[Capability]:
     """What a matcher has to be capable of to take a subscription that was normalised with this schema."""
     found: set[Capability] = set()
     if len(form.conjunctions) > 1:

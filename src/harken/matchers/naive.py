@@ -1,4 +1,4 @@
-"""Every subscription is tested against every event (seed 001, figure 1): the baseline that filters nothing."""
+"""Every subscription is tested against every event (Le Subscribe, figure 1): the baseline that filters nothing."""
 
 from __future__ import annotations
 

@@ -34,10 +34,11 @@ class _Test:
 
 def is_match(form: NormalForm, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Whether the event meets one of the conjunctions. Raises LimitError."""
-    return any(meets(conjunction, event, limits) for conjunction in form.conjunctions)
+    search = Search(limits.max_bindings)
+    return any(meets(conjunction, event, search) for conjunction in form.conjunctions)
 
 
-def meets(conjunction: Conjunction, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
+def meets(conjunction: Conjunction, event: Event, search: Search) -> bool:
     """Whether some binding of the event meets all constraints and residual predicates. Raises LimitError."""
     attributes = event.attributes
     waiting: list[_Test] = []
@@ -65,7 +66,7 @@ def meets(conjunction: Conjunction, event: Event, limits: Limits = DEFAULT_LIMIT
     if not waiting:
         return True
     try:
-        return _Search(limits.max_bindings).satisfiable(waiting)
+        return search.satisfiable(waiting)
     except RecursionError:
         raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
@@ -81,8 +82,8 @@ def _advance(cursor: _Cursor) -> _Cursor:
     return node, ()
 
 
-class _Search:
-    """The search for elements that pass the tests, and how many tests it has put off or made."""
+class Search:
+    """The search for elements that pass the tests, and how many tests it has put off or made, for one subscription."""
 
     def __init__(self, most: int) -> None:
         self.most = most

@@ -26,7 +26,7 @@ def test_a_miss_by_text(run: Run) -> None:
 
 def test_as_json(run: Run) -> None:
     result = run("explain", "--event-json", '{"price": 7}', "--where", "price < 5", "--json")
-    tree = {"text": "price < 5", "truth": False, "values": "price is 7"}
+    tree = {"text": "price < 5", "truth": False, "values": [{"attribute": "price", "values": [7]}]}
     assert json.loads(result.stdout) == {"matched": False, "tree": tree}
 
 

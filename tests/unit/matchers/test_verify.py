@@ -11,7 +11,7 @@ from harken.errors import LimitError
 from harken.events import Event
 from harken.language import normalise, parse
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.verify import is_match, meets
+from harken.matchers.verify import Search, is_match, meets
 from harken.schema import Schema, parse_schema
 from unit.deadline import within
 
@@ -71,8 +71,8 @@ def test_one_conjunction_is_enough() -> None:
 def test_a_conjunction_asks_for_all() -> None:
     form = normalise(parse("a = 1 AND b < 2"))
     (conjunction,) = form.conjunctions
-    assert meets(conjunction, Event.of({"a": 1, "b": 1}))
-    assert not meets(conjunction, Event.of({"a": 1}))
+    assert meets(conjunction, Event.of({"a": 1, "b": 1}), Search(100))
+    assert not meets(conjunction, Event.of({"a": 1}), Search(100))
 
 
 def test_one_that_asks_nothing_is_met_by_every_event() -> None:
@@ -235,3 +235,13 @@ def test_a_long_chain_of_arrays_is_settled_or_given_up_in_good_time() -> None:
     where = " AND ".join(f"a{n} < a{n + 1}" for n in range(count))
     with within(3), suppress(LimitError):
         assert matches(where, event)
+
+
+def test_one_budget_serves_all_conjunctions_of_a_subscription() -> None:
+    forks = " AND ".join(f"(f{n} = 1 OR g{n} = 1)" for n in range(6))
+    form = normalise(parse(f"a < b AND b < c AND c < a AND {forks}"))
+    event = Event.of({name: list(range(12)) for name in "abc"} | {f"{x}{n}": 1 for x in "fg" for n in range(6)})
+    alone = normalise(parse("a < b AND b < c AND c < a"))
+    assert not is_match(alone, event, Limits(max_bindings=20_000))
+    with pytest.raises(LimitError):
+        is_match(form, event, Limits(max_bindings=20_000))
