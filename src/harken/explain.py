@@ -8,13 +8,13 @@ from datetime import date
 from math import isfinite
 from typing import Any
 
-from harken.language.ast import And, Attribute, Expression, Not, Or, attributes, leaves, predicates
+from harken.language.ast import And, Attribute, Constant, Expression, Not, Or, attributes, leaves, predicates
 from harken.language.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.reference import all_values, array_on, find_binding
 from harken.schema import Schema
 from harken.schema.paths import Path, format_path
-from harken.schema.values import show
+from harken.schema.values import KINDS, show
 
 MARKS: dict[bool | None, str] = {True: "✓", False: "✗", None: "?"}
 _MOST_VALUES = 8
@@ -130,7 +130,9 @@ class _Teller:
                 agrees = found is (None if below.truth is None else not below.truth)
                 return Part("NOT", found, (), None if agrees else _OTHER_CHOICE, (below,))
             case _:
-                return Part(print_expression(node), self._truth(node), self._met(node))
+                found = self._truth(node)
+                note = self._unlike(node) if found is None else None
+                return Part(print_expression(node), found, self._met(node), note)
 
     def _conjunction(self, node: And, parts: tuple[Part, ...]) -> Part:
         truths = [part.truth for part in parts]
@@ -150,6 +152,17 @@ class _Teller:
     def _is_possible(self, node: Expression) -> bool:
         most = self.limits.max_bindings
         return find_binding(node, self.whole, self.schema, self.bound, most) is not None
+
+    def _unlike(self, node: Expression) -> str | None:
+        """That what the event has does not compare with what the text has, where that is why a predicate is unknown."""
+        found = [leaf for each, _ in predicates(node) for leaf in leaves(each)]
+        wanted = {leaf.kind for leaf in found if isinstance(leaf, Constant)}
+        paths = [leaf.path for leaf in found if isinstance(leaf, Attribute)]
+        kinds = {KINDS.get(type(value)) for path in paths for value in all_values(self.whole, path)}
+        if len(wanted) != 1 or len(kinds) != 1 or wanted == kinds:
+            return None
+        (kind,), (other,) = kinds, wanted
+        return f"{'an object' if kind is None else f'a {kind}'} does not compare with a {other}"
 
     def _met(self, node: Expression) -> tuple[Met, ...]:
         found = (leaf for each, _ in predicates(node) for leaf in leaves(each))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
-from harken.errors import HarkenError, InvalidIdError, SubscriptionError, did_you_mean
+from harken.errors import HarkenError, InvalidIdError, SubscriptionError
 from harken.events.arrow_rows import is_arrow, rows_from_arrow
 from harken.events.row import Row
 from harken.language.compiled import Compiled
@@ -110,14 +111,22 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
         where = content.get("where")
         if where is None:
             lacking = "`where`" if known_id is not None else "`id` and no `where`"
-            hint = did_you_mean("where", [name for name in content if isinstance(name, str) and name != "id"])
-            raise SubscriptionError(f"the subscription has no {lacking}", hint=hint)
+            raise SubscriptionError(f"the subscription has no {lacking}", hint=_fields_hint(content))
         if not isinstance(where, str):
             raise SubscriptionError(f"`where` is a text, not {type(where).__name__}")
         fields = {name: value for name, value in content.items() if name not in ("id", "where", "language")}
         return Record(position, checked_id(known_id), where, content.get("language") or "sql", fields, line)
     except HarkenError as error:
         return Fault(position, _told_id(known_id), error, line)
+
+
+def _fields_hint(content: Mapping[Any, Any]) -> str | None:
+    """Which of the fields was probably meant to be `where`, or what there is instead."""
+    names = [name for name in content if isinstance(name, str) and name != "id"]
+    near = get_close_matches("where", names, n=1, cutoff=0.6)
+    if near and len(near[0]) <= 2 * len("where"):
+        return f"is `{near[0]}` meant to be `where`?"
+    return f"it has {', '.join(f'`{name}`' for name in names[:8])}" if names else None
 
 
 def _told_id(given: object) -> str | None:

@@ -110,7 +110,7 @@ def test_a_fault_tells_no_wrong_id_that_is_none(given: object) -> None:
 def test_a_misspelt_where_is_guessed() -> None:
     fault = record_of({"id": "a", 5: "x", "were": "x = 1"}, 0)  # type: ignore[dict-item]
     assert isinstance(fault, Fault)
-    assert fault.error.hint == "did you mean `were`?"
+    assert fault.error.hint == "is `were` meant to be `where`?"
 
 
 # Sources

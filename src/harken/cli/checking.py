@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harken.cli.exits import ExitCode
 from harken.cli.findings import Finding, Kind, of_fault, of_refused
+from harken.cli.observed import Observed
 from harken.cli.screen import Screen
 from harken.errors import DuplicateIdError, HarkenError, SchemaError, SourceError
 from harken.events import read_events, read_rows
-from harken.language.compiled import Compiler
+from harken.language.compiled import Compiled, Compiler
 from harken.schema import Schema, check_schema, load_schema
 from harken.subscriptions import Fault, Record, records_of_rows
 
@@ -29,6 +31,7 @@ class Checking:
         self._checked: dict[str, int] = {}
         self._is_readable = True
         self._has_faulty_schema = False
+        self._doubtful: list[tuple[Finding, Compiled]] = []
 
     @property
     def exit_code(self) -> ExitCode:
@@ -57,15 +60,35 @@ class Checking:
         self._checked["subscription"] = 0
         with self._reading("subscription", file), self._screen.progress("checking subscriptions") as advance:
             for count, record in enumerate(records_of_rows(read_rows(file, types=False)), 1):
-                for finding in _findings(file, record, ids, compiler):
+                for finding in self._findings(file, record, ids, compiler):
                     self._tell(finding)
                 self._checked["subscription"] = count
                 if count % _STEP == 0:
                     advance(_STEP)
 
+    def _findings(self, file: str, record: Record | Fault, ids: set[str], compiler: Compiler) -> Iterator[Finding]:
+        """All that there is to say about one subscription, as long as the events have not been seen."""
+        if isinstance(record, Fault):
+            yield of_fault(file, record)
+            return
+        if record.id in ids:
+            yield of_fault(file, record.fault(DuplicateIdError(f"the id {record.id!r} is taken")))
+        ids.add(record.id)
+        try:
+            compiled = compiler.compile(record.where, record.language)
+        except HarkenError as first:
+            for fault in compiler.faults(record.where, record.language) or [first]:
+                yield of_fault(file, record.fault(fault))
+            return
+        about = Finding("subscription", file, HarkenError(""), record.position, record.line, record.id, is_warning=True)
+        for warning in compiled.warnings:
+            yield replace(about, error=HarkenError(warning))
+        self._doubtful.append((about, compiled))
+
     def events(self, file: str, format: str | None, schema: Schema | None) -> None:
-        """Check events against the schema."""
+        """Check events against the schema; without one, warn of subscriptions that ask for what no event has."""
         self._checked["event"] = 0
+        observed = Observed()
         with self._reading("event", file), self._screen.progress("checking events") as advance:
             for decoded in read_events(file, format, schema):
                 for refused in decoded.refused:
@@ -73,6 +96,13 @@ class Checking:
                 size = len(decoded.batch) + len(decoded.refused)
                 self._checked["event"] += size
                 advance(size)
+                if schema is None:
+                    for event in decoded.batch:
+                        observed.add(event)
+        if observed.events:
+            for finding, compiled in self._doubtful:
+                for message, hint in observed.doubts(compiled):
+                    self._tell(replace(finding, error=HarkenError(message, hint=hint)))
 
     def show_summary(self) -> None:
         """Say what was checked, and what came of it."""
@@ -107,30 +137,6 @@ class Checking:
             self._screen.line(finding.to_dict())
         else:
             self._screen.show(finding.to_text())
-
-
-def _findings(file: str, record: Record | Fault, ids: set[str], compiler: Compiler) -> Iterator[Finding]:
-    """All that there is to say about one subscription."""
-    if isinstance(record, Fault):
-        yield of_fault(file, record)
-        return
-    if record.id in ids:
-        taken = DuplicateIdError(f"the id {record.id!r} is taken")
-        yield of_fault(file, Fault(record.position, record.id, taken, record.line))
-    ids.add(record.id)
-    try:
-        warnings = compiler.compile(record.where, record.language).warnings
-    except HarkenError as first:
-        for fault in _all_faults(record, first, compiler):
-            yield of_fault(file, Fault(record.position, record.id, fault, record.line))
-        return
-    for warning in warnings:
-        about = HarkenError(warning)
-        yield Finding("subscription", file, about, record.position, record.line, record.id, is_warning=True)
-
-
-def _all_faults(record: Record, first: HarkenError, compiler: Compiler) -> list[HarkenError]:
-    return compiler.faults(record.where, record.language) or [first]
 
 
 def _counted(count: int, noun: str) -> str:

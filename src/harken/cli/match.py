@@ -61,6 +61,8 @@ def match(
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))
+        if summary.events and summary.events == summary.refused_events:
+            raise typer.Exit(ExitCode.UNUSABLE)
         if strict and summary.has_refusals:
             raise typer.Exit(ExitCode.FAULTS)
 

@@ -13,6 +13,7 @@ from harken.events.excerpt import settled, short_name, shorten, shorten_object
 from harken.events.json_text import too_large
 from harken.events.row import Row
 from harken.limits import Limits
+from harken.schema.paths import Path, parse_path
 from harken.schema.values import Value
 
 if TYPE_CHECKING:
@@ -29,12 +30,16 @@ _BOOLEANS = {"true": True, "false": False}
 def read_csv(
     stream: BinaryIO, source: str, limits: Limits, delimiter: str, types: bool = True, schema: Schema | None = None
 ) -> Iterator[Row]:
-    """The rows of a stream with a header line. With `types` and undeclared columns it is read twice: it must seek."""
+    """The rows of a stream with a header line. With `types` and undeclared columns it is read twice: it must seek.
+
+    With `types`, a name in the header is an attribute as the language writes it: `seller.country` is a path, and a key
+    with a point in it stands in backticks.
+    """
     start = stream.tell() if types else 0
     reader = CsvReader(stream, delimiter, limits)
     records = iter(reader)
-    header = _header(next(records, None), source)
-    readers = [_declared(name, schema) for name in header]
+    header = _header(next(records, None), source, types)
+    readers = [_declared(path, schema) for path in header]
     if types and None in readers:
         readers = _guessed(records, readers)
         stream.seek(start)
@@ -49,46 +54,60 @@ def read_csv(
             yield Row(position, record.line, None, settled(error), shorten(record.raw))
 
 
-def _header(record: Record | None, source: str) -> list[str]:
+def _header(record: Record | None, source: str, paths: bool) -> list[Path]:
     if record is None:
         return []
     place = Place(record.line, None, source)
     if record.error is not None:
         raise SourceError(f"the header cannot be read: {record.error.message}", place=place)
-    names: dict[str, None] = {}
+    found: dict[Path, None] = {}
     for number, name in enumerate(record.cells, 1):
         if not name:
             raise SourceError(f"column {number} has no name in the header", place=place)
-        if name in names:
+        path = _path(name) if paths else (name,)
+        if path in found:
             raise SourceError(f"the column {shorten_object(name)} comes twice in the header", place=place)
-        names[name] = None
-    return list(names)
+        found[path] = None
+    for path in found:
+        if any(path[:length] in found for length in range(1, len(path))):
+            raise SourceError(f"the column {short_name(path)} lies inside another column", place=place)
+    return list(found)
 
 
-def _declared(name: str, schema: Schema | None) -> CellReader | None:
-    domain = None if schema is None else schema.domain_of((name,))
+def _path(name: str) -> Path:
+    try:
+        return parse_path(name)
+    except ValueError:  # not as the language writes a name, so it is one key as it stands
+        return (name,)
+
+
+def _declared(path: Path, schema: Schema | None) -> CellReader | None:
+    domain = None if schema is None else schema.domain_of(path)
     return None if domain is None else domain.read_text
 
 
-def _content(record: Record, header: list[str], readers: list[CellReader | None]) -> dict[str, Any]:
+def _content(record: Record, header: list[Path], readers: list[CellReader | None]) -> dict[str, Any]:
     if record.error is not None:
         raise record.error
     if len(record.cells) != len(header):
         raise DecodeError(f"the row has {len(record.cells)} cells where the header has {len(header)}")
     content: dict[str, Any] = {}
-    for name, read, cell in zip(header, readers, record.cells, strict=True):
+    for path, read, cell in zip(header, readers, record.cells, strict=True):
         if cell is not None:
-            content[name] = cell if read is None else _read(name, read, cell)
+            holder = content
+            for key in path[:-1]:
+                holder = holder.setdefault(key, {})
+            holder[path[-1]] = cell if read is None else _read(path, read, cell)
     return content
 
 
-def _read(name: str, read: CellReader, cell: str) -> Value:
+def _read(path: Path, read: CellReader, cell: str) -> Value:
     try:
         return read(cell)
     except InvalidValueError as error:
-        raise InvalidValueError(f"attribute {short_name((name,))}: {error.message}", hint=error.hint) from None
+        raise InvalidValueError(f"attribute {short_name(path)}: {error.message}", hint=error.hint) from None
     except ValueError as error:
-        raise InvalidValueError(f"attribute {short_name((name,))}: {error}") from None
+        raise InvalidValueError(f"attribute {short_name(path)}: {error}") from None
 
 
 def _guessed(records: Iterator[Record], readers: list[CellReader | None]) -> list[CellReader | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from harken.errors import CheckError, InvalidValueError, LanguageError, UnavailableError, did_you_mean
@@ -26,6 +27,7 @@ from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_
 from harken.schema.values import show
 
 _SHOWN = 8
+_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def check(expression: Expression, schema: Schema | None = None, text: str | None = None) -> list[LanguageError]:
@@ -54,7 +56,8 @@ def _unavailable(predicate: Expression) -> Iterator[tuple[LanguageError, int]]:
 def _mistyped(predicate: Expression, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
     unknown = [leaf for leaf in leaves(predicate) if isinstance(leaf, Attribute) and _domain(schema, leaf) is None]  # type: ignore[arg-type]
     for leaf in unknown:
-        yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=_near(leaf.name, schema)), leaf.at
+        hint = _unquoted(leaf, predicate, schema) or _near(leaf.name, schema)
+        yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=hint), leaf.at
     if unknown:
         return
     match predicate:
@@ -84,7 +87,8 @@ def _unlike(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[Lan
         return
     at = _offset(right)
     if left_kind is not right_kind:
-        yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
+        message = f"{_described(left, schema)} does not compare with {_described(right, schema)}"
+        yield CheckError(message, hint=_rewritten(right, left_kind)), at
         return
     domain, other = _domain(schema, left), _domain(schema, right)
     if isinstance(right, Attribute):
@@ -103,6 +107,28 @@ def _not_of_kind(operand: Operand, kind: Kind, rule: str, schema: Schema) -> Ite
         yield CheckError(f"{rule}, and this is {_described(operand, schema)}"), _offset(operand)
 
 
+def _rewritten(operand: Operand, kind: Kind) -> str | None:
+    """How a string that holds a value of another kind would be written."""
+    if not isinstance(operand, Constant) or not isinstance(operand.value, str):
+        return None
+    text = operand.value
+    if kind in (Kind.TIMESTAMP, Kind.DATE):
+        return f"write {kind.upper()} {show(text)}"
+    if kind is Kind.BOOLEAN and text.lower() in ("true", "false"):
+        return f"write {text.upper()}, without quotes"
+    return f"write {text}, without quotes" if kind is Kind.NUMBER and _NUMBER.fullmatch(text) else None
+
+
+def _unquoted(leaf: Attribute, predicate: Expression, schema: Schema) -> str | None:
+    """The hint for a name that is compared with an attribute that lists it among its values."""
+    if isinstance(predicate, Comparison):
+        other = predicate.left if predicate.right is leaf else predicate.right
+        domain = _domain(schema, other)
+        if isinstance(domain, CodedDomain) and leaf.name in domain.values:
+            return f"a string is written in single quotes: {show(leaf.name)}"
+    return None
+
+
 def _near(name: str, schema: Schema) -> str | None:
     """What was probably meant or, if nothing is near, some of what there is."""
     known = [*map(format_path, schema.attributes), *([format_path(EVENT_TYPE)] if schema.event_types else [])]
@@ -110,7 +136,8 @@ def _near(name: str, schema: Schema) -> str | None:
     if near is not None or not known:
         return near
     more = ", …" if len(known) > _SHOWN else ""
-    return f"the schema has {', '.join(f'`{each}`' for each in known[:_SHOWN])}{more}"
+    shown = ", ".join(f"`{each}`" for each in known[:_SHOWN])
+    return f"the schema has {shown}{more}; a string is written in single quotes"
 
 
 def _domain(schema: Schema, operand: Operand) -> Domain | None:

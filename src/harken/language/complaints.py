@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from lark import Token, UnexpectedCharacters, UnexpectedToken
@@ -26,12 +27,16 @@ KEYWORDS = {
 }
 _WORDS = {terminal: word for word, terminal in KEYWORDS.items()}
 _OPERAND_TERMINALS = frozenset({"NAME", "QUOTED_NAME", "NUMBER", "STRING", "VARIABLE"})
+_QUERY = re.compile(r"\s*(SELECT|WHERE)\s", re.IGNORECASE)
 _SHOWN_WORDS = frozenset({"_AND", "_OR", "_IN", "_LIKE", "_BETWEEN", "NULL"})
 _DOUBLED = {"==": "equality is written with one =", "=>": "write >=", "=<": "write <=", "><": "write <>"}
 _STRAY_CHARACTERS = {
     '"': "a string is written in single quotes, 'like this', and a name in backticks, `like this`",
     "'": "the string that starts here is not closed; inside a string a quote is written twice, ''",
     "`": "the name that starts here is not closed",
+    "\u2018": "a string is written in straight single quotes, 'like this'",
+    "\u2019": "a string is written in straight single quotes, 'like this'",
+    "\u201c": "a string is written in straight single quotes, 'like this'",
     "&": "write AND",
     "|": "write OR",
     "!": "write NOT, or <> for not equal",
@@ -66,6 +71,10 @@ def unexpected_character(problem: UnexpectedCharacters, text: str) -> ParseError
 
 
 def _hint(token: Token, text: str, at: int, expected: set[str]) -> str:
+    if _QUERY.match(text):
+        return "write only the condition, as it would follow WHERE"
+    if token.type == "NULL" and "_IN" in expected:
+        return "write IS NOT NULL"
     keywords = [_WORDS[terminal] for terminal in expected if terminal in _WORDS]
     if token.type == "NAME":
         near = did_you_mean(token, keywords, case_sensitive=False)

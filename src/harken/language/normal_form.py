@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from harken.language.ast import Comparison, Contains, Like
+from harken.language.ast import Attribute, Comparison, Contains, Like, leaves
 from harken.language.intervals import LINES, Intervals, Line, integers
 from harken.schema import CodedDomain, Domain, IntegerDomain, Kind
 from harken.schema.paths import Path
@@ -53,6 +53,12 @@ class Conjunction:
 
     constraints: tuple[tuple[Path, Constraint], ...]
     residuals: tuple[Residual, ...] = ()
+
+    def paths(self) -> list[Path]:
+        """The attributes that it asks for a value of."""
+        found = [path for path, constraint in self.constraints if constraint is not Presence.ABSENT]
+        mentioned = (leaf for residual in self.residuals for leaf in leaves(residual.predicate))
+        return [*found, *(leaf.path for leaf in mentioned if isinstance(leaf, Attribute))]
 
 
 @dataclass(frozen=True, slots=True)

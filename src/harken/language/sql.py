@@ -212,7 +212,8 @@ def _operand(part: _Part) -> Operand:
         raise _RefusedError("NULL is not a value to compare with", part.at, "write attribute IS NULL")
     if isinstance(part, Attribute | Constant | Variable | Arithmetic):
         return part
-    raise _RefusedError("a value is expected here, not a condition", _offset(part), "join conditions with AND or OR")
+    hint = "the language has no functions" if isinstance(part, Call) else "join conditions with AND or OR"
+    raise _RefusedError("a value is expected here, not a condition", _offset(part), hint)
 
 
 def _compared(part: _Part) -> Operand:

@@ -61,8 +61,10 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_exit_codes(program: Program, subscriptions: Path, write: Write) -> None:
     bad = write("bad.jsonl", "{\n")
+    half = write("half.jsonl", '{\n{"price": 1}\n')
     codes = {
-        ("match", bad, "-s", subscriptions): 0,
+        ("match", half, "-s", subscriptions): 0,
+        ("match", bad, "-s", subscriptions): 3,
         ("check", "-e", bad): 1,
         ("match", bad): 2,
         ("match", bad, "-s", bad): 3,

@@ -82,8 +82,14 @@ class TestTypes:
 
 
 class TestCells:
-    def test_keys_are_the_text_of_the_header(self) -> None:
-        assert contents('a.b, c,"d,e"\n1,2,3\n') == [{"a.b": 1, " c": 2, "d,e": 3}]
+    def test_the_header_names_attributes_as_the_language_does(self) -> None:
+        assert contents('a.b,a.c,`d.e`, f,"g,h"\n1,2,3,4,5\n,,,,6') == [
+            {"a": {"b": 1, "c": 2}, "d.e": 3, " f": 4, "g,h": 5},
+            {"g,h": 6},
+        ]
+
+    def test_without_types_a_header_is_a_key_as_it_stands(self) -> None:
+        assert [row.content for row in read_rows(io.BytesIO(b"a.b\n1\n"), "csv", types=False)] == [{"a.b": "1"}]
 
     @pytest.mark.parametrize("text", ["a,b\r\n1,2\r\n", "a,b\n1,2", "\ufeffa,b\n1,2\n", "\n\na,b\n\n1,2\n\n"])
     def test_ends_of_lines_marks_and_blank_lines(self, text: str) -> None:
@@ -154,6 +160,7 @@ class TestRefusedHeaders:
         ("header", "reason"),
         [
             ("a,b,a", "the column 'a' comes twice"),
+            ("a.b,c,a", "the column `a.b` lies inside another column"),
             ("a,,b", "column 2 has no name"),
             ('a,"",b', "column 2 has no name"),
             ("a,b,", "column 3 has no name"),
@@ -171,14 +178,14 @@ class TestRefusedHeaders:
 
 class TestWithASchema:
     SCHEMA = Schema(
-        attributes={("at",): BUILT_IN["timestamp"], ("code",): BUILT_IN["string"], ("a.b",): BUILT_IN["integer"]}
+        attributes={("at",): BUILT_IN["timestamp"], ("code",): BUILT_IN["string"], ("a", "b"): BUILT_IN["integer"]}
     )
 
     def test_declared_columns_are_read_by_their_domains(self) -> None:
         text = b"at,code,a.b,n\n2026-07-01,007,1,5\nsoon,008,2,6\n,,x,7\n"
         (decoded,) = read_events(io.BytesIO(text), "csv", self.SCHEMA)
         at = datetime(2026, 7, 1, tzinfo=UTC)
-        assert [event.attributes for event in decoded.batch] == [{"at": at, "code": "007", "a.b": 1, "n": 5}]
+        assert [event.attributes for event in decoded.batch] == [{"at": at, "code": "007", "a": {"b": 1}, "n": 5}]
         assert [refused.position for refused in decoded.refused] == [1, 2]
         assert [refused.error.place for refused in decoded.refused] == [
             Place(3, None, "stream"),

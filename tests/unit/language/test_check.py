@@ -87,13 +87,18 @@ def test_a_name_that_is_near_is_guessed(schema: Schema) -> None:
 def test_where_none_is_near_some_are_named(schema: Schema) -> None:
     (error,) = check(parse("zzz < 5"), schema)
     names = "category size colour other_colour age count price title".split()
-    assert error.hint == f"the schema has {', '.join(f'`{name}`' for name in names)}, …"
+    assert (
+        error.hint
+        == f"the schema has {', '.join(f'`{name}`' for name in names)}, …; a string is written in single quotes"
+    )
 
 
 def test_where_none_is_near_and_they_are_few_all_are_named() -> None:
     schema = parse_schema("[attributes]\n" + "".join(f'a{n} = "float"\n' for n in range(8)))
     (error,) = check(parse("zzz < 5"), schema)
-    assert error.hint == f"the schema has {', '.join(f'`a{n}`' for n in range(8))}"
+    assert (
+        error.hint == f"the schema has {', '.join(f'`a{n}`' for n in range(8))}; a string is written in single quotes"
+    )
 
 
 def test_names_mind_their_case(schema: Schema) -> None:

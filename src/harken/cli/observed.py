@@ -1,0 +1,62 @@
+"""What attributes the checked events have, to warn of subscriptions that ask for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harken.errors import did_you_mean
+from harken.events import Event
+from harken.language.compiled import Compiled
+from harken.language.normal_form import Conjunction, Values
+from harken.schema import Kind, Path, format_path
+from harken.schema.values import KINDS
+
+_MOST_FOR_A_HINT = 1_000
+
+
+class Observed:
+    """The paths of all events, with the kinds of their values."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self._kinds: dict[Path, set[Kind]] = {}
+
+    def add(self, event: Event) -> None:
+        self.events += 1
+        self._walk(event.attributes, ())
+
+    def doubts(self, compiled: Compiled) -> Iterator[tuple[str, str | None]]:
+        """What is odd about a subscription in the light of the events, each with a hint where there is one."""
+        told: set[Path] = set()
+        for path in (path for item in compiled.normal_form.conjunctions for path in item.paths()):
+            if path not in self._kinds and path not in told:
+                told.add(path)
+                name = format_path(path)
+                names = [format_path(known) for known in self._kinds] if len(self._kinds) <= _MOST_FOR_A_HINT else []
+                hint = did_you_mean(name, names) or f"if a string is meant, it is written in single quotes: '{name}'"
+                yield f"none of the {self.events:,} events has `{name}`", hint
+        for item in compiled.normal_form.conjunctions:
+            yield from ((message, None) for message in self._unlike(item))
+
+    def _unlike(self, item: Conjunction) -> Iterator[str]:
+        for path, constraint in item.constraints:
+            found = self._kinds.get(path)
+            if found and isinstance(constraint, Values):
+                wanted = [kind for kind, _ in constraint.parts]
+                if not found & set(wanted):
+                    has = " or ".join(f"a {kind}" for kind in sorted(found))
+                    asks = " or ".join(f"a {kind}" for kind in wanted)
+                    yield f"`{format_path(path)}` is {has} in all events, which does not compare with {asks}"
+
+    def _walk(self, value: Any, path: Path) -> None:
+        if type(value) is list:
+            for element in value:
+                self._walk(element, path)
+            return
+        kinds = self._kinds.setdefault(path, set()) if path else set()
+        if type(value) is dict:
+            for key, inner in value.items():
+                self._walk(inner, (*path, key))
+        else:
+            kinds.add(KINDS[type(value)])
