@@ -255,3 +255,10 @@ def test_the_engine_explains_by_id() -> None:
 
 def test_the_engine_explains_a_text_that_nobody_subscribed() -> None:
     assert Engine().explain("price < 5", {"price": 3}).matched
+
+
+def test_an_unknown_says_if_types_are_why() -> None:
+    part = explained("time > TIMESTAMP '2015-09-12 20:00:00'", {"time": "2015-09-12T23:48:48Z"}).tree
+    assert (part.truth, part.note) == (None, "a string does not compare with a timestamp")
+    assert explained("time > 5", {}).tree.note is None
+    assert explained("time > 5", {"time": {}}).tree.note == "an object does not compare with a number"

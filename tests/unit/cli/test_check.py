@@ -122,3 +122,25 @@ def test_events_without_lines(run: Run, tmp_path: Path) -> None:
 def test_nothing_to_check(run: Run) -> None:
     assert run("check").exit_code == 2
     assert run("check", "-s", "-", "-e", "-").exit_code == 2
+
+
+def test_subscriptions_that_ask_for_what_no_event_has(run: Run, write: Write) -> None:
+    subscriptions = write(
+        "doubts.jsonl",
+        """\
+{"id": "typo", "where": "prise < 5"}
+{"id": "type", "where": "new = 'true'"}
+{"id": "quotes", "where": "colour = red"}
+{"id": "fine", "where": "price < 5 AND new AND item.size = 2 AND gone IS NULL"}
+""",
+    )
+    events = write("events.jsonl", '{"price": 3, "new": true, "colour": "red", "item": [{"size": 2}]}\n')
+    result = run("check", "-s", subscriptions, "-e", events, "--json")
+    *warnings, summary = map(json.loads, result.stdout.splitlines())
+    told = [(each["id"], each["message"], each.get("hint")) for each in warnings]
+    assert told == [
+        ("typo", "none of the 1 events has `prise`", "did you mean `price`?"),
+        ("type", "`new` is a boolean in all events, which does not compare with a string", None),
+        ("quotes", "none of the 1 events has `red`", "if a string is meant, it is written in single quotes: 'red'"),
+    ]
+    assert (summary["warnings"], summary["faults"], result.exit_code) == (3, 0, 0)

@@ -245,3 +245,22 @@ def test_places_in_a_text_of_several_lines(schema: Schema) -> None:
 def test_without_the_text_faults_have_no_place() -> None:
     (error,) = check(parse("a = 1"), parse_schema('[attributes]\nb = "float"\n'))
     assert error.place is None
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("ends < '2026-01-01'", "write TIMESTAMP '2026-01-01'"),
+        ("sold = 'true'", "write TRUE, without quotes"),
+        ("price < '5'", "write 5, without quotes"),
+        ("price < 'cheap'", None),
+        ("colour = red", "a string is written in single quotes: 'red'"),
+    ],
+)
+def test_a_value_in_the_wrong_clothes(text: str, hint: str | None) -> None:
+    schema = parse_schema(
+        '[domains.colour]\ntype = "enumerated"\nvalues = ["red"]\n'
+        '[attributes]\nends = "timestamp"\nsold = "boolean"\nprice = "float"\ncolour = "colour"\n'
+    )
+    (error,) = check(parse(text), schema)
+    assert error.hint == hint

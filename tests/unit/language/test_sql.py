@@ -486,3 +486,19 @@ def test_a_deep_text_is_refused_in_good_time(text: str) -> None:
     """Without a RecursionError, too."""
     with within(5), pytest.raises((LimitError, ParseError)):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("SELECT * FROM events WHERE a = 1", "write only the condition, as it would follow WHERE"),
+        ("where a = 1", "write only the condition, as it would follow WHERE"),
+        ("a not null", "write IS NOT NULL"),
+        ("lower(a) = 'x'", "the language has no functions"),
+        ("a = \u2018x\u2019", "a string is written in straight single quotes, 'like this'"),
+    ],
+)
+def test_hints_for_what_people_bring_from_elsewhere(text: str, hint: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert caught.value.hint == hint
