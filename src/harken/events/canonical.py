@@ -236,6 +236,6 @@ def _refusal(value: object, path: Path) -> InvalidValueError:
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return InvalidValueError(
-        f"attribute {short_name(path)} is a {name}, which an event cannot hold",
+        f"attribute {short_name(path)} is of type {name}, which an event cannot hold",
         hint="an event holds numbers, strings, booleans, timestamps and dates, and objects and arrays of them",
     )

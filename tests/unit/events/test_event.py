@@ -178,7 +178,7 @@ class TestWhatIsRefused:
         ],
     )
     def test_types_that_have_no_place(self, value: Any, kind: str) -> None:
-        with pytest.raises(InvalidValueError, match=r"attribute `seller\.photo` is a ") as caught:
+        with pytest.raises(InvalidValueError, match=r"attribute `seller\.photo` is of type ") as caught:
             Event.of({"seller": {"photo": [value]}})
         assert kind in caught.value.message
 
