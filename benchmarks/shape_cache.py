@@ -60,13 +60,13 @@ def filled(part: str, rng: random.Random) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument(
-        "--texts", type=int, default=100_000, help="texts that the side with the cache compiles a round"
+        "--texts", type=int, default=200_000, help="texts that the side with the cache compiles a round"
     )
     options.add_argument(
         "--uncached", type=int, default=10_000, help="how many of them the other side compiles a round"
     )
     options.add_argument("--load", type=int, default=1_000_000, help="texts that are loaded into an engine, once")
-    options.add_argument("--rounds", type=int, default=7)
+    options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--save", action="store_true", help="write the result over the one that is committed")
     given = options.parse_args()

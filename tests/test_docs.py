@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 
@@ -43,3 +44,10 @@ def test_every_python_block_has_its_output(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for link in LINK.finditer(page.read_text(encoding="utf-8")):
         assert (page.parent / link["target"]).exists(), f"{page.name} links to {link['target']}"
+
+
+def test_readme_quotes_the_committed_benchmark() -> None:
+    result = json.loads((ROOT / "benchmarks" / "results" / "shape_cache.json").read_text(encoding="utf-8"))
+    rate = round(result["texts_per_second"]["with"]["median"], -3)
+    quoted = f"{rate:,.0f} texts a second, {result['ratio']['median']:.1f} times as many as without"
+    assert quoted in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

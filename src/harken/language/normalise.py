@@ -29,6 +29,7 @@ from harken.language.ast import (
     Or,
     Predicate,
     leaves,
+    like_pieces,
 )
 from harken.language.intervals import LINES, Intervals
 from harken.language.normal_form import (
@@ -313,21 +314,21 @@ class _Builder:
 
     def _like(self, path: Path, template: Like, wanted: bool) -> list[_Draft]:
         """A plain prefix is an interval of strings; any other pattern is a residual with the interval of its prefix."""
-        node = Like(template.operand, Constant(template.pattern.given(self.constants)), template.escape)
-        pieces = node.pieces()
+        pattern = str(template.pattern.given(self.constants))
+        pieces = like_pieces(pattern, template.escape)
         wildcards = [index for index, piece in enumerate(pieces) if not piece]
         prefix = "".join(piece or "" for piece in pieces[: wildcards[0] if wildcards else None])
         domain = self._domain(path)
-        if isinstance(domain, CodedDomain):
-            return [({}, (Residual(node, not wanted),))]
-        if not wildcards:
+        is_coded = isinstance(domain, CodedDomain)
+        if not wildcards and not is_coded:
             return self._draft(path, self._compared(path, "=", prefix, wanted))
         admitted = LINES[Kind.STRING].canonical(intervals.prefixed(prefix))
-        if wildcards == [len(pieces) - 1] and pieces[-1] is None:
+        if not is_coded and wildcards == [len(pieces) - 1] and pieces[-1] is None:
             sets = {Kind.STRING: admitted if wanted else admitted.complement()}
             return self._draft(path, _constraint(sets, domain))
-        residual = (Residual(node, not wanted),)
-        return [({path: Values(((Kind.STRING, admitted),))} if wanted and prefix else {}, residual)]
+        residual = (Residual(Like(template.operand, Constant(pattern), template.escape), not wanted),)
+        is_narrow = wanted and prefix and not is_coded
+        return [({path: Values(((Kind.STRING, admitted),))} if is_narrow else {}, residual)]
 
     # Constraints
 

@@ -62,6 +62,35 @@ def test_refusals(text: str, error: type[HarkenError], schema: Schema) -> None:
         Compiler(schema).compile(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("sold AND price < 5 AND price > 6", 10), ("`price` < 5 AND price > 6", 1), ("1 = 2", 1), ("sold AND FALSE", 1)],
+)
+def test_a_contradiction_is_placed_at_the_attribute_that_it_is_about(text: str, column: int) -> None:
+    with pytest.raises(ContradictionError) as caught:
+        Compiler().compile(text)
+    assert caught.value.place is not None
+    assert (caught.value.place.line, caught.value.place.column) == (1, column)
+    assert caught.value.excerpt is not None
+
+
+def test_a_normal_form_that_is_too_large_is_placed_too() -> None:
+    with pytest.raises(LimitError) as caught:
+        Compiler(limits=Limits(max_conjunctions=1)).compile("a = 1 OR b = 1")
+    assert caught.value.limit == "max_conjunctions"
+    assert caught.value.place is not None
+
+
+def test_nesting_beyond_what_python_can_follow_is_refused_by_name() -> None:
+    with pytest.raises(LimitError) as caught:
+        Compiler(limits=Limits(max_nesting=100_000)).compile("NOT " * 15_000 + "a")
+    assert caught.value.limit == "max_nesting"
+
+
+def test_the_language_is_remembered() -> None:
+    assert Compiler().compile("a = 1").language == "sql"
+
+
 def test_the_first_fault_is_raised(schema: Schema) -> None:
     with pytest.raises(CheckError) as caught:
         Compiler(schema).compile("prise < 5 AND tytle = 'x'")

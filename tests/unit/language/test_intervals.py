@@ -106,6 +106,7 @@ def test_integers_and_floats_are_held_apart_beyond_2_to_the_53() -> None:
         ("", "anything", True),
         ("a\U0010ffff", "a\U0010ffffx", True),
         ("a\U0010ffff", "b", False),
+        ("\U0010ffff", "\U0010ffff", True),
         ("\U0010ffff", "\U0010ffff\U0010ffff", True),
         ("\U0010ffff", "a", False),
         ("\ud7ff", "\ud7ffx", True),

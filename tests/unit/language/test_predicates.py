@@ -117,7 +117,7 @@ def test_like_on_everything_that_is_short() -> None:
     ["%a%a%a%a%a%b", "%a" * 200 + "%b", "%_a_a_a_a_b%", "%" * 1000 + "b", "%" + "_" * 500 + "b%", "a%" * 500 + "b"],
 )
 def test_like_never_takes_long(pattern: str) -> None:
-    with within(2):
+    with within(10):
         assert matcher(pattern)("a" * 5_000) is False
 
 

@@ -174,6 +174,7 @@ def test_one_writing_for_what_is_the_same(text: str, printed: str) -> None:
         "(?x + 1) * 2 = a",
         "?x - (?y - 1) = a",
         "?x - ?y - 1 = a",
+        "?x - ?y * 2 = a",
         "?x / (?y * 2) = a",
         "0 - ?x < -5",
     ],

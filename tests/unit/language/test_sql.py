@@ -311,6 +311,7 @@ TWO_COMPARISONS = "join two comparisons with AND: low < x AND x < high"
         ("a = 1 ADN b", "unexpected `ADN`", 7, "did you mean `AND`?"),
         ("a lik 'x'", "unexpected `lik`", 3, "did you mean `LIKE`?"),
         ("a betwen 1 AND 2", "unexpected `betwen`", 3, "did you mean `BETWEEN`?"),
+        ("a = b " + "c" * 40, "unexpected `" + "c" * 40 + "`", 7, JOIN),
         ("a = " + "b" * 41 + " " + "c" * 41, "unexpected `" + "c" * 37 + "...`", 47, JOIN),
     ],
 )
@@ -484,7 +485,7 @@ def test_what_is_just_within_a_limit_is_taken(text: str, limits: Limits) -> None
 )
 def test_a_deep_text_is_refused_in_good_time(text: str) -> None:
     """Without a RecursionError, too."""
-    with within(5), pytest.raises((LimitError, ParseError)):
+    with within(10), pytest.raises((LimitError, ParseError)):
         parse(text)
 
 
