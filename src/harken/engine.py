@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from typing import Any
 from harken.errors import DuplicateIdError, HarkenError, SchemaError, UnknownIdError, did_you_mean
 from harken.events import Decoded, Event, EventBatch, Refused, validate
 from harken.explain import Explanation, explain
-from harken.language.ast import Attribute, Holds
 from harken.language.compiled import Compiled, Compiler
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers import Capability, Entry, create_matcher, required_capabilities
@@ -24,6 +24,7 @@ from harken.subscriptions import Fault, Record, Subscription, checked_id, record
 
 _MOST_FOR_A_HINT = 10_000
 _EVENT_TYPE = format_path(EVENT_TYPE)
+_ONE_WORD = re.compile(r"[\w.:/@-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,16 +209,14 @@ class Engine:
         return self._match(decoded, perf_counter())
 
     def explain(self, subscription: str | int, event: Mapping[str, Any] | Event) -> Explanation:
-        """Why an event matches a subscription or does not, given its id or a text that is more than one name."""
+        """Why an event matches a subscription or does not, given its id or a text of more than one word."""
         valid = Event.of(event, self.schema, self.limits)
         text = checked_id(subscription) if isinstance(subscription, int) else subscription
         known = self._subscriptions.get(text)
+        if known is None and _ONE_WORD.fullmatch(text):
+            known = self.subscription(text)  # raises: an id that was mistyped
         compiled = self._compiler.compile(text) if known is None else known.compiled
-        expression = compiled.expression
-        if known is None and isinstance(expression, Holds) and isinstance(expression.operand, Attribute):
-            # A text of one bare name is more likely an id that was mistyped.
-            self.subscription(text)
-        return explain(expression, valid.attributes, self.schema, self.limits)
+        return explain(compiled.expression, valid.attributes, self.schema, self.limits)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""

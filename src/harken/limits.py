@@ -18,7 +18,7 @@ class Limits:
     max_conjunctions: int = 1_024
     """Conjunctions in the normal form of a subscription."""
     max_bindings: int = 200_000
-    """Tests on elements of arrays, for one subscription on one event, in search of a binding."""
+    """Tests on elements of arrays that depend on each other, for one subscription on one event."""
     max_event_bytes: int = 16_777_216
     """Bytes of one encoded event."""
     max_event_depth: int = 64

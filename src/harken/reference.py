@@ -236,30 +236,31 @@ class _Search:
         self.most_tries = most_tries
         self.tries = 0
 
-    def solve(self, goals: list[_Goal], bound: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """A binding that meets all the goals, or None."""
-        self.tries += len(goals)
-        if self.tries > self.most_tries:  # arrays that depend on each other can be a puzzle
-            raise LimitError(f"no binding was found in {self.most_tries:,} tries", limit="max_bindings")
+    def solve(self, goals: list[_Goal], bound: Mapping[str, Any], picks: int = 0) -> Mapping[str, Any] | None:
+        """A binding that meets all the goals, or None. Elements have been picked of so many arrays already."""
+        if picks > 1:  # arrays that depend on each other can be a puzzle; going once through one is none
+            self.tries += len(goals)
+            if self.tries > self.most_tries:
+                raise LimitError(f"no binding was found in {self.most_tries:,} tries", limit="max_bindings")
         for group in _groups([part for goal in goals for part in _parts(goal)], bound):
-            found = self._meet(group, bound)
+            found = self._meet(group, bound, picks)
             if found is None:
                 return None
             bound = found
         return bound
 
-    def _meet(self, group: list[_Goal], bound: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _meet(self, group: list[_Goal], bound: Mapping[str, Any], picks: int) -> Mapping[str, Any] | None:
         shared = Counter(array for goal in group for array in _arrays(goal, bound))
         if not shared:
             met = all(truth(node, self.whole, bound, self.schema) is wanted for node, wanted in group)
             return bound if met else None
         node, wanted = group[0]
         if len(group) == 1 and isinstance(node, And | Or):
-            tried = (self.solve([(item, wanted)], bound) for item in node.items)
+            tried = (self.solve([(item, wanted)], bound, picks) for item in node.items)
         else:
             array = shared.most_common(1)[0][0]
             elements = _elements(_at(bound, array))
-            tried = (self.solve(group, _replaced(bound, array, element)) for element in elements)
+            tried = (self.solve(group, _replaced(bound, array, element), picks + 1) for element in elements)
         return next((found for found in tried if found is not None), None)
 
 

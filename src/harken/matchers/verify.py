@@ -89,17 +89,18 @@ class Search:
         self.most = most
         self.made = 0
 
-    def satisfiable(self, tests: list[_Test]) -> bool:
+    def satisfiable(self, tests: list[_Test], picks: int = 0) -> bool:
         """Whether elements of the arrays can be picked so that every test passes. Raises LimitError."""
-        self.made += len(tests)
-        if self.made > self.most:
-            raise LimitError(f"no binding was found in {self.most:,} tests", limit="max_bindings")
+        if picks > 1:  # to go once through one array is no puzzle, however long it is
+            self.made += len(tests)
+            if self.made > self.most:
+                raise LimitError(f"no binding was found in {self.most:,} tests", limit="max_bindings")
         waiting = [test for test in tests if _arrays(test)]
         if not all(_settled(test) for test in tests if not _arrays(test)):
             return False
         for group in _connected(waiting):
             array = _most_shared(group)
-            if not any(self.satisfiable(_picked(group, array, element)) for element in array):
+            if not any(self.satisfiable(_picked(group, array, element), picks + 1) for element in array):
                 return False
         return True
 

@@ -245,3 +245,8 @@ def test_one_budget_serves_all_conjunctions_of_a_subscription() -> None:
     assert not is_match(alone, event, Limits(max_bindings=20_000))
     with pytest.raises(LimitError):
         is_match(form, event, Limits(max_bindings=20_000))
+
+
+def test_one_long_array_is_no_puzzle() -> None:
+    form = normalise(parse("x > 5 AND x LIKE '%z' OR x = 99999 AND x <> 7 AND x > 4 OR x < 0"))
+    assert is_match(form, Event.of({"x": list(range(99_990))}), Limits(max_bindings=10)) is False
