@@ -11,7 +11,7 @@ from typing import Any
 from harken.cli.exits import ExitCode
 from harken.cli.findings import Finding, Kind, of_fault, of_refused
 from harken.cli.observed import Observed
-from harken.cli.screen import Screen
+from harken.cli.screen import Screen, counted
 from harken.errors import DuplicateIdError, HarkenError, SchemaError, SourceError
 from harken.events import read_events, read_rows
 from harken.language.compiled import Compiled, Compiler
@@ -115,8 +115,8 @@ class Checking:
             self._screen.show(
                 f"The schema cannot be used: {' and '.join(_plural(self._checked))} were checked without it."
             )
-        found = [_counted(self._faults, "fault"), *([_counted(self._warnings, "warning")] if self._warnings else [])]
-        checked = [_counted(count, name) for name, count in self._checked.items()] or ["the schema"]
+        found = [counted(self._faults, "fault"), *([counted(self._warnings, "warning")] if self._warnings else [])]
+        checked = [counted(count, name) for name, count in self._checked.items()] or ["the schema"]
         self._screen.show(f"{', '.join(found)} in {' and '.join(checked)}")
 
     @contextmanager
@@ -137,10 +137,6 @@ class Checking:
             self._screen.line(finding.to_dict())
         else:
             self._screen.show(finding.to_text())
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _plural(counts: dict[str, int]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from harken.cli.findings import Finding, of_fault, of_refused
 from harken.cli.outputs import destination
 from harken.cli.refusals import Refusals, refusals
 from harken.cli.rows import EVENT, EventNames, Fields, Row
-from harken.cli.screen import Screen
+from harken.cli.screen import Screen, counted
 from harken.engine import BatchMatches, Engine
 from harken.errors import EventError, HarkenError, SourceError
 from harken.events import Decoded, read_events, read_rows
@@ -71,9 +71,9 @@ class Summary:
 
     def __str__(self) -> str:
         parts = [
-            f"{self.events:,} events{_refused(self.refused_events)}",
-            f"{self.subscriptions:,} subscriptions{_refused(self.refused_subscriptions)}",
-            f"{self.matches:,} matches" + (f" ({self.failed:,} failed)" if self.failed else ""),
+            f"{counted(self.events, 'event')}{_refused(self.refused_events)}",
+            f"{counted(self.subscriptions, 'subscription')}{_refused(self.refused_subscriptions)}",
+            f"{counted(self.matches, 'match')}" + (f" ({self.failed:,} failed)" if self.failed else ""),
             f"{self.seconds:.2f} s",
             f"{self.events_per_second:,.0f} events/s",
         ]

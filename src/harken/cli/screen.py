@@ -67,6 +67,12 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """A number and what it counts, in the plural unless it is one."""
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}{ending}"
+
+
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
 

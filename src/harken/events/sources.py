@@ -57,9 +57,8 @@ def find_source(what: str | os.PathLike[str] | BinaryIO, format: str | None = No
             return Source(path, "standard input", _format_named(format or "jsonl"))
         # A file name that is not UTF-8 must not make a message that cannot be printed.
         name = path.encode(errors="backslashreplace").decode()
-        known = _format_of(name) if format is None else _format_named(format)
         _check_readable(path, name)
-        return Source(path, name, known)
+        return Source(path, name, _format_of(name) if format is None else _format_named(format))
     if isinstance(what, io.TextIOBase) or not hasattr(what, "read"):
         raise SourceError(f"rows are read from a path or a binary stream, not from a {type(what).__name__}")
     own_name = getattr(what, "name", None)

@@ -152,7 +152,7 @@ def test_bad_lines_in_the_middle_are_reported_and_the_rest_goes_on(run: Run, wri
     assert "events.jsonl, line 2, column 10, event 1" in result.stderr
     assert "s.jsonl, line 2, subscription 'b'" in result.stderr
     assert "the subscription has no `where`" in result.stderr
-    assert "4 events (2 refused) · 1 subscriptions (3 refused) · 2 matches" in result.stderr
+    assert "4 events (2 refused) · 1 subscription (3 refused) · 2 matches" in result.stderr
 
 
 def test_strict_turns_refusals_into_an_exit_code(run: Run, events: Path, subscriptions: Path, write: Write) -> None:

@@ -125,12 +125,17 @@ class TestWhatCannotBeRead:
         with pytest.raises(SourceError, match="permission denied"):
             read_rows(path)
 
-    @pytest.mark.parametrize("name", ["x.txt", "x", "x.gz", "x.parquet.gz", "", ".jsonl"])
-    def test_an_unknown_ending(self, name: str) -> None:
+    @pytest.mark.parametrize("name", ["x.txt", "x", "x.gz", "x.parquet.gz", ".jsonl"])
+    def test_an_unknown_ending(self, name: str, write: Write) -> None:
         with pytest.raises(SourceError, match="does not tell its format") as caught:
-            read_rows(name)
+            read_rows(write(name, ""))
         assert caught.value.hint is not None
         assert ".jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow, .feather, .ipc" in caught.value.hint
+
+    @pytest.mark.parametrize("name", ["gone.txt", ""])
+    def test_that_a_file_is_missing_is_told_before_its_ending(self, name: str) -> None:
+        with pytest.raises(SourceError, match="there is no file"):
+            read_rows(name)
 
     def test_an_unknown_format(self) -> None:
         with pytest.raises(SourceError, match="'parket' is not a known format") as caught:
