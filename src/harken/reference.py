@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from harken.errors import LimitError
+from harken.errors import LimitError, UnavailableError
 from harken.language.ast import (
     And,
     Attribute,
@@ -122,7 +122,7 @@ def _predicate_truth(
             found = [compare(each, "=", constant.value, None) for each in all_values(whole, attribute.path)]
             return True if True in found else None if None in found or not found else False
         case Call():
-            raise NotImplementedError("operators have no reference semantics yet")
+            raise UnavailableError("operators are not available")
 
 
 def compare(left: Any, operator: str, right: Any, domain: Domain | None) -> Truth:
@@ -204,7 +204,7 @@ def _value(operand: Operand, bound: Mapping[str, Any]) -> Any:
     if isinstance(operand, Constant):
         return operand.value
     if not isinstance(operand, Attribute):
-        raise NotImplementedError("variables have no reference semantics yet")
+        raise UnavailableError("variables are not available")
     at: Any = bound
     for key in operand.path:
         at = at.get(key, _MISSING) if isinstance(at, Mapping) else _MISSING

@@ -7,6 +7,7 @@
 70   an internal error, which is a bug
 130  stopped by Ctrl-C
 141  the reader of our output went away, as with `| head`
+143  stopped by a signal to terminate
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from harken.language.ast import (
     In,
     Like,
     Operand,
+    Predicate,
     Variable,
     leaves,
     predicates,
@@ -43,18 +44,18 @@ def check(expression: Expression, schema: Schema | None = None, text: str | None
     return [error for error, _ in found]
 
 
-def _unavailable(predicate: Expression) -> Iterator[tuple[LanguageError, int]]:
+def _unavailable(predicate: Predicate) -> Iterator[tuple[LanguageError, int]]:
     if isinstance(predicate, Call):
         message = f"the operator `{predicate.name}` is not available: this version evaluates no operator predicates yet"
         yield UnavailableError(message), predicate.at
         return
-    for leaf in leaves(predicate):  # type: ignore[arg-type]
+    for leaf in leaves(predicate):
         if isinstance(leaf, Variable):
             yield UnavailableError(f"the variable ?{leaf.name} is not available: no operator binds it yet"), leaf.at
 
 
-def _mistyped(predicate: Expression, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
-    unknown = [leaf for leaf in leaves(predicate) if isinstance(leaf, Attribute) and _domain(schema, leaf) is None]  # type: ignore[arg-type]
+def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    unknown = [leaf for leaf in leaves(predicate) if isinstance(leaf, Attribute) and _domain(schema, leaf) is None]
     for leaf in unknown:
         hint = _unquoted(leaf, predicate, schema) or _near(leaf.name, schema)
         yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=hint), leaf.at
@@ -119,7 +120,7 @@ def _rewritten(operand: Operand, kind: Kind) -> str | None:
     return f"write {text}, without quotes" if kind is Kind.NUMBER and _NUMBER.fullmatch(text) else None
 
 
-def _unquoted(leaf: Attribute, predicate: Expression, schema: Schema) -> str | None:
+def _unquoted(leaf: Attribute, predicate: Predicate, schema: Schema) -> str | None:
     """The hint for a name that is compared with an attribute that lists it among its values."""
     if isinstance(predicate, Comparison):
         other = predicate.left if predicate.right is leaf else predicate.right

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from harken.language.ast import Between, Comparison, In, Like, Operand
@@ -35,8 +35,7 @@ def evaluate(predicate: ValuePredicate, value_of: Callable[[Operand], Value | No
             return both(compare(">=", value, value_of(low)), compare("<=", value, value_of(high)))
         case In(operand=operand, values=values):
             value = value_of(operand)
-            found = [compare("=", value, constant.value) for constant in values]
-            return True if True in found else None if None in found else False
+            return either(compare("=", value, constant.value) for constant in values)
         case Like(operand=operand):
             value = value_of(operand)
             return like_matcher(predicate)(value) if isinstance(value, str) else None
@@ -47,6 +46,12 @@ def both(left: Truth, right: Truth) -> Truth:
     if left is False or right is False:
         return False
     return None if left is None or right is None else True
+
+
+def either(truths: Iterable[Truth]) -> Truth:
+    """OR of any number in three-valued logic."""
+    found = set(truths)
+    return True if True in found else None if None in found else False
 
 
 @lru_cache(maxsize=65_536)

@@ -14,10 +14,11 @@ from typing import Any
 
 from harken.errors import LimitError
 from harken.events import Event
-from harken.language.ast import Attribute, Comparison, Constant, Contains, Operand
-from harken.language.normal_form import Conjunction, NormalForm, Presence, Residual
-from harken.language.predicates import compare, evaluate
+from harken.language.ast import Attribute, Comparison, Constant, Contains, Like, Operand
+from harken.language.normal_form import Conjunction, NormalForm, Presence
+from harken.language.predicates import compare, either, evaluate
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema import Domain
 from harken.schema.paths import Path
 
 _Cursor = tuple[Any, Path]
@@ -53,13 +54,14 @@ def meets(conjunction: Conjunction, event: Event, search: Search) -> bool:
         elif not constraint.admits(node):
             return False
     for residual in conjunction.residuals:
-        if isinstance(residual.predicate, Contains):
-            if _contains(residual.predicate, event) is not (not residual.negated):
+        predicate, wanted = residual.predicate, not residual.negated
+        if isinstance(predicate, Contains):
+            if _contains(predicate, event) is not wanted:
                 return False
             continue
-        cursors = tuple(_advance((attributes, path)) for path in _paths(residual))
-        test = _Test(_residual_test(residual), cursors)
-        if any(type(node) is list for node, _ in cursors):
+        cursors = tuple(_advance((attributes, path)) for path in _paths(predicate))
+        test = _Test(_residual_test(predicate, wanted, residual.domain), cursors)
+        if _arrays(test):
             waiting.append(test)
         elif not _settled(test):
             return False
@@ -158,17 +160,14 @@ def _admits(admits: Callable[[Any], bool]) -> Callable[[list[Any]], bool]:
     return lambda values: admits(values[0])
 
 
-def _paths(residual: Residual) -> list[Path]:
-    predicate = residual.predicate
-    operands = (predicate.left, predicate.right) if isinstance(predicate, Comparison) else (predicate.operand,)  # type: ignore[union-attr]
+def _paths(predicate: Comparison | Like) -> list[Path]:
+    operands = (predicate.left, predicate.right) if isinstance(predicate, Comparison) else (predicate.operand,)
     return [operand.path for operand in operands if isinstance(operand, Attribute)]
 
 
-def _residual_test(residual: Residual) -> Callable[[list[Any]], bool]:
-    predicate, wanted = residual.predicate, not residual.negated
+def _residual_test(predicate: Comparison | Like, wanted: bool, domain: Domain | None) -> Callable[[list[Any]], bool]:
     if isinstance(predicate, Comparison):
-        return lambda values: compare(predicate.operator, values[0], values[1], residual.domain) is wanted
-    assert not isinstance(predicate, Contains)
+        return lambda values: compare(predicate.operator, values[0], values[1], domain) is wanted
     return lambda values: evaluate(predicate, lambda operand: _given(operand, values[0])) is wanted
 
 
@@ -178,5 +177,5 @@ def _given(operand: Operand, value: Any) -> Any:
 
 def _contains(predicate: Contains, event: Event) -> bool | None:
     """True if one of the values is equal; unknown if none is, but one could not be compared, or there are none."""
-    found = [compare("=", value, predicate.value.value) for value in event.values(predicate.attribute.path)]  # type: ignore[arg-type]
-    return True if True in found else None if None in found or not found else False
+    values: list[Any] = event.values(predicate.attribute.path)
+    return either(compare("=", value, predicate.value.value) for value in values) if values else None
