@@ -1,0 +1,1 @@
+"""Subscriptions as columns of codes: dictionaries, conjunctions, and the files that hold them."""
