@@ -277,15 +277,16 @@ class Engine:
         batch, refused = decoded.batch, decoded.refused
         began = perf_counter()
         with self._lock:
-            result = self._matcher.match(batch)
-            ids = [[self._by_number[number].id for number in numbers] for numbers in result.matches]
+            result = self._matcher.match(batch, lambda number: self._by_number[number].compiled.normal_form)
+            ids = [[self._by_number[number].id for number in numbers] for numbers in result.by_event()]
             errors = [
                 (batch.positions[index], self._by_number[number].id, error) for index, number, error in result.errors
             ]
         seconds = {"decode": began - started, "match": perf_counter() - began}
+        examined: list[int] = result.candidates.tolist()
         if not refused:
-            return BatchMatches(ids, result.candidates, list(batch.positions), refused, errors, seconds)
-        found = dict(zip(batch.positions, zip(ids, result.candidates, strict=True), strict=True))
+            return BatchMatches(ids, examined, list(batch.positions), refused, errors, seconds)
+        found = dict(zip(batch.positions, zip(ids, examined, strict=True), strict=True))
         positions = sorted([*batch.positions, *(each.position for each in refused)])
         answers = [found.get(position, ([], 0)) for position in positions]
         placed, candidates = [list(each) for each, _ in answers], [each for _, each in answers]

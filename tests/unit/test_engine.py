@@ -37,6 +37,7 @@ from harken.errors import (
 )
 from harken.events import Decoded, EventBatch, validate
 from harken.matchers import ALGORITHMS, Capability, MatchResult
+from harken.matchers.base import FormOf
 from harken.matchers.naive import Naive
 from harken.schema import (
     BUILT_IN,
@@ -511,8 +512,8 @@ def test_a_schema_is_a_schema() -> None:
 class Failing(Naive):
     """Fails on its first subscription, whatever the event."""
 
-    def match(self, batch: EventBatch) -> MatchResult:
-        result = super().match(batch)
+    def match(self, batch: EventBatch, form_of: FormOf | None = None) -> MatchResult:
+        result = super().match(batch, form_of)
         result.errors.extend((index, 0, HarkenError("it failed")) for index in range(len(batch)))
         return result
 

@@ -1,4 +1,4 @@
-"""The command line: `harken match`, `check`, `explain`, `algorithms` and `demo`.
+"""The command line: `harken match`, `check`, `explain`, `algorithms`, `generate` and `demo`.
 
 A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
 """
@@ -20,6 +20,8 @@ from harken.cli.demo import demo
 from harken.cli.exits import EXIT_CODES, ExitCode
 from harken.cli.explain import EXAMPLES as EXPLAIN_EXAMPLES
 from harken.cli.explain import explain
+from harken.cli.generate import EXAMPLES as GENERATE_EXAMPLES
+from harken.cli.generate import generate
 from harken.cli.match import EXAMPLES as MATCH_EXAMPLES
 from harken.cli.match import match
 
@@ -36,6 +38,7 @@ app.command(epilog=MATCH_EXAMPLES)(match)
 app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog="Example: harken algorithms --json")(algorithms)
+app.command(epilog=GENERATE_EXAMPLES)(generate)
 app.command(epilog="Example: harken demo --subscriptions 10000 --events 1000")(demo)
 
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from harken.events.arrow_rows import rows_from_arrow
 from harken.events.batch import Decoded, EventBatch, Refused, validate
+from harken.events.cells import Cells, PathCells, as_integer, whole_and_part
 from harken.events.decode import read_events
 from harken.events.event import Event
 from harken.events.row import Row
 from harken.events.rows import read_rows
 
 __all__ = [
+    "Cells",
     "Decoded",
     "Event",
     "EventBatch",
+    "PathCells",
     "Refused",
     "Row",
+    "as_integer",
     "read_events",
     "read_rows",
     "rows_from_arrow",
     "validate",
+    "whole_and_part",
 ]

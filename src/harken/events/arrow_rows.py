@@ -14,6 +14,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 _ROWS_AT_ONCE = 4_096
 _IPC_FILE_MAGIC = b"ARROW1"
 _OLD_FEATHER_MAGIC = b"FEA1"
+_IN_MEMORY = "the Arrow data"
 
 
 def is_arrow(value: object) -> bool:
@@ -23,16 +24,27 @@ def is_arrow(value: object) -> bool:
 
 def rows_from_arrow(table: Any, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row]:
     """The rows of a table or a record batch. Raises SourceError for a column whose type no event can hold."""
+    with _arrow_faults(_IN_MEMORY):
+        data = _readable(table)
+        batches = data.to_batches() if hasattr(data, "to_batches") else data
+        yield from _rows(batches, fields(data.schema, (), limits, 2))
+
+
+def whole_table(source: Any, limits: Limits) -> tuple[Any, dict[str, Converter]]:
+    """The same data as one table, and what converts its columns. Raises SourceError as `rows_from_arrow` does."""
+    with _arrow_faults(_IN_MEMORY):
+        data = _readable(source)
+        converters = fields(data.schema, (), limits, 2)
+        return (data if hasattr(data, "to_batches") else data.read_all()), converters
+
+
+def _readable(source: Any) -> Any:
+    """A table, or a reader that can be read once."""
     import pyarrow
 
-    with _arrow_faults("the Arrow data"):
-        if isinstance(table, pyarrow.RecordBatch):
-            batches = [table]
-        elif isinstance(table, pyarrow.Table):
-            batches = table.to_batches()
-        else:
-            table = batches = pyarrow.RecordBatchReader.from_stream(table)
-        yield from _rows(batches, fields(table.schema, (), limits, 2))
+    if isinstance(source, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([source])
+    return source if isinstance(source, pyarrow.Table) else pyarrow.RecordBatchReader.from_stream(source)
 
 
 def read_parquet(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
@@ -67,14 +79,17 @@ def _checked_batches(reader: Any) -> Iterator[Any]:
         yield batch
 
 
-def _rows(batches: Any, converters: dict[str, Converter]) -> Iterator[Row]:
-    position = 0
+def contents(batches: Any, converters: dict[str, Converter]) -> Iterator[dict[str, Any]]:
+    """The rows of record batches as dicts, a few thousand converted at a time."""
     for batch in batches:
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             part = batch.slice(start, _ROWS_AT_ONCE)
-            for content in records(part.columns, converters, part.num_rows):
-                yield Row(position, None, content, None, None)
-                position += 1
+            yield from records(part.columns, converters, part.num_rows)
+
+
+def _rows(batches: Any, converters: dict[str, Converter]) -> Iterator[Row]:
+    for position, content in enumerate(contents(batches, converters)):
+        yield Row(position, None, content, None, None)
 
 
 @contextmanager

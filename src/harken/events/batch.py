@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import eq
 from typing import TYPE_CHECKING, Any, overload
 
 from harken.errors import HarkenError, InvalidValueError, Place
-from harken.events.arrow_rows import is_arrow, rows_from_arrow
+from harken.events.arrow_events import ArrowEvents
+from harken.events.arrow_rows import is_arrow, rows_from_arrow, whole_table
+from harken.events.arrow_sound import are_sound
+from harken.events.cells import PathCells, cells_of
 from harken.events.event import Event
 from harken.events.excerpt import settled, shorten_object
+from harken.events.lazy import LazyEvents
 from harken.events.row import Row
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema.paths import Path
 
 if TYPE_CHECKING:
     from harken.schema import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EventBatch(Sequence[Event]):
-    """Events, and where each was in the input, from 0: after refusals one still knows which is which."""
+    """Events, and where each was in the input, from 0: after refusals one still knows which is which.
 
-    events: tuple[Event, ...]
+    It is a sequence of events and, by `cells`, their values in columns. Those of an Arrow table become events when they
+    are asked for.
+    """
+
+    events: Sequence[Event]
     positions: tuple[int, ...]
+    _cells: dict[Path, PathCells] = field(init=False, repr=False, default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.events)
+        return len(self.positions)
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self.events)
@@ -38,6 +49,23 @@ class EventBatch(Sequence[Event]):
         if isinstance(index, slice):
             return EventBatch(self.events[index], self.positions[index])
         return self.events[index]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EventBatch):
+            return NotImplemented
+        return self.positions == other.positions and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(self.positions)
+
+    def cells(self, path: Path) -> PathCells:
+        """What `event.values(path)` gives for every event, as arrays."""
+        found = self._cells.get(path)
+        if found is None:
+            columns = self.events
+            found = columns.cells(path) if isinstance(columns, LazyEvents) else cells_of(columns, path)
+            self._cells[path] = found  # an index has several segments, and each asks
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +94,10 @@ def validate(
 ) -> Decoded:
     """Events from Python: mappings, or a pyarrow Table or RecordBatch. One bad event never sinks the others."""
     if is_arrow(rows):
-        return collect(rows_from_arrow(rows, limits), schema, limits)
+        table, converters = whole_table(rows, limits)
+        if not are_sound(table, schema, limits):
+            return collect(rows_from_arrow(table, limits), schema, limits)
+        return Decoded(EventBatch(ArrowEvents(table, converters, schema, limits), tuple(range(table.num_rows))), ())
     if isinstance(rows, (Mapping, Event, str, bytes)):
         raise InvalidValueError(
             f"events come as a list or another iterable of mappings, not as a {type(rows).__name__}",

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from harken.errors import SourceError
-from harken.events.batch import Decoded, collect
+from harken.events.batch import Decoded, EventBatch, collect
+from harken.events.json_columns import events_in_columns
+from harken.events.json_rows import json_line_pieces, json_pieces, rows_of_pieces
+from harken.events.pieces import Piece
 from harken.events.row import Row
 from harken.events.rows import rows_of
-from harken.events.sources import Source, find_source
+from harken.events.sources import Source, find_source, opened
 from harken.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from harken.schema import Schema
+
+Unit = TypeVar("Unit", Row, Piece)
+
+_PIECES = {"jsonl": json_line_pieces, "json": json_pieces}
+_FEWEST_IN_COLUMNS = 32
+"""Fewer events are decoded before Arrow is ready to."""
 
 
 def read_events(
@@ -35,22 +44,41 @@ def read_events(
 
 
 def _batches(source: Source, schema: Schema | None, limits: Limits, batch_size: int) -> Iterator[Decoded]:
-    rows = rows_of(source, limits, schema=schema)
+    cut = _PIECES.get(source.format)
+    start = 0
+    units: Iterator[Any] = rows_of(source, limits, schema=schema) if cut is None else _pieces(source, cut, limits)
     while True:
-        taken, fault = _take(rows, batch_size)
-        if taken:
+        taken, fault = _take(units, batch_size)
+        if taken and cut is None:
             yield collect(taken, schema, limits, source.name)
+        elif taken:
+            yield _of_pieces(taken, start, source.name, schema, limits)
+        start += len(taken)
         if fault is not None:
             raise fault
         if len(taken) < batch_size:
             return
 
 
-def _take(rows: Iterator[Row], size: int) -> tuple[list[Row], SourceError | None]:
-    """The next rows, and what broke the source after them: what came before is not lost."""
-    taken: list[Row] = []
+def _take(units: Iterator[Unit], size: int) -> tuple[list[Unit], SourceError | None]:
+    """The next rows or pieces, and what broke the source after them: what came before is not lost."""
+    taken: list[Unit] = []
     try:
-        taken.extend(islice(rows, size))
+        taken.extend(islice(units, size))
     except SourceError as error:
         return taken, error
     return taken, None
+
+
+def _pieces(source: Source, cut: Callable[[BinaryIO, Limits], Iterator[Piece]], limits: Limits) -> Iterator[Piece]:
+    with opened(source) as stream:
+        yield from cut(stream, limits)
+
+
+def _of_pieces(pieces: list[Piece], start: int, source: str, schema: Schema | None, limits: Limits) -> Decoded:
+    """The events of pieces of JSON: in columns if that can be done, else one by one."""
+    if len(pieces) >= _FEWEST_IN_COLUMNS and not any(piece.error for piece in pieces):
+        events = events_in_columns([piece.data for piece in pieces], schema, limits)
+        if events is not None:
+            return Decoded(EventBatch(events, tuple(range(start, start + len(events)))), ())
+    return collect(rows_of_pieces(pieces, source, limits, start), schema, limits, source)

@@ -29,7 +29,7 @@ class Event:
         try:
             if isinstance(raw, Event):
                 attributes = raw.attributes
-            elif isinstance(raw, Mapping):
+            elif type(raw) is dict or isinstance(raw, Mapping):  # an abstract class takes its time to tell
                 attributes = canonical(raw, limits)
             else:
                 raise InvalidValueError(f"an event is an object of attributes and values, not a {type(raw).__name__}")

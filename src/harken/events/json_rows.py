@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from harken.errors import HarkenError, Place
-from harken.events.excerpt import settled, shorten
+from harken.events.excerpt import MAX_EXCERPT, settled, shorten
 from harken.events.json_array import array_elements
-from harken.events.json_text import decode_object
+from harken.events.json_text import decode_text, parse_object
 from harken.events.pieces import Piece, chunks, first_line, lines
 from harken.events.row import Row
 from harken.limits import Limits
@@ -16,33 +16,46 @@ from harken.limits import Limits
 
 def read_json(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
     """An array if that is what the text begins with, lines otherwise."""
-    head, line = first_line(stream, limits)
-    if head.lstrip().startswith(b"["):
-        return _rows(array_elements(chunks(stream, head), limits, line), source, limits)
-    return _rows(_full_lines(stream, limits, head, line), source, limits)
+    return rows_of_pieces(json_pieces(stream, limits), source, limits)
 
 
 def read_json_lines(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
     """An object a line; blank lines are skipped."""
+    return rows_of_pieces(json_line_pieces(stream, limits), source, limits)
+
+
+def json_pieces(stream: BinaryIO, limits: Limits) -> Iterator[Piece]:
+    """The elements of an array if that is what the text begins with, lines otherwise."""
     head, line = first_line(stream, limits)
-    return _rows(_full_lines(stream, limits, head, line), source, limits)
+    if head.lstrip().startswith(b"["):
+        return array_elements(chunks(stream, head), limits, line)
+    return _full_lines(stream, limits, head, line)
+
+
+def json_line_pieces(stream: BinaryIO, limits: Limits) -> Iterator[Piece]:
+    """The lines that are not blank."""
+    return _full_lines(stream, limits, *first_line(stream, limits))
 
 
 def _full_lines(stream: BinaryIO, limits: Limits, head: bytes, line: int) -> Iterator[Piece]:
     return (piece for piece in lines(stream, limits, head, line) if not piece.data.isspace())
 
 
-def _rows(pieces: Iterable[Piece], source: str, limits: Limits) -> Iterator[Row]:
-    for position, piece in enumerate(pieces):
+def rows_of_pieces(pieces: Iterable[Piece], source: str, limits: Limits, first: int = 0) -> Iterator[Row]:
+    """A row for every piece; `first` is the position of the first one."""
+    for position, piece in enumerate(pieces, first):
         try:
             if piece.error is not None:
                 raise piece.error
-            content = decode_object(piece.data, limits)
+            text = decode_text(piece.data)
+            content = parse_object(text, limits)
         except HarkenError as error:
             error.place = _place(error.place, piece, source)
             yield Row(position, piece.line, None, settled(error), shorten(piece.excerpt))
         else:
-            yield Row(position, piece.line, content, None, shorten(piece.excerpt))
+            # The usual line is short, and was decoded already.
+            excerpt = text.strip() if len(text) <= MAX_EXCERPT else shorten(piece.excerpt)
+            yield Row(position, piece.line, content, None, excerpt)
 
 
 def _place(inner: Place | None, piece: Piece, source: str) -> Place:

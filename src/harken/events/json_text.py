@@ -29,10 +29,19 @@ class _FaultError(Exception):
 
 def decode_object(data: bytes, limits: Limits) -> dict[str, Any]:
     """The object that the bytes describe. Raises DecodeError, placed as if the bytes were all, or LimitError."""
+    return parse_object(decode_text(data), limits)
+
+
+def decode_text(data: bytes) -> str:
+    """The text of an event. Raises DecodeError."""
     try:
-        text = data.rstrip(_BLANKS).decode()  # so that an error at the end is on the last line, not after it
+        return data.rstrip(_BLANKS).decode()  # so that an error at the end is on the last line, not after it
     except UnicodeDecodeError as error:
         raise _not_utf8(data, error) from None
+
+
+def parse_object(text: str, limits: Limits) -> dict[str, Any]:
+    """The object that a text describes. Raises DecodeError or LimitError."""
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import BinaryIO, NamedTuple
 
 from harken.errors import HarkenError, LimitError
@@ -33,17 +35,15 @@ def too_long(limits: Limits) -> LimitError:
 def lines(stream: BinaryIO, limits: Limits, head: bytes = b"", line: int = 1) -> Iterator[Piece]:
     """The lines of a stream, blank ones too, each with its end. `head` is what was read of the first one already."""
     longest = limits.max_event_bytes
-    while True:
-        data = head if head.endswith(b"\n") else head + stream.readline(max(0, longest + 1 - len(head)))
-        if not data:
-            return
+    if head and not head.endswith(b"\n"):
+        head += stream.readline(max(0, longest + 1 - len(head)))
+    rest = iter(partial(stream.readline, longest + 1), b"")
+    for number, data in enumerate(chain([head], rest) if head else rest, line):
         if len(data) > longest and not data.endswith(b"\n"):
             _skip_line(stream)
-            yield Piece(data[: 4 * MAX_EXCERPT], line, error=too_long(limits))
+            yield Piece(data[: 4 * MAX_EXCERPT], number, error=too_long(limits))
         else:
-            yield Piece(data, line)
-        head = b""
-        line += 1
+            yield Piece(data, number)
 
 
 def first_line(stream: BinaryIO, limits: Limits) -> tuple[bytes, int]:

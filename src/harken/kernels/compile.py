@@ -2,7 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numba
 
-kernel = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
-"""To machine code at the first call, kept on disk; other threads run meanwhile."""
+_FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+IS_PLAIN: bool = getattr(numba.config, "DISABLE_JIT", 0) != 0
+"""Whether kernels run as Python, as NUMBA_DISABLE_JIT=1 asks."""
+_SOURCES = sorted(Path(__file__).parent.glob("*.py"))
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile to machine code at the first call, and keep it on disk; other threads run meanwhile."""
+    if IS_PLAIN:
+        return function
+    try:
+        compiled = numba.njit(cache=True, **_FLAGS)(function)
+    except RuntimeError:  # nowhere to keep it: neither the package's folder nor the user's can be written
+        return numba.njit(**_FLAGS)(function)
+    _date(compiled)
+    return compiled
+
+
+def _date(compiled: Any) -> None:
+    """Let what is kept on disk be as old as the youngest kernel.
+
+    Numba goes by the file that a kernel stands in, but machine code holds the kernels that it calls as well.
+    """
+    kept: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(kept, "_source_stamp"):
+        kept._source_stamp = _STAMP
+
+
+def _stamp() -> tuple[float, int]:
+    found = [source.stat() for source in _SOURCES]
+    return max(each.st_mtime for each in found), sum(each.st_size for each in found)
+
+
+_STAMP = _stamp()

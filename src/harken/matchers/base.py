@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from harken.errors import HarkenError
 from harken.events import EventBatch
@@ -14,6 +15,13 @@ from harken.language.compiled import Compiled
 from harken.language.intervals import Intervals, Line
 from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Residual, line_of
 from harken.schema import Domain, Schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FormOf = Callable[[int], NormalForm]
+"""The normal form of a subscription that a matcher has taken, by its number: so that matchers need not keep it."""
 
 
 class Capability(StrEnum):
@@ -43,10 +51,17 @@ class Entry:
 class MatchResult:
     """For every event of a batch the numbers of its matches, each once, and how many candidates were examined."""
 
-    matches: list[Sequence[int]]
-    candidates: list[int]
+    offsets: NDArray[np.int64]
+    """The matches of event i are `numbers[offsets[i] : offsets[i + 1]]`."""
+    numbers: NDArray[np.int32]
+    candidates: NDArray[np.int64]
     errors: list[tuple[int, int, HarkenError]] = field(default_factory=list)
     """Subscriptions that failed on an event: (index of the event, number of the subscription, error)."""
+
+    def by_event(self) -> Iterator[list[int]]:
+        """The numbers of each event."""
+        ends, numbers = self.offsets.tolist(), self.numbers.tolist()
+        return (numbers[start:end] for start, end in pairwise(ends))
 
 
 class Matcher(Protocol):
@@ -63,8 +78,8 @@ class Matcher(Protocol):
     def remove(self, numbers: Iterable[int]) -> None:
         """Let go of subscriptions, whose numbers are taken."""
 
-    def match(self, batch: EventBatch) -> MatchResult:
-        """The subscriptions that are true of each event."""
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        """The subscriptions that are true of each event. `form_of` tells what was added under a number."""
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""

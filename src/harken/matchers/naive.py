@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
+
+import numpy as np
 
 from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, MatchResult
+from harken.matchers.base import Capability, Entry, FormOf, MatchResult
 from harken.matchers.verify import is_match
 
 
@@ -29,20 +31,21 @@ class Naive:
         for number in numbers:
             del self._forms[number]
 
-    def match(self, batch: EventBatch) -> MatchResult:
+    def match(self, batch: EventBatch, form_of: FormOf | None = None) -> MatchResult:
         forms = list(self._forms.items())  # a snapshot: others may add and remove meanwhile
-        matches: list[Sequence[int]] = []
+        offsets = np.zeros(len(batch) + 1, np.int64)
+        found: list[int] = []
         errors: list[tuple[int, int, HarkenError]] = []
         for index, event in enumerate(batch):
-            found: list[int] = []
             for number, form in forms:
                 try:
                     if is_match(form, event, self._limits):
                         found.append(number)
                 except HarkenError as error:
                     errors.append((index, number, error))
-            matches.append(found)
-        return MatchResult(matches, [len(forms)] * len(batch), errors)
+            offsets[index + 1] = len(found)
+        candidates = np.full(len(batch), len(forms), np.int64)
+        return MatchResult(offsets, np.array(found, np.int32), candidates, errors)
 
     def stats(self) -> dict[str, Any]:
         return {

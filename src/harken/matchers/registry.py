@@ -11,6 +11,7 @@ from harken.matchers.base import Capability, Matcher
 
 ALGORITHMS: dict[str, str] = {
     "naive": "harken.matchers.naive:Naive",
+    "counting_lists": "harken.matchers.counting_lists:CountingLists",
 }
 DEFAULT_ALGORITHM = "naive"
 

@@ -32,37 +32,37 @@ def matcher() -> Naive:
 
 def test_matches_are_numbers_by_event(matcher: Naive) -> None:
     result = matcher.match(batch({"x": 1}, {"x": 9}, {"x": [1, 2]}))
-    assert [sorted(found) for found in result.matches] == [[0, 2], [], [0, 1, 2]]
+    assert [sorted(found) for found in result.by_event()] == [[0, 2], [], [0, 1, 2]]
 
 
 def test_every_subscription_is_a_candidate_for_every_event(matcher: Naive) -> None:
-    assert matcher.match(batch({"x": 1}, {})).candidates == [3, 3]
+    assert matcher.match(batch({"x": 1}, {})).candidates.tolist() == [3, 3]
 
 
 def test_no_subscriptions_no_candidates() -> None:
     result = Naive().match(batch({"x": 1}))
-    assert (result.matches, result.candidates, result.errors) == ([[]], [0], [])
+    assert (list(result.by_event()), result.candidates.tolist(), result.errors) == ([[]], [0], [])
 
 
 def test_no_events_no_answers(matcher: Naive) -> None:
     result = matcher.match(batch())
-    assert (result.matches, result.candidates, result.errors) == ([], [], [])
+    assert (list(result.by_event()), result.candidates.tolist(), result.errors) == ([], [], [])
 
 
 def test_a_match_by_two_conjunctions_is_one(matcher: Naive) -> None:
-    assert matcher.match(batch({"x": 4, "y": 1})).matches == [[2]]
+    assert list(matcher.match(batch({"x": 4, "y": 1})).by_event()) == [[2]]
 
 
 def test_remove(matcher: Naive) -> None:
     matcher.remove([0, 2])
     result = matcher.match(batch({"x": [1, 2]}))
-    assert (result.matches, result.candidates) == ([[1]], [1])
+    assert (list(result.by_event()), result.candidates.tolist()) == ([[1]], [1])
 
 
 def test_a_number_can_be_used_again(matcher: Naive) -> None:
     matcher.remove([0])
     matcher.add([Entry(0, Compiler().compile("x = 9"))])
-    assert matcher.match(batch({"x": 9})).matches == [[0]]
+    assert list(matcher.match(batch({"x": 9})).by_event()) == [[0]]
 
 
 def test_stats(matcher: Naive) -> None:
@@ -82,8 +82,8 @@ def test_one_that_fails_is_reported_and_the_rest_goes_on() -> None:
     matcher.add([Entry(7, Compiler(COLOURS).compile("colour = 'red'"))])
     matcher.add([Entry(8, Compiler().compile("colour = 'pink' OR x = 1"))])
     result = matcher.match(batch({"x": 1}, {"colour": "pink"}, {"colour": "red"}))
-    assert result.matches == [[8], [8], [7]]
-    assert result.candidates == [2, 2, 2]
+    assert list(result.by_event()) == [[8], [8], [7]]
+    assert result.candidates.tolist() == [2, 2, 2]
     ((index, number, error),) = result.errors
     assert (index, number) == (1, 7)
     assert isinstance(error, InvalidValueError)
@@ -93,7 +93,7 @@ def test_a_puzzle_is_given_up_and_the_rest_goes_on() -> None:
     matcher = Naive(Limits(max_bindings=50))
     matcher.add(entries("a < b AND b < c AND c < d AND d < a", "a = 1"))
     result = matcher.match(batch({name: list(range(10)) for name in "abcd"}))
-    assert result.matches == [[1]]
+    assert list(result.by_event()) == [[1]]
     ((index, number, error),) = result.errors
     assert (index, number) == (0, 0)
     assert isinstance(error, LimitError)

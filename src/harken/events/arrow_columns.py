@@ -1,0 +1,144 @@
+"""The columns of an Arrow table as cells, without a row of Python in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from harken.events.cells import Cells, PathCells, embedded
+from harken.schema.paths import Path
+from harken.schema.values import Kind
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LISTS = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
+STRINGS = ("is_string", "is_large_string", "is_string_view")
+TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_MICROSECONDS_A_TICK = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
+    """The cells of tables, one after the other, of all of which `are_sound` holds."""
+    import numpy as np
+
+    present = np.full(sum(table.num_rows for table in tables), not path, np.bool_)
+    found: dict[Kind, list[Cells]] = {}
+    start = 0
+    for table in tables:
+        first = start
+        for chunk in column_chunks(table, path):
+            rows, array = values_at(chunk, path[1:], np.arange(first, first + len(chunk), dtype=np.int32))
+            first += len(chunk)
+            rows, cells = _cells(rows, array)
+            present[rows] = True
+            if cells is not None and len(rows):
+                found.setdefault(cells.kind, []).append(cells)
+        start += table.num_rows
+    return PathCells(tuple(_joined(found[kind]) for kind in Kind if kind in found), present)
+
+
+def column_chunks(table: Any, path: Path) -> Sequence[Any]:
+    """The column that a path begins with, in chunks; none if there is no such column."""
+    column = table.schema.get_field_index(path[0]) if path else -1
+    return cast(Sequence[Any], table.column(column).chunks) if column >= 0 else ()
+
+
+def values_at(array: Any, path: Path, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], Any]:
+    """All that the path leads to, through lists, nulls among it, and the row of each."""
+    import numpy as np
+    from pyarrow import compute, nulls, types
+
+    array = plain(array)
+    while is_one_of(LISTS, array.type):
+        lengths = compute.list_value_length(array)
+        rows = np.repeat(rows, lengths.fill_null(0).to_numpy(zero_copy_only=False))
+        array = plain(array.flatten())
+    if not path:
+        return rows, array
+    field = array.type.get_field_index(path[0]) if types.is_struct(array.type) else -1
+    if field < 0:
+        return rows[:0], nulls(0)
+    return values_at(compute.struct_field(array, [field]), path[1:], rows)
+
+
+def plain(array: Any) -> Any:
+    """The array without the wrappings of extension types and dictionaries."""
+    import pyarrow
+
+    if isinstance(array, pyarrow.ExtensionArray):
+        return plain(array.storage)
+    if isinstance(array, pyarrow.DictionaryArray):
+        values = plain(array.dictionary)
+        # Short strings that repeat may be more than 2 GB when spelt out.
+        return (values.cast("large_string") if pyarrow.types.is_string(values.type) else values).take(array.indices)
+    # Few functions of Arrow know string views.
+    return array.cast("large_string") if pyarrow.types.is_string_view(array.type) else array
+
+
+def is_one_of(names: tuple[str, ...], kind: Any) -> bool:
+    """Whether one of these tests of `pyarrow.types` holds."""
+    from pyarrow import types
+
+    return any(getattr(types, name)(kind) for name in names)
+
+
+def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells | None]:
+    """The rows that have a value, and the values, if they are no objects."""
+    import numpy as np
+    from pyarrow import types
+
+    kind = array.type
+    if array.null_count:
+        rows = rows[array.is_valid().to_numpy(zero_copy_only=False)]
+    if types.is_struct(kind) or types.is_null(kind):
+        return rows, None
+    if array.null_count:
+        array = array.drop_null()
+    if is_one_of(STRINGS, kind):
+        return rows, Cells(Kind.STRING, rows, array)
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return _real(rows, array)
+    if types.is_integer(kind):
+        return rows, Cells(Kind.NUMBER, rows, array.to_numpy().astype(np.int64))
+    if types.is_boolean(kind):
+        return rows, Cells(Kind.BOOLEAN, rows, array.to_numpy(zero_copy_only=False).astype(np.int64))
+    ticks = array.view(f"int{kind.bit_width}").to_numpy().astype(np.int64)
+    if types.is_timestamp(kind):
+        scale = _MICROSECONDS_A_TICK.get(kind.unit)
+        return rows, Cells(Kind.TIMESTAMP, rows, ticks // 1_000 if scale is None else ticks * scale)
+    return rows, Cells(Kind.DATE, rows, ticks if types.is_date32(kind) else ticks // TICKS_A_DAY["ms"])
+
+
+def _real(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells]:
+    import numpy as np
+    from pyarrow import types
+
+    if types.is_decimal(array.type):
+        floats = np.array([float(value) for value in array.to_pylist()], np.float64)
+    else:
+        floats = array.to_numpy().astype(np.float64, copy=False)
+    known = floats == floats
+    if not known.all():
+        rows, floats = rows[known], floats[known]
+    return rows, Cells(Kind.NUMBER, rows, *embedded(floats))
+
+
+def _joined(found: list[Cells]) -> Cells:
+    """Cells of one kind, those of chunk after chunk, as one."""
+    import numpy as np
+
+    if len(found) == 1:
+        return found[0]
+    kind = found[0].kind
+    rows = np.concatenate([cells.rows for cells in found])
+    if kind is Kind.STRING:
+        import pyarrow
+
+        return Cells(kind, rows, pyarrow.concat_arrays([cells.values.cast("large_string") for cells in found]))
+    values = np.concatenate([cells.values for cells in found])
+    if all(cells.part is None for cells in found):
+        return Cells(kind, rows, values)
+    parts = [np.zeros(len(cells.rows)) if cells.part is None else cells.part for cells in found]
+    return Cells(kind, rows, values, np.concatenate(parts))

@@ -1,0 +1,195 @@
+"""Cells: the values of a batch at one path, as arrays, a kind at a time.
+
+Numbers are embedded into pairs of an int64 and a float64 that compare, the first before the second, just as Python
+compares integers with floats: exactly, also beyond 2^53. The other kinds need one array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+from harken.schema.paths import Path
+from harken.schema.values import INT64_MAX, INT64_MIN, KINDS, Kind, Value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from harken.events.event import Event
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = _EPOCH.toordinal()
+_MICROSECOND = timedelta(microseconds=1)
+_BEYOND = 2.0**63
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The values of one kind at one path in a batch."""
+
+    kind: Kind
+    rows: NDArray[np.int32]
+    """The index in the batch of the event of each value, ascending; an event with several values comes repeatedly."""
+    values: Any
+    """Of strings a `pyarrow.StringArray` or `LargeStringArray` without nulls, maybe a slice of a longer one; of others
+    an array of int64 of its own, which a kernel may take for any other: those of Arrow cannot be written to, and Numba
+    compiles everything once more for such. See `whole_and_part` and `as_integer`."""
+    part: NDArray[np.float64] | None = None
+    """The second half of numbers; None if it is 0 for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathCells:
+    """All values at one path in a batch. Objects at the end of the path are present, and no cells."""
+
+    cells: tuple[Cells, ...]
+    """By kind, in the order of `Kind`; only those that occur."""
+    present: NDArray[np.bool_]
+    """For every event whether it has any value there."""
+
+
+def whole_and_part(value: int | float) -> tuple[int, float]:
+    """The pair that a number is embedded as: what is before the point, and the rest, with the sign of the number.
+
+    Both are exact, for the smallest floats too; with the floor instead, -1e-300 and -1e-301 would be the same. A float
+    beyond the integers of 64 bits is the rest of the last one of them.
+    """
+    if isinstance(value, int):
+        return int(value), 0.0
+    if value >= _BEYOND:
+        return INT64_MAX, value
+    if value < -_BEYOND:
+        return INT64_MIN, value
+    whole = int(value)
+    return whole, value - whole + 0.0
+
+
+def as_integer(kind: Kind, value: Value) -> int:
+    """What stands for a boolean (0, 1), a date (days since 1970) or a timestamp (microseconds since then) in cells."""
+    if kind is Kind.TIMESTAMP and isinstance(value, datetime):
+        return (value - _EPOCH) // _MICROSECOND
+    if kind is Kind.DATE and isinstance(value, date):
+        return value.toordinal() - _EPOCH_DAY
+    if kind is Kind.BOOLEAN and isinstance(value, bool):
+        return int(value)
+    raise TypeError(f"{value!r:.60} is not a {kind} that one integer stands for")
+
+
+def embedded(floats: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """`whole_and_part` of an array without NaNs."""
+    import numpy as np
+
+    high, low = floats >= _BEYOND, floats < -_BEYOND
+    beyond = high | low
+    if not beyond.any():
+        whole = floats.astype(np.int64)
+        part = floats - whole
+    else:
+        whole = np.where(beyond, 0.0, floats).astype(np.int64)
+        part = floats - whole
+        whole[high], whole[low] = INT64_MAX, INT64_MIN
+    return whole, part + 0.0 if part.any() else None
+
+
+def cells_of(events: Sequence[Event], path: Path) -> PathCells:
+    """The cells of events: what `event.values(path)` gives for each of them."""
+    import numpy as np
+
+    rows: Sequence[int] = range(len(events))
+    found: list[Any] = [event.attributes for event in events]
+    kinds: set[type] = {dict} if found else set()
+    for key in path:
+        if kinds != {dict}:
+            rows, found = _those(rows, found, {dict})
+        found = [holder.get(key) for holder in found]
+        kinds = set(map(type, found))
+        if list in kinds:
+            rows, found = _through_lists(rows, found)
+            kinds = set(map(type, found))
+        if type(None) in kinds:
+            rows = list(compress(rows, [value is not None for value in found]))
+            found = [value for value in found if value is not None]
+            kinds.remove(type(None))
+    index = np.array(rows, np.int32)
+    present = np.zeros(len(events), np.bool_)
+    present[index] = True
+    return PathCells(tuple(_by_kind(index, found, kinds)), present)
+
+
+def _those(rows: Sequence[int], found: list[Any], kinds: set[type]) -> tuple[list[int], list[Any]]:
+    kept = [type(value) in kinds for value in found]
+    return list(compress(rows, kept)), list(compress(found, kept))
+
+
+def _through_lists(rows: Sequence[int], found: list[Any]) -> tuple[list[int], list[Any]]:
+    """Every element of every array in place of the array."""
+    flat_rows: list[int] = []
+    flat: list[Any] = []
+    for row, value in zip(rows, found, strict=True):
+        if type(value) is list:
+            waiting = value[::-1]
+            while waiting:
+                element = waiting.pop()
+                if type(element) is list:
+                    waiting.extend(reversed(element))
+                else:
+                    flat_rows.append(row)
+                    flat.append(element)
+        else:
+            flat_rows.append(row)
+            flat.append(value)
+    return flat_rows, flat
+
+
+def _by_kind(rows: NDArray[np.int32], found: list[Any], kinds: set[type]) -> Iterator[Cells]:
+    import numpy as np
+
+    for kind in Kind:
+        own = {each for each in kinds if KINDS.get(each) is kind}
+        if not own:
+            continue
+        if own == kinds:
+            yield _cells(kind, rows, found, own)
+        else:
+            kept = np.array([type(value) in own for value in found], np.bool_)
+            yield _cells(kind, rows[kept], list(compress(found, kept)), own)
+
+
+def _cells(kind: Kind, rows: NDArray[np.int32], values: list[Any], types: set[type]) -> Cells:
+    import numpy as np
+    import pyarrow
+
+    match kind:
+        case Kind.STRING:
+            return Cells(kind, rows, pyarrow.array(values, pyarrow.large_string()))
+        case Kind.NUMBER:
+            return Cells(kind, rows, *_numbers(values, types))
+        case Kind.TIMESTAMP:
+            integers = pyarrow.array(values, pyarrow.timestamp("us", "UTC")).view("int64").to_numpy().astype(np.int64)
+        case Kind.DATE:
+            integers = pyarrow.array(values, pyarrow.date32()).view("int32").to_numpy().astype(np.int64)
+        case Kind.BOOLEAN:
+            integers = np.array(values, np.bool_).astype(np.int64)
+    return Cells(kind, rows, integers)
+
+
+def _numbers(values: list[Any], types: set[type]) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    import numpy as np
+
+    if types == {int}:
+        return np.array(values, np.int64), None
+    if types == {float}:
+        return embedded(np.array(values, np.float64))
+    real = np.array([type(value) is float for value in values], np.bool_)
+    whole = np.empty(len(values), np.int64)
+    whole[~real] = np.array(list(compress(values, ~real)), np.int64)
+    whole[real], rest = embedded(np.array(list(compress(values, real)), np.float64))
+    if rest is None:
+        return whole, None
+    part = np.zeros(len(values), np.float64)
+    part[real] = rest
+    return whole, part

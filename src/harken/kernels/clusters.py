@@ -1,0 +1,295 @@
+"""Keyed clusters: for every event the runs of slots that it can match (Le Subscribe's equality-preferred algorithm with
+quarantine, sections 4.3 and 4.4, generalised to any key and to a range within it).
+
+The slots of a cluster are sorted by the code of the key and, under one key, by the bound of the range. So an event's
+key leads to a run of slots, and its value on the range attribute cuts that run short. What the cluster asks beyond
+that is compared 64 slots at a time. A run of which nothing more is asked is not looked at: its ids are copied.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import kernel
+from harken.kernels.rows import UP_TO
+from harken.kernels.vector import (
+    ALL_BITS,
+    NO_BITS,
+    ROWS,
+    borrowed,
+    first_bits,
+    spread,
+    trailing_zeros,
+    within_narrow,
+    within_wide,
+    write_run,
+)
+
+# The fields of a cluster.
+(
+    MASK_START,
+    MASK_COUNT,
+    KEY_COLUMN,
+    KEY_START,
+    KEY_COUNT,
+    HASH_START,
+    HASH_BITS,
+    RANGE_COLUMN,
+    RANGE_CLASS,
+    BOUND_START,
+    BOUND_WIDE,
+    SLOT_START,
+    SLOT_COUNT,
+    REST_START,
+    REST_COUNT,
+    LIST_START,
+) = range(16)
+CLUSTER_FIELDS = 16
+# The fields of a column that is compared: the column of the event, whether it is wide, and where its bounds stand.
+REST_COLUMN, REST_WIDE, REST_LOW, REST_SPAN = range(4)
+NONE = -1
+# Multiplying by this and keeping the upper bits spreads codes over a table (Fibonacci hashing).
+_SCATTER = np.uint64(2654435769)
+_WORD = np.uint64(0xFFFF_FFFF)
+_WORD_BITS = 32
+_LOW_BITS = 0xFFFF_FFFF
+_LINEAR = 16
+
+
+class Clusters(NamedTuple):
+    """All clusters of a segment, as arrays."""
+
+    clusters: NDArray[np.int64]
+    """A row of fields for each."""
+    masks: NDArray[np.int32]
+    """The columns in which an event has to have a value."""
+    starts: NDArray[np.int32]
+    """By key: where its slots start, from the cluster's first slot. One more than there are keys."""
+    hashed: NDArray[np.uint32]
+    """Open addressing: pairs of a key's code and its place; a code of 0 is an empty place."""
+    narrow: NDArray[np.uint16]
+    wide: NDArray[np.uint32]
+    """Bounds of ranges, and low codes and spans of what is compared, by the width of their column's codes."""
+    rest: NDArray[np.int64]
+    """What is compared, a row of fields for each column."""
+    list_starts: NDArray[np.int32]
+    list_columns: NDArray[np.int32]
+    list_low: NDArray[np.uint32]
+    list_span: NDArray[np.uint32]
+    """Where rows of a cluster ask for unlike attributes: their predicates, row by row."""
+
+
+class Runs(NamedTuple):
+    """Runs of ids to copy: from the ids of the segment, or from ids that passed a comparison."""
+
+    event: NDArray[np.int32]
+    start: NDArray[np.int64]
+    length: NDArray[np.int32]
+    passed: NDArray[np.int32]
+    """The ids that passed a comparison. A run that starts at s < 0 begins at passed[-s - 1]."""
+    order: NDArray[np.int32]
+    firsts: NDArray[np.int64]
+    """Room for sorting the runs by event."""
+
+
+@kernel
+def live_word(dead, slot):
+    """The bits of 64 slots from this one on that are not deleted."""
+    shift = np.uint64(slot & 63)
+    word = dead[slot >> 6] >> shift
+    if shift != NO_BITS:
+        word |= dead[(slot >> 6) + 1] << (np.uint64(64) - shift)
+    return ~word
+
+
+@kernel
+def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, counts, candidates):
+    """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
+
+    `present` has, for every column, a bit for each of these events, and in a last row a bit for each that is to be
+    matched. Returns how many runs there are, or -1 if the ids that passed do not fit: then fewer events have to be
+    taken at once.
+    """
+    # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
+    clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, index.starts, borrowed(index.hashed)
+    narrow, wide, compared = borrowed(index.narrow), borrowed(index.wide), index.rest
+    list_starts, list_columns = index.list_starts, index.list_columns
+    list_low, list_span = index.list_low, index.list_span
+    run_event, run_start, run_length, passed_ids = runs.event, runs.start, runs.length, borrowed(runs.passed)
+    ids, dead = borrowed(ids), borrowed(dead)
+    found = 0
+    passed = 0
+    room = passed_ids.size
+    words = (events + 63) >> 6
+    for number in range(clusters.shape[0]):
+        cluster = clusters[number]
+        mask = cluster[MASK_START]
+        mask_count = cluster[MASK_COUNT]
+        key_column = cluster[KEY_COLUMN]
+        range_column = cluster[RANGE_COLUMN]
+        slots = cluster[SLOT_START]
+        rest = cluster[REST_START]
+        rest_count = cluster[REST_COUNT]
+        lists = cluster[LIST_START]
+        for word_number in range(words):
+            applicable = present[present.shape[0] - 1, word_number]
+            for i in range(mask_count):
+                applicable &= present[masks[mask + i], word_number]
+            while applicable != NO_BITS:
+                event = (word_number << 6) + trailing_zeros(applicable)
+                applicable &= applicable - np.uint64(1)
+                start = np.int64(0)
+                end = cluster[SLOT_COUNT]
+                if key_column != NONE:
+                    code = codes[key_column, first + event]
+                    if code & np.uint32(1):
+                        continue  # a gap: no constant is equal
+                    place = np.int64(code >> np.uint32(1)) - 1
+                    if cluster[HASH_START] != NONE:
+                        place = hashed_place(hashed, cluster[HASH_START], cluster[HASH_BITS], code)
+                        if place < 0:
+                            continue
+                    at = cluster[KEY_START] + place
+                    start = np.int64(starts[at])
+                    end = np.int64(starts[at + 1])
+                    if start == end:
+                        continue
+                if range_column != NONE:
+                    code = codes[range_column, first + event]
+                    bounds = cluster[BOUND_START]
+                    if cluster[BOUND_WIDE]:
+                        if cluster[RANGE_CLASS] == UP_TO:
+                            start = _first_from(wide, bounds, start, end, code)
+                        else:
+                            end = _first_from(wide, bounds, start, end, code + np.uint32(1))
+                    elif cluster[RANGE_CLASS] == UP_TO:
+                        start = _first_from(narrow, bounds, start, end, code)
+                    else:
+                        end = _first_from(narrow, bounds, start, end, code + np.uint32(1))
+                    if start >= end:
+                        continue
+                candidates[first + event] += end - start
+                if rest_count == 0 and lists == NONE and not has_dead:
+                    run_event[found] = event
+                    run_start[found] = slots + start
+                    run_length[found] = end - start
+                    found += 1
+                    counts[event] += end - start
+                    continue
+                if passed + (end - start) + ROWS > room:
+                    return -1
+                before = passed
+                if lists == NONE:
+                    for slot in range(start, end, ROWS):
+                        word = first_bits(end - slot)
+                        if has_dead:
+                            word &= live_word(dead, slots + slot)
+                        for i in range(rest, rest + rest_count):
+                            code = codes[compared[i, REST_COLUMN], first + event]
+                            low = compared[i, REST_LOW] + slot
+                            span = compared[i, REST_SPAN] + slot
+                            if compared[i, REST_WIDE]:
+                                word &= within_wide(wide, low, span, np.uint64(code))
+                            else:
+                                word &= within_narrow(narrow, low, span, np.uint64(code))
+                            if word == NO_BITS:
+                                break
+                        if word == ALL_BITS:
+                            for i in range(ROWS):
+                                passed_ids[passed + i] = ids[slots + slot + i]
+                            passed += ROWS
+                        elif word != NO_BITS:
+                            passed = spread(ids, slots + slot, word, passed_ids, passed, room)
+                else:
+                    for slot in range(start, end):
+                        met = not (
+                            has_dead and (dead[(slots + slot) >> 6] >> np.uint64((slots + slot) & 63)) & np.uint64(1)
+                        )
+                        for i in range(list_starts[lists + slot], list_starts[lists + slot + 1]):
+                            if not met:
+                                break
+                            code = codes[list_columns[i], first + event]
+                            met = code != 0 and (np.int64(code) - np.int64(list_low[i])) & _LOW_BITS <= list_span[i]
+                        if met:
+                            passed_ids[passed] = ids[slots + slot]
+                            passed += 1
+                if passed > before:
+                    run_event[found] = event
+                    run_start[found] = -before - 1
+                    run_length[found] = passed - before
+                    found += 1
+                    counts[event] += passed - before
+    return found
+
+
+@kernel
+def copy_runs(runs, found, events, ids, ends, out, streaming):
+    """Append the runs to their events' ids; `ends` says where each event's ids end so far.
+
+    Events are taken one after the other, so that what is written is written in one go.
+    """
+    run_event, run_start, run_length, order = runs.event, runs.start, runs.length, runs.order
+    ids, passed, out, firsts = borrowed(ids), borrowed(runs.passed), borrowed(out), runs.firsts
+    firsts[: events + 1] = 0
+    for i in range(found):
+        firsts[run_event[i] + 1] += 1
+    for event in range(events):
+        firsts[event + 1] += firsts[event]
+    for i in range(found - 1, -1, -1):
+        firsts[run_event[i] + 1] -= 1
+        order[firsts[run_event[i] + 1]] = i
+    for i in range(found):
+        run = order[i]
+        event = run_event[run]
+        length = run_length[run]
+        end = ends[event]
+        start = run_start[run]
+        if start >= 0:
+            write_run(ids, start, length, out, end, streaming)
+        else:
+            write_run(passed, -start - 1, length, out, end, streaming)
+        ends[event] = end + length
+
+
+@kernel
+def _first_from(bounds, offset, start, end, code):
+    """The first slot in start:end whose bound is at least the code, or the end."""
+    while end - start > _LINEAR:
+        middle = (start + end) >> 1
+        if bounds[offset + middle] < code:
+            start = middle + 1
+        else:
+            end = middle
+    below = 0
+    for slot in range(start, end):
+        below += bounds[offset + slot] < code
+    return start + below
+
+
+@kernel
+def hashed_place(hashed, start, bits, code):
+    """The place of a key in its cluster's table, or -1."""
+    mask = (np.int64(1) << bits) - 1
+    at = np.int64((np.uint64(code) * _SCATTER & _WORD) >> np.uint64(_WORD_BITS - bits))
+    while True:
+        there = hashed[start + 2 * at]
+        if there == code:
+            return np.int64(hashed[start + 2 * at + 1])
+        if there == 0:
+            return np.int64(-1)
+        at = (at + 1) & mask
+
+
+@kernel
+def fill_table(keys, bits, table):
+    """Enter every key with its place into an empty table of 2**bits pairs."""
+    mask = (np.int64(1) << bits) - 1
+    for place in range(keys.size):
+        at = np.int64((np.uint64(keys[place]) * _SCATTER & _WORD) >> np.uint64(_WORD_BITS - bits))
+        while table[2 * at] != 0:
+            at = (at + 1) & mask
+        table[2 * at] = keys[place]
+        table[2 * at + 1] = place

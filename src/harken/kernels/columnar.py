@@ -1,0 +1,101 @@
+"""Matching a batch against a segment: chunk by chunk, clusters and pools, first the counts and then the ids."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.clusters import Runs, copy_runs, find_runs
+from harken.kernels.compile import kernel
+from harken.kernels.pool import Visits, find_bitmaps, find_visits, pool_matches
+
+CHUNK = 128
+"""Events that are taken through a segment together: their codes stay in the cache while clusters pass by."""
+
+
+_CACHED = 1 << 17
+"""A chunk of more ids than this is written past the cache."""
+
+
+class Room(NamedTuple):
+    """Space to work in."""
+
+    runs: Runs
+    visits: Visits
+    word: NDArray[np.uint64]
+    staged: NDArray[np.int32]
+    present: NDArray[np.uint64]
+    bitmap_of: NDArray[np.uint32]
+    ends: NDArray[np.int64]
+    limits: NDArray[np.int64]
+
+
+@kernel
+def mark_present(codes, first, events, skipped, present):
+    """For every column a bit for each event that has a value in it and is not skipped.
+
+    The row behind the last column has a bit for every event that is not skipped.
+    """
+    columns = codes.shape[0]
+    for word in range((events + 63) >> 6):
+        start, end = word << 6, min(events, (word + 1) << 6)
+        active = np.uint64(0)
+        for event in range(start, end):
+            active |= np.uint64(not skipped[first + event]) << np.uint64(event - start)
+        present[columns, word] = active
+        for column in range(columns):
+            bits = np.uint64(0)
+            for event in range(start, end):
+                bits |= np.uint64(codes[column, first + event] != 0) << np.uint64(event - start)
+            present[column, word] = bits & active
+
+
+@kernel
+def match_codes(
+    clusters, pools, ids, dead, has_dead, codes, skipped, first, last, chunk, room, offsets, candidates, out
+):
+    """Write the ids of the events first:last behind each other, from offsets[first] on, and where each event's end.
+
+    Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
+    """
+    present, ends, limits = room.present, room.ends, room.limits
+    event = first
+    while event < last:
+        events = min(chunk, last - event)
+        mark_present(codes, event, events, skipped, present)
+        ends[:events] = 0
+        candidates[event : event + events] = 0
+        found = find_runs(clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates)
+        visited = 0
+        if found >= 0 and pools.pools.shape[0]:
+            visited = find_visits(pools, codes, event, events, present, room.visits)
+        if found < 0 or visited < 0:
+            chunk = (events + 1) // 2
+            continue
+        if visited:
+            find_bitmaps(pools, codes, event, events, room.bitmap_of)
+            pool_matches(
+                pools, ids, dead, has_dead, event, room.visits, visited, room.bitmap_of, room.word, room.staged,
+                ends, candidates, out, False, False,
+            )  # fmt: skip
+        position = offsets[event]
+        for i in range(events):
+            count = ends[i]
+            ends[i] = position
+            position += count
+            limits[i] = position
+        if position > out.size:
+            return event, position
+        for i in range(events):
+            offsets[event + i + 1] = limits[i]
+        streaming = position - offsets[event] > _CACHED
+        copy_runs(room.runs, found, events, ids, ends, out, streaming)
+        if visited:
+            pool_matches(
+                pools, ids, dead, has_dead, event, room.visits, visited, room.bitmap_of, room.word, room.staged,
+                ends, candidates, out, True, streaming,
+            )  # fmt: skip
+        event += events
+    return last, np.int64(0)

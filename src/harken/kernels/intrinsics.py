@@ -1,0 +1,195 @@
+"""What the kernels ask of the processor's vector unit, as LLVM's own vectors, which fit whatever processor there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_ROWS = 64
+_LANES = 16
+_BOOLEAN, _I64 = ir.IntType(1), ir.IntType(64)
+
+
+def _data(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
+    """A pointer to the element `at` of an array. Taking it does not count a reference."""
+    return builder.gep(cgutils.create_struct_proxy(array_type)(context, builder, array).data, [at])
+
+
+def _within(bits: int) -> Any:
+    @intrinsic
+    def within(typing: Any, columns: Any, low_at: Any, span_at: Any, code: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(bits), _ROWS)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def loaded(at: Any) -> Any:
+                pointer = _data(context, builder, signature.args[0], args[0], at)
+                return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=bits // 8)
+
+            element = builder.trunc(args[3], vector.element)
+            first = builder.insert_element(ir.Constant(vector, ir.Undefined), element, ir.Constant(_I64, 0))
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), _ROWS), [0] * _ROWS)
+            spread = builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+            admitted = builder.icmp_unsigned("<=", builder.sub(spread, loaded(args[1])), loaded(args[2]))
+            return builder.bitcast(admitted, _I64)
+
+        return types.uint64(columns, types.int64, types.int64, types.uint64), generate
+
+    return within
+
+
+@intrinsic
+def trailing_zeros(typing: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(_BOOLEAN, 1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def ones(typing: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def compressed(typing: Any, ids: Any, at: Any, word: Any, out: Any, end: Any) -> Any:
+    """Write the ids of the word's bits, four vectors of 16; up to 64 elements behind `end` may be overwritten."""
+    vector = ir.VectorType(ir.IntType(32), _LANES)
+    chosen = ir.VectorType(_BOOLEAN, _LANES)
+    half = ir.IntType(_LANES)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        compress = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(vector, [vector, chosen, vector]),
+            "llvm.experimental.vector.compress.v16i32",
+        )
+        position = args[4]
+        for lane in range(0, _ROWS, _LANES):
+            bits = builder.trunc(builder.lshr(args[2], ir.Constant(_I64, lane)), half)
+            source = _data(context, builder, signature.args[0], args[0], builder.add(args[1], ir.Constant(_I64, lane)))
+            loaded = builder.load(builder.bitcast(source, vector.as_pointer()), align=4)
+            packed = builder.call(compress, [loaded, builder.bitcast(bits, chosen), ir.Constant(vector, ir.Undefined)])
+            target = _data(context, builder, signature.args[3], args[3], position)
+            builder.store(packed, builder.bitcast(target, vector.as_pointer()), align=4)
+            position = builder.add(position, builder.zext(builder.ctpop(bits), _I64))
+        return position
+
+    return types.int64(ids, types.int64, types.uint64, out, types.int64), generate
+
+
+@intrinsic
+def borrowed(typing: Any, array: Any) -> Any:
+    """The same array without its owner, so that no reference is counted when it is handed on."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        proxy = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0])
+        proxy.meminfo = cgutils.get_null_value(proxy.meminfo.type)
+        proxy.parent = cgutils.get_null_value(proxy.parent.type)
+        return proxy._getvalue()
+
+    return array(array), generate
+
+
+@intrinsic
+def and_bitmaps(
+    typing: Any, words: Any, bitmaps: Any, places: Any, columns: Any, chosen: Any, begin: Any, end: Any
+) -> Any:
+    """words[:8] &= bitmaps[at:at + 8] for each at = places[j] + chosen[columns[j]], j in begin:end.
+
+    Returns how many bits are left. The loop is written out because the eight words then stay in one register.
+    """
+    vector = ir.VectorType(_I64, 8)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def element(array: int, at: Any) -> Any:
+            return _data(context, builder, signature.args[array], args[array], at)
+
+        target = builder.bitcast(element(0, ir.Constant(_I64, 0)), vector.as_pointer())
+        held = cgutils.alloca_once_value(builder, builder.load(target, align=8))
+        with cgutils.for_range_slice(builder, args[5], args[6], ir.Constant(_I64, 1), _I64) as (at, _):
+            column = builder.zext(builder.load(element(3, at)), _I64)
+            choice = builder.zext(builder.load(element(4, column)), _I64)
+            place = builder.add(builder.load(element(2, at)), choice)
+            bitmap = builder.load(builder.bitcast(element(1, place), vector.as_pointer()), align=8)
+            builder.store(builder.and_(builder.load(held), bitmap), held)
+        result = builder.load(held)
+        builder.store(result, target, align=8)
+        count = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), "llvm.ctpop.v8i64")
+        total = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_I64, [vector]), "llvm.vector.reduce.add.v8i64"
+        )
+        return builder.call(total, [builder.call(count, [result])])
+
+    return types.int64(words, bitmaps, places, columns, chosen, types.int64, types.int64), generate
+
+
+@intrinsic
+def prefetch_write(typing: Any, array: Any, at: Any) -> Any:
+    """Have the line of array[at] fetched, to be written soon. The place may lie beyond the array."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _data(context, builder, signature.args[0], args[0], args[1])
+        place = ir.PointerType(ir.IntType(8))
+        kind = ir.FunctionType(ir.VoidType(), [place, *[ir.IntType(32)] * 3])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        for_writing, keep, data = (ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))
+        builder.call(fetch, [builder.bitcast(pointer, place), for_writing, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@intrinsic
+def stream_line(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
+    """target[to:to + 16] = source[at:at + 16], past the cache. The target has to be at the start of a line."""
+    vector = ir.VectorType(ir.IntType(32), _LANES)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        begin = _data(context, builder, signature.args[0], args[0], args[1])
+        end = _data(context, builder, signature.args[2], args[2], args[3])
+        loaded = builder.load(builder.bitcast(begin, vector.as_pointer()), align=4)
+        stored = builder.store(loaded, builder.bitcast(end, vector.as_pointer()), align=4 * _LANES)
+        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64), generate
+
+
+@intrinsic
+def line_offset(typing: Any, array: Any, at: Any) -> Any:
+    """How many elements of four bytes array[at] stands behind the start of its line."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address = builder.ptrtoint(_data(context, builder, signature.args[0], args[0], args[1]), _I64)
+        return builder.and_(builder.lshr(address, ir.Constant(_I64, 2)), ir.Constant(_I64, _LANES - 1))
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic
+def fill_block(typing: Any, words: Any) -> Any:
+    """Set all bits of words[:8]."""
+    vector = ir.VectorType(_I64, 8)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        target = _data(context, builder, signature.args[0], args[0], ir.Constant(_I64, 0))
+        builder.store(ir.Constant(vector, [-1] * 8), builder.bitcast(target, vector.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return types.void(words), generate
+
+
+def can_compress() -> bool:
+    """Whether this LLVM knows how to compress a vector (19 and later), and this processor does it in one step."""
+    return binding.llvm_version_info[0] >= 19 and bool(binding.get_host_cpu_features().get("avx512f"))
+
+
+within_narrow = _within(16)
+within_wide = _within(32)

@@ -1,0 +1,62 @@
+"""The intrinsics as plain Python: what the kernels run on where nothing is compiled, and what says what they mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_ROWS = 64
+_LANES = 16
+_ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_WEIGHTS = np.uint64(1) << np.arange(_ROWS, dtype=np.uint64)
+
+
+def within_narrow(columns: Any, low_at: int, span_at: int, code: int) -> Any:
+    low, span = columns[low_at : low_at + _ROWS], columns[span_at : span_at + _ROWS]
+    return _WEIGHTS[(np.full(_ROWS, code, columns.dtype) - low) <= span].sum(dtype=np.uint64)
+
+
+within_wide = within_narrow
+
+
+def trailing_zeros(word: Any) -> int:
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+def ones(word: Any) -> int:
+    return int(word).bit_count()
+
+
+def compressed(ids: Any, at: int, word: Any, out: Any, end: int) -> int:
+    raise AssertionError("without compilation words are spread bit by bit")
+
+
+def borrowed(array: Any) -> Any:
+    return array
+
+
+def and_bitmaps(words: Any, bitmaps: Any, places: Any, columns: Any, chosen: Any, begin: int, end: int) -> int:
+    for at, column in zip(places[begin:end], columns[begin:end], strict=True):
+        words[:8] &= bitmaps[at + chosen[column] : at + chosen[column] + 8]
+    return sum(map(ones, words[:8]))
+
+
+def prefetch_write(array: Any, at: int) -> None:
+    pass
+
+
+def stream_line(source: Any, at: int, target: Any, to: int) -> None:
+    target[to : to + _LANES] = source[at : at + _LANES]
+
+
+def line_offset(array: Any, at: int) -> int:
+    return int(array.ctypes.data // 4 + at) % _LANES
+
+
+def fill_block(words: Any) -> None:
+    words[:8] = _ALL_BITS
+
+
+def can_compress() -> bool:
+    return False

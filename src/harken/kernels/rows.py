@@ -1,0 +1,214 @@
+"""Predicates row by row: turning columns into rows, and telling which rows ask for the same attributes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harken.kernels.compile import kernel
+
+# What a predicate asks of the code: one value, all up to a bound, all from a bound on, any, or another interval.
+POINT, UP_TO, FROM, ANY, OTHER = 0, 1, 2, 3, 4
+_LOW_BITS = 0xFFFF_FFFF
+
+
+@kernel
+def count_predicates(rows, counts):
+    """Add one to counts[row + 1] for every predicate of a column."""
+    for i in range(rows.size):
+        counts[rows[i] + 1] += 1
+
+
+@kernel
+def place_predicates(rows, low, high, last, column, ends, columns, lows, highs, classes):
+    """Append the predicates of a column to their rows; `ends` says where each row ends so far."""
+    for i in range(rows.size):
+        at = ends[rows[i]]
+        ends[rows[i]] = at + 1
+        columns[at] = column
+        lows[at] = low[i]
+        highs[at] = high[i]
+        if low[i] == high[i] and low[i] & 1 == 0:
+            classes[at] = POINT
+        elif low[i] == 1:
+            classes[at] = ANY if high[i] == last else UP_TO
+        elif high[i] == last and low[i] <= high[i]:
+            classes[at] = FROM
+        else:
+            classes[at] = OTHER
+
+
+@kernel
+def sum_of_marks(starts, columns, marks, sums):
+    """For every row the sum of its columns' marks: rows with equal sums ask for the same columns, nearly surely."""
+    for row in range(sums.size):
+        total = np.uint64(0)
+        for at in range(starts[row], starts[row + 1]):
+            total += marks[columns[at]]
+        sums[row] = total
+
+
+@kernel
+def first_unlike(starts, columns, leaders, leader_of):
+    """The first row whose columns are not those of its group's leader, or -1."""
+    for row in range(leader_of.size):
+        leader = leaders[leader_of[row]]
+        length = starts[row + 1] - starts[row]
+        if starts[leader + 1] - starts[leader] != length:
+            return row
+        for i in range(length):
+            if columns[starts[row] + i] != columns[starts[leader] + i]:
+                return row
+    return -1
+
+
+@kernel
+def choose_keys(starts, columns, classes, point, up_to, above, key, bound, bound_class):
+    """For every row the column of its key, the most selective equality, and of its range, the most selective one-sided.
+
+    `point`, `up_to` and `above` have the share of events that such a predicate lets through, by column. -1 is none.
+    """
+    for row in range(key.size):
+        best_key = best_bound = -1
+        best_class = 0
+        key_share = bound_share = np.float32(2.0)
+        for at in range(starts[row], starts[row + 1]):
+            column = columns[at]
+            if classes[at] == POINT:
+                if point[column] < key_share:
+                    key_share, best_key = point[column], column
+            elif classes[at] == UP_TO:
+                if up_to[column] < bound_share:
+                    bound_share, best_bound, best_class = up_to[column], column, UP_TO
+            elif classes[at] == FROM and above[column] < bound_share:
+                bound_share, best_bound, best_class = above[column], column, FROM
+        key[row] = best_key
+        bound[row] = best_bound
+        bound_class[row] = best_class
+
+
+@kernel
+def products(starts, columns, rows, factors, result):
+    """For each of these rows the product of its columns' factors."""
+    for i in range(rows.size):
+        product = np.float32(1.0)
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            product *= factors[columns[at]]
+        result[i] = product
+
+
+@kernel
+def mean_shares(starts, columns, low, high, classes, cumulative, cumulative_starts, sums, counts):
+    """Sum up, by class and column, the share of events that each predicate lets through."""
+    for at in range(columns.size):
+        column = columns[at]
+        base = cumulative_starts[column]
+        share = cumulative[base + high[at] + 1] - cumulative[base + low[at]]
+        sums[classes[at], column] += share
+        counts[classes[at], column] += 1
+
+
+@kernel
+def code_of(starts, columns, codes, rows, column, result):
+    """For each of these rows the code that its predicate on the column gives, or 0 if it has none."""
+    for i in range(rows.size):
+        result[i] = 0
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            if columns[at] == column:
+                result[i] = codes[at]
+
+
+@kernel
+def own_codes(starts, columns, codes, rows, wanted, result):
+    """The same, where every row has a column of its own: `wanted`, -1 for none."""
+    for i in range(rows.size):
+        result[i] = 0
+        column = wanted[rows[i]]
+        if column >= 0:
+            for at in range(starts[rows[i]], starts[rows[i] + 1]):
+                if columns[at] == column:
+                    result[i] = codes[at]
+
+
+@kernel
+def join_columns(starts, columns, rows, parent):
+    """Give all columns of a row the same parent, and those of rows that share a column (union by path halving)."""
+    for i in range(rows.size):
+        first = -1
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            root = columns[at]
+            while parent[root] != root:
+                parent[root] = parent[parent[root]]
+                root = parent[root]
+            if first < 0:
+                first = root
+            elif root < first:
+                parent[first] = root
+                first = root
+            else:
+                parent[root] = first
+    for column in range(parent.size):
+        while parent[parent[column]] != parent[column]:
+            parent[column] = parent[parent[column]]
+
+
+@kernel
+def mark_columns(starts, columns, rows, used):
+    """Mark the columns that these rows ask for."""
+    for i in range(rows.size):
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            used[columns[at]] = True
+
+
+@kernel
+def interval_of(starts, columns, low, high, rows, column, lows, spans):
+    """For each of these rows, which all ask for the column: the lowest code, and how far the interval goes from there.
+
+    Spans are modulo the width of `spans`, so that a wrapped interval is one interval too.
+    """
+    for i in range(rows.size):
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            if columns[at] == column:
+                lows[i] = low[at]
+                spans[i] = (np.int64(high[at]) - np.int64(low[at])) & _LOW_BITS
+
+
+@kernel
+def list_predicates(starts, columns, low, high, rows, key, list_starts, list_columns, list_low, list_span):
+    """The predicates of these rows behind each other, but for that on the key column."""
+    end = 0
+    list_starts[0] = 0
+    for i in range(rows.size):
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            if columns[at] != key:
+                list_columns[end] = columns[at]
+                list_low[end] = low[at]
+                list_span[end] = (np.int64(high[at]) - np.int64(low[at])) & _LOW_BITS
+                end += 1
+        list_starts[i + 1] = end
+    return end
+
+
+@kernel
+def count_columns(starts, columns, rows, counts):
+    """Count, by column, how many of these rows ask for it."""
+    for i in range(rows.size):
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            counts[columns[at]] += 1
+
+
+@kernel
+def column_bits(starts, columns, rows, ranks, result):
+    """The columns of each row as bits of a number, by their rank."""
+    for i in range(rows.size):
+        bits = np.uint64(0)
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            bits |= np.uint64(1) << np.uint64(ranks[columns[at]])
+        result[i] = bits
+
+
+@kernel
+def mark_asked(starts, columns, low, high, rows, place, asked):
+    """Mark which intervals these rows ask for: asked[place[column], low, high]."""
+    for i in range(rows.size):
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            asked[place[columns[at]], low[at], high[at]] = True

@@ -1,0 +1,170 @@
+"""The constants of a column in order, and the codes of values among them.
+
+With n constants a value's code is 0 if it is missing, 2r + 2 if it is the constant of rank r, 2r + 1 if it lies in the
+gap before that, and 2n + 1 if it lies after the last. So every set of values between two cuts is an interval of codes.
+A dictionary is nothing but arrays, which may be in a memory-mapped file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from harken.events.cells import Cells, as_integer, embedded, whole_and_part
+from harken.kernels import encode as kernels
+from harken.schema import Kind
+from harken.segments.columns import Column
+
+# A table of codes may have so many places for every constant, and so many in any case.
+_TABLE_PLACES = 4
+_SMALL_TABLE = 1_024
+# A string that hashes to a slot this far from its place tells that the strings were chosen to: then search.
+_FARTHEST = 256
+
+_NO_TABLE = np.empty(0, np.uint32)
+_NO_INDEX = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Constants as integers in ascending order, numbers with the part that an integer does not hold (see events.cells).
+
+    Booleans, dates, timestamps and places in a coded domain are integers too.
+    """
+
+    whole: NDArray[np.int64]
+    part: NDArray[np.float64] | None
+    """None if there are only integers."""
+    table: NDArray[np.uint32]
+    """The codes of all integers from the first constant to the last, where these lie dense enough; else empty."""
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def encode(self, cells: Cells) -> NDArray[np.uint32]:
+        """The code of every value."""
+        values = np.asarray(cells.values)
+        codes = np.empty(len(values), np.uint32)
+        if self.part is not None:
+            parts = np.zeros(len(values)) if cells.part is None else cells.part
+            kernels.encode_pairs(values, parts, self.whole, self.part, codes)
+            return codes
+        if len(self.table):
+            kernels.encode_by_table(values, self.whole[0], self.whole[-1], self.table, 2 * len(self) + 1, codes)
+        else:
+            kernels.encode_by_search(values, self.whole, codes)
+        if cells.part is not None:
+            kernels.move_off_constants(cells.part, codes)
+        return codes
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """Constants as UTF-8 bytes, in the order of their code points."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    index: NDArray[np.int64]
+    """Open addressing by hash; empty if the constants were chosen so that they collide."""
+    ordered: bool
+    """Whether some predicate asks for more than being equal. If none does, all gaps are one."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def encode(self, cells: Cells) -> NDArray[np.uint32]:
+        """The code of every value."""
+        data, offsets = utf8_of(cells.values)
+        codes = np.empty(len(offsets) - 1, np.uint32)
+        kernels.encode_strings(data, offsets, self.data, self.offsets, self.index, self.ordered, codes)
+        return codes
+
+
+Dictionary = Numbers | Strings
+
+
+def dictionary_of(column: Column, constants: Any, ordered: bool = True) -> tuple[Dictionary, NDArray[np.int64]]:
+    """The dictionary of a column's constants, and the rank of each. Equal constants have one rank."""
+    if column.kind is Kind.STRING and column.coded is None:
+        return _strings(constants, ordered)
+    whole, part = _embedded(column, constants)
+    order = np.argsort(whole, kind="stable") if part is None else np.lexsort((part, whole))
+    whole, part = whole[order], None if part is None else part[order]
+    is_new = np.ones(len(whole), np.bool_)
+    is_new[1:] = whole[1:] != whole[:-1]
+    if part is not None:
+        is_new[1:] |= part[1:] != part[:-1]
+    kept = whole[is_new]
+    parts = None if part is None or not part.any() else part[is_new]
+    return Numbers(kept, parts, _NO_TABLE if parts is not None else _table(kept)), _ranks(order, is_new)
+
+
+def utf8_of(strings: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes of an Arrow array of strings without nulls, and where each of them begins."""
+    _, offsets, data = strings.buffers()
+    width: type[np.signedinteger[Any]] = np.int64 if pa.types.is_large_string(strings.type) else np.int32
+    if offsets is None or not len(strings):
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    places = np.frombuffer(offsets, width)[strings.offset : strings.offset + len(strings) + 1]
+    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), places
+
+
+def _embedded(column: Column, constants: Any) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Constants as integers and parts."""
+    if isinstance(constants, np.ndarray):
+        if constants.dtype.kind == "f":
+            return embedded(constants)
+        return constants.astype(np.int64), None
+    return _embedded_list(column, constants)
+
+
+def _embedded_list(column: Column, constants: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    types = set(map(type, constants))
+    if types <= {int} or types <= {bool}:
+        return np.array(constants, np.int64), None
+    if types <= {float}:
+        return embedded(np.array(constants, np.float64))
+    if column.kind is Kind.NUMBER:
+        pairs = list(map(whole_and_part, constants))
+        return np.array([whole for whole, _ in pairs], np.int64), np.array([part for _, part in pairs], np.float64)
+    assert column.kind is not None, f"{types} in a column that asks for presence"
+    kind = column.kind
+    return np.array([as_integer(kind, value) for value in constants], np.int64), None
+
+
+def _table(constants: NDArray[np.int64]) -> NDArray[np.uint32]:
+    if not len(constants):
+        return _NO_TABLE
+    first, last = int(constants[0]), int(constants[-1])
+    if last - first + 1 > max(_SMALL_TABLE, _TABLE_PLACES * len(constants)):
+        return _NO_TABLE
+    table = np.empty(last - first + 1, np.uint32)
+    kernels.fill_table(constants, first, table)
+    return table
+
+
+def _strings(constants: Any, ordered: bool) -> tuple[Strings, NDArray[np.int64]]:
+    strings = pa.array(constants, pa.large_string())
+    order = np.asarray(pc.sort_indices(strings)).astype(np.int64)
+    in_order = strings.take(pa.array(order))
+    is_new = np.ones(len(strings), np.bool_)
+    if len(strings) > 1:
+        is_new[1:] = pc.not_equal(in_order[1:], in_order[:-1]).to_numpy(zero_copy_only=False)
+    data, offsets = utf8_of(in_order.filter(pa.array(is_new)))
+    index = np.zeros(1 << (4 * len(offsets) // 3).bit_length(), np.int64)
+    if kernels.fill_index(data, offsets, index) > _FARTHEST:
+        index = _NO_INDEX
+    return Strings(data, offsets, index, ordered), _ranks(order, is_new)
+
+
+def _ranks(order: NDArray[np.int64], is_new: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The rank of each constant, where `order` has their places in order."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(is_new) - 1
+    return ranks

@@ -1,0 +1,147 @@
+"""A batch of events in the codes of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from harken.events import EventBatch
+from harken.events.cells import Cells, PathCells
+from harken.schema import Kind
+from harken.schema.paths import Path
+from harken.segments.columns import Column
+from harken.segments.dictionary import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBatch:
+    """The codes of the events of a batch, 0 where a column has no value.
+
+    Most events have one binding: one code a column says all, and rows of codes judge them exactly. The few others have
+    0 in all of `codes`, and their codes apart: what rows let through of them must be verified.
+    """
+
+    codes: NDArray[np.uint32]
+    """For every column, for every event."""
+    several: NDArray[np.int32]
+    """The events that may have several bindings, ascending."""
+    starts: NDArray[np.int64]
+    """Where in `values` the codes of the i-th of these in column c begin: at entry i × columns + c."""
+    values: NDArray[np.uint32]
+
+    def of_several(self, place: int, column: int) -> NDArray[np.uint32]:
+        """The codes in a column of the event at a place in `several`, ascending, each once."""
+        at = place * len(self.codes) + column
+        return self.values[self.starts[at] : self.starts[at + 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """The codes of all values of a column, and the events that they belong to."""
+
+    rows: NDArray[np.int32]
+    codes: NDArray[np.uint32]
+
+
+def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[Dictionary]) -> EncodedBatch:
+    """The codes of a batch, column by column."""
+    codes = np.zeros((len(columns), len(batch)), np.uint32)
+    apart = np.zeros(len(batch), np.bool_)
+    paths = {path: batch.cells(path) for path in dict.fromkeys(column.path for column in columns)}
+    found: list[_Coded] = []
+    for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
+        cells = _cells_of(column, paths[column.path])
+        if column.coded is not None:
+            cells = _places(cells, column.coded)
+            apart[cells.rows[cells.values < 0]] = True
+        coded = _Coded(cells.rows, dictionary.encode(cells))
+        codes[place, coded.rows] = coded.codes
+        apart[coded.rows[1:][coded.rows[1:] == coded.rows[:-1]]] = True
+        found.append(coded)
+    _mark_mixed(columns, codes, apart)
+    for shared in shared_prefixes(paths):
+        apart |= _branching(batch, shared)
+    several = np.flatnonzero(apart).astype(np.int32)
+    if not len(several):
+        return EncodedBatch(codes, several, np.zeros(1, np.int64), np.empty(0, np.uint32))
+    codes[:, several] = 0
+    return EncodedBatch(codes, several, *_lists(found, several))
+
+
+def shared_prefixes(paths: Iterable[Path]) -> list[Path]:
+    """The longest beginnings that different paths share. An array on the way binds what lies behind it together."""
+    ordered = sorted(set(paths))
+    shared = {_common(left, right) for left, right in pairwise(ordered)} - {()}
+    return [one for one in sorted(shared) if not any(other[: len(one)] == one for other in shared - {one})]
+
+
+def _common(left: Path, right: Path) -> Path:
+    same = 0
+    while same < len(left) and same < len(right) and left[same] == right[same]:
+        same += 1
+    return left[:same]
+
+
+def _cells_of(column: Column, found: PathCells) -> Cells:
+    if column.kind is None:
+        return Cells(Kind.BOOLEAN, np.arange(len(found.present), dtype=np.int32), found.present.astype(np.int64))
+    for cells in found.cells:
+        if cells.kind is column.kind:
+            return cells
+    values = pa.array([], pa.large_string()) if column.kind is Kind.STRING else np.empty(0, np.int64)
+    return Cells(column.kind, np.empty(0, np.int32), values)
+
+
+def _places(cells: Cells, coded: tuple[str, ...]) -> Cells:
+    """Strings as places in their domain; -1 for what is not of the domain, which no valid event has."""
+    places = pc.index_in(cells.values, value_set=pa.array(coded, cells.values.type))
+    return Cells(cells.kind, cells.rows, pc.fill_null(places, -1).to_numpy().astype(np.int64))
+
+
+def _mark_mixed(columns: Sequence[Column], codes: NDArray[np.uint32], apart: NDArray[np.bool_]) -> None:
+    """Mark the events that have values of several kinds at one path."""
+    kinds: dict[Path, dict[Kind, int]] = {}
+    for place, column in enumerate(columns):
+        if column.kind is not None:
+            kinds.setdefault(column.path, {})[column.kind] = place
+    for places in kinds.values():
+        if len(places) > 1:
+            apart |= np.count_nonzero(codes[list(places.values())], axis=0) > 1
+
+
+def _branching(batch: EventBatch, path: Path) -> NDArray[np.bool_]:
+    """The events in which an array of several elements lies on the way along a path."""
+    return np.fromiter((_branches(event.attributes, path) for event in batch), np.bool_, len(batch))
+
+
+def _branches(node: Any, path: Path) -> bool:
+    for key in path:
+        if type(node) is not dict:
+            return False
+        node = node.get(key)
+        while type(node) is list:
+            if len(node) > 1:
+                return True
+            node = node[0]
+    return False
+
+
+def _lists(found: list[_Coded], several: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """All codes of some events, event by event and column by column."""
+    keys: list[NDArray[np.int64]] = []
+    for place, coded in enumerate(found):
+        owner = np.minimum(np.searchsorted(several, coded.rows), len(several) - 1)
+        is_theirs = several[owner] == coded.rows
+        entry = owner[is_theirs] * len(found) + place
+        keys.append(entry << 32 | coded.codes[is_theirs])
+    joined = np.unique(np.concatenate(keys))
+    starts = np.zeros(len(several) * len(found) + 1, np.int64)
+    np.cumsum(np.bincount(joined >> 32, minlength=len(several) * len(found)), out=starts[1:])
+    return starts, (joined & 0xFFFFFFFF).astype(np.uint32)

@@ -1,0 +1,99 @@
+"""Batches to codes: what is missing, what is several, and which arrays tie paths together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harken.events import Event, EventBatch
+from harken.language import normalise, parse
+from harken.schema import Schema, parse_schema
+from harken.segments.conjunctions import code
+from harken.segments.encode import EncodedBatch, encode, shared_prefixes
+from harken.segments.flatten import flatten
+
+
+def batch(*events: dict[str, Any]) -> EventBatch:
+    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+
+
+def encoded(text: str, *events: dict[str, Any], schema: Schema | None = None) -> tuple[dict[str, int], EncodedBatch]:
+    """The place of each column, and the codes."""
+    rows = code(*flatten([(0, normalise(parse(text), schema))]))
+    places = {str(column): place for place, column in enumerate(rows.columns)}
+    return places, encode(batch(*events), rows.columns, rows.dictionaries)
+
+
+def test_a_code_for_every_column_and_event() -> None:
+    places, found = encoded("x = 5 AND y < 'b'", {"x": 5, "y": "a"}, {"x": 6}, {"x": "a", "y": 1}, {"y": "b"}, {})
+    assert found.codes[places["x number"]].tolist() == [2, 3, 0, 0, 0]
+    assert found.codes[places["y string"]].tolist() == [1, 0, 0, 2, 0]
+    assert found.codes.flags.c_contiguous
+    assert not len(found.several)
+
+
+def test_presence_is_never_missing() -> None:
+    _, found = encoded("x IS NULL", {"x": 1}, {}, {"x": [1, 2]}, {"x": {"y": 1}}, {"x": []})
+    assert found.codes.tolist() == [[3, 2, 3, 3, 2]]
+    assert not len(found.several)
+
+
+def test_places_in_a_coded_domain() -> None:
+    schema = parse_schema('[domains.d]\ntype = "enumerated"\nvalues = ["c", "a", "b"]\n[attributes]\nx = "d"')
+    _, found = encoded("x = 'a'", {"x": "c"}, {"x": "a"}, {"x": "b"}, {}, {"x": "?"}, schema=schema)
+    assert found.codes.tolist() == [[1, 2, 3, 0, 0]]
+    assert found.several.tolist() == [4], "what is not of the domain is left to verification"
+
+
+def test_no_columns_and_no_events() -> None:
+    assert encode(batch({"x": 1}), [], []).codes.shape == (0, 1)
+    _, found = encoded("x = 1")
+    assert (found.codes.shape, found.several.tolist(), found.starts.tolist()) == ((1, 0), [], [0])
+
+
+# Several values
+
+
+def test_several_values_are_apart() -> None:
+    places, found = encoded("x < 5 AND y = 1", {"x": 1, "y": 1}, {"x": [9, 1, 9], "y": 1}, {"x": [1]}, {"x": [1, 2]})
+    x, y = places["x number"], places["y number"]
+    assert found.several.tolist() == [1, 3]
+    assert found.codes[:, [1, 3]].tolist() == [[0, 0], [0, 0]]
+    assert found.codes[x].tolist() == [1, 0, 1, 0]
+    assert found.of_several(0, x).tolist() == [1, 3]
+    assert found.of_several(0, y).tolist() == [2]
+    assert found.of_several(1, x).tolist() == [1]
+    assert found.of_several(1, y).tolist() == []
+    assert found.starts[-1] == len(found.values) == 4
+
+
+def test_values_of_several_kinds_are_several() -> None:
+    _, found = encoded("x IN (1, 'a')", {"x": [1, "a"]}, {"x": [1]}, {"x": [1, True]})
+    assert found.several.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "several"),
+    [
+        ("i.p > 3 AND i.q = 2", {"i": [{"p": 5}, {"q": 2}]}, True),
+        ("i.p > 3 AND i.q = 2", {"i": [{"p": 5, "q": 2}]}, False),
+        ("i.p > 3 AND i.q = 2", {"i": {"p": 5, "q": 2}}, False),
+        ("i.p > 3 AND i.q = 2", {"i": [[{"p": 5}, {"q": 2}]]}, True),
+        ("i.p > 3 AND i.q = 2", {"i": {"p": [5], "q": [2]}}, False),
+        ("i = 3 AND i.q = 2", {"i": [3, {"q": 2}]}, True),
+        ("i.p > 3 AND j.q = 2", {"i": [{"p": 5}, {}], "j": [{"q": 2}, {}]}, False),
+        ("a.i.p > 3 AND a.i.q = 2 AND a.x = 1", {"a": {"i": [{"p": 5}, {"q": 2}], "x": 1}}, True),
+        ("a.i.p > 3 AND a.x = 1", {"a": [{"i": {"p": 5}}, {"x": 1}]}, True),
+        ("a.i.p > 3 AND a.x = 1", {"a": {"i": [{"p": 5}, {"q": 2}], "x": 1}}, False),
+    ],
+)
+def test_an_array_ties_the_paths_that_go_through_it(text: str, event: dict[str, Any], several: bool) -> None:
+    _, found = encoded(text, event)
+    assert found.several.tolist() == [0] * several
+
+
+def test_shared_prefixes() -> None:
+    paths = [("a", "b", "c"), ("a", "b", "d"), ("a", "e"), ("f",), ("g", "h"), ("g",), ("f",), ("i", "j")]
+    assert shared_prefixes(paths) == [("a", "b"), ("g",)]
+    assert shared_prefixes([("a",), ("b", "c")]) == []
