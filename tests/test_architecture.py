@@ -24,34 +24,73 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "segments": {"errors", "limits", "schema", "language", "events", "kernels"},
     "reference": {"errors", "limits", "schema", "language"},
-    "subscriptions": {"errors", "schema", "events", "language"},
+    "subscriptions": {"errors", "schema", "events"},
+    "numbering": set(),
+    "catalogue": {"subscriptions"},
+    "results": {"errors", "events", "matchers", "catalogue", "numbering"},
     "matchers": {"errors", "limits", "schema", "language", "events", "segments", "kernels"},
     "explain": {"limits", "schema", "language", "reference"},
-    "engine": {"errors", "limits", "schema", "language", "events", "segments", "matchers", "explain", "subscriptions"},
-    "bench": {"errors", "limits", "schema", "events", "segments", "matchers", "kernels", "engine", "workloads"},
-    "workloads": {"errors", "schema", "language", "events", "segments", "engine", "explain", "subscriptions"},
+    "engine": {"errors", "limits", "schema", "language", "events", "segments", "matchers", "explain", "subscriptions"}
+    | {"catalogue", "numbering", "results"},
+    "bench": {
+        "errors",
+        "limits",
+        "schema",
+        "language",
+        "events",
+        "segments",
+        "matchers",
+        "kernels",
+        "engine",
+        "workloads",
+    },
+    "workloads": {
+        "errors",
+        "schema",
+        "language",
+        "events",
+        "segments",
+        "engine",
+        "results",
+        "explain",
+        "subscriptions",
+    },
     "spark": {"errors", "limits", "schema", "language", "events", "matchers", "engine", "subscriptions"},
     "cli": {"*"},
     "__main__": {"cli"},
-    "__init__": {"errors", "limits", "schema", "events", "engine", "explain", "subscriptions"},
+    "__init__": {"errors", "limits", "schema", "events", "engine", "results", "explain", "subscriptions"},
 }
+
+# Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
+ON_ARRAYS = {"kernels", "segments", "matchers", "workloads", "bench"}
 
 # Libraries that cost much to import, and the rooms that may, at the head of a module or inside a function.
 HEAVY: dict[str, set[str]] = {
     "pyspark": {"spark"},
     "pandas": {"spark"},
     "duckdb": set(),
-    "pyarrow": {"events", "segments", "matchers", "engine", "workloads", "bench", "cli"},
-    "numpy": {"events", "kernels", "segments", "matchers", "engine", "workloads", "bench", "cli"},
+    "pyarrow": {"events", "segments", "matchers", "engine", "results", "catalogue", "workloads", "bench", "cli"},
+    "numpy": {
+        "events",
+        "kernels",
+        "segments",
+        "matchers",
+        "engine",
+        "results",
+        "catalogue",
+        "workloads",
+        "bench",
+        "cli",
+    },
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
+    "altair": {"bench"},
+    "vl_convert": {"bench"},
     "typer": {"cli"},
     "rich": {"cli"},
 }
 # `import harken` loads none of these.
-LAZY = ("pyspark", "pandas", "duckdb", "pyarrow", "numpy", "numba", "llvmlite")
-# Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
-ON_ARRAYS = {"kernels", "segments", "matchers", "workloads", "bench"}
+LAZY = ("pyspark", "pandas", "duckdb", "pyarrow", "numpy", "numba", "llvmlite", "altair", "vl_convert")
 
 PUBLIC = {
     "BatchMatches",

@@ -3,11 +3,12 @@
 A subscription is a boolean expression over events. Harken tells, for every event, which of many subscriptions are true.
 """
 
-from harken.engine import BatchMatches, Engine, Matches, Report
+from harken.engine import Engine, Report
 from harken.errors import HarkenError
 from harken.events import Event, EventBatch
 from harken.explain import Explanation
 from harken.limits import Limits
+from harken.results import BatchMatches, Matches
 from harken.schema import Schema, load_schema
 from harken.subscriptions import Fault, Subscription
 

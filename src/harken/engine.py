@@ -5,59 +5,32 @@ from __future__ import annotations
 import gc
 import re
 import threading
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from harken.errors import DuplicateIdError, HarkenError, SchemaError, UnknownIdError, did_you_mean
-from harken.events import Decoded, Event, EventBatch, Refused, validate
+from harken.catalogue import Catalogue
+from harken.errors import CapabilityError, DuplicateIdError, HarkenError, SchemaError, UnknownIdError, did_you_mean
+from harken.events import Decoded, Event, EventBatch, validate
 from harken.explain import Explanation, explain
 from harken.language.compiled import Compiled, Compiler
+from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers import Capability, Entry, create_matcher, required_capabilities
+from harken.matchers import Capability, Entry, FormOf, Matcher, create_matcher, required_capabilities
 from harken.matchers.registry import DEFAULT_ALGORITHM, refuse_incapable
+from harken.numbering import Numbering
+from harken.results import BatchMatches, Matches, Reading
 from harken.schema import EVENT_TYPE, Extension, Schema, format_path
-from harken.subscriptions import Fault, Record, Subscription, checked_id, records_of
+from harken.subscriptions import NO_FIELDS, Fault, Record, Subscription, checked_id, has_predicates, records_of
 
 _MOST_FOR_A_HINT = 10_000
+_MOST_FORMS = 65_536
+_STEP = 1_000
 _EVENT_TYPE = format_path(EVENT_TYPE)
 _ONE_WORD = re.compile(r"[\w.:/@-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """What one event matched."""
-
-    ids: list[str]
-    candidates: int
-    """How many subscriptions were examined to find them."""
-    errors: list[tuple[str, HarkenError]] = field(default_factory=list)
-    """Subscriptions that failed on this event."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Where the time went: decode and match."""
-
-
-@dataclass(frozen=True)
-class BatchMatches:
-    """What the events of a batch matched. `ids`, `candidates` and `positions` have an item for every event."""
-
-    ids: list[list[str]]
-    """Of a refused event, none."""
-    candidates: list[int]
-    positions: list[int]
-    """Where each event was in the input, from 0."""
-    refused: tuple[Refused, ...] = ()
-    errors: list[tuple[int, str, HarkenError]] = field(default_factory=list)
-    """Subscriptions that failed on an event: (position of the event, id, error)."""
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @cached_property
-    def counts(self) -> list[int]:
-        """The number of matches of each event."""
-        return [len(ids) for ids in self.ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +43,21 @@ class Report:
     """(id, warning) of subscriptions that were taken."""
 
 
+class _State:
+    """The subscriptions and what finds them, which belong together: whoever reads holds on to one state."""
+
+    __slots__ = ("catalogue", "forms", "matcher", "numbering")
+
+    def __init__(self, matcher: Matcher, catalogue: Catalogue, numbering: Numbering) -> None:
+        self.matcher = matcher
+        self.catalogue = catalogue
+        self.numbering = numbering
+        self.forms: dict[int, NormalForm] = {}
+        """Normal forms that were asked for again, by number. They are many times as large as their texts."""
+
+
 class Engine:
-    """Subscriptions and the matcher that finds them. Threads may share an engine."""
+    """Subscriptions and the matcher that finds them. Threads may share an engine: matching waits for nobody."""
 
     def __init__(
         self,
@@ -85,13 +71,12 @@ class Engine:
             raise SchemaError(f"a schema is a harken.Schema, not a {type(schema).__name__}", hint=hint)
         self.algorithm = algorithm
         self.limits = limits
-        self._matcher = create_matcher(algorithm, limits, **options)
-        self._is_limited = self._matcher.capabilities != frozenset(Capability)
+        self.options = options
+        matcher = create_matcher(algorithm, limits, **options)
+        self._is_limited = matcher.capabilities != frozenset(Capability)
         self._compiler = Compiler(schema, limits)
-        self._subscriptions: dict[str, Subscription] = {}
-        self._by_number: dict[int, Subscription] = {}
-        self._free: list[int] = []
-        # One at a time changes or matches, so that a number means the same from the matcher's answer to ours.
+        self._state = _State(matcher, Catalogue(), Numbering())
+        # One at a time changes things. Matching goes on meanwhile.
         self._lock = threading.RLock()
 
     @property
@@ -99,21 +84,21 @@ class Engine:
         return self._compiler.schema
 
     def __len__(self) -> int:
-        return len(self._subscriptions)
+        return len(self._state.catalogue)
 
     def __contains__(self, id: object) -> bool:
-        return (str(id) if type(id) is int else id) in self._subscriptions
+        return (str(id) if type(id) is int else id) in self._state.catalogue
 
     def __iter__(self) -> Iterator[Subscription]:
         """The subscriptions as they are now."""
-        return iter(list(self._subscriptions.values()))
+        return iter(list(self._state.catalogue))
 
     def subscription(self, id: str | int) -> Subscription:
         """The subscription of this id. Raises UnknownIdError."""
         wanted = checked_id(id)
-        found = self._subscriptions.get(wanted)
+        found = self._state.catalogue.get(wanted)
         if found is None:
-            near = did_you_mean(wanted, self._subscriptions) if len(self) <= _MOST_FOR_A_HINT else None
+            near = did_you_mean(wanted, self._state.catalogue.ids()) if len(self) <= _MOST_FOR_A_HINT else None
             raise UnknownIdError(f"there is no subscription {wanted!r:.60}", hint=near)
         return found
 
@@ -129,21 +114,30 @@ class Engine:
         fields: Mapping[str, Any] | None = None,
     ) -> Subscription:
         """Take a subscription. Raises DuplicateIdError, LanguageError or LimitError."""
-        record = Record(0, checked_id(id), where, language, dict(fields or {}))
+        record = Record(0, checked_id(id), where, language, dict(fields) if fields else NO_FIELDS)
         compiler = self._compiler
         compiled = self._compile(record, compiler)
         with self._lock:
-            self._refuse_taken(record.id, replace, self._subscriptions)
-            self._install([(record, compiled)], compiler)
-            return self._subscriptions[record.id]
+            self._refuse_taken(record.id, replace, self._state.catalogue)
+            return self._install([(record, compiled)], compiler)[0]
 
-    def subscribe_many(self, source: Iterable[Any], *, replace: bool = False) -> Report:
-        """Take subscriptions from (id, where) pairs, mappings or an Arrow table. The faulty are reported."""
+    def subscribe_many(
+        self, source: Iterable[Any], *, replace: bool = False, progress: Callable[[int], None] | None = None
+    ) -> Report:
+        """Take subscriptions from (id, where) pairs, mappings or an Arrow table. The faulty are reported.
+
+        An Arrow table may have `predicates` in place of `where`: lists of attribute, operator and value, which are
+        taken without parsing. `progress` is told now and then how many have been read.
+        """
+        if has_predicates(source):
+            return self._subscribe_table(source, replace, progress)
         compiler = self._compiler
         compiled: list[tuple[Record, Compiled]] = []
         faults: list[Fault] = []
         with _collector_paused():
-            for record in records_of(source):
+            for count, record in enumerate(records_of(source), 1):
+                if progress is not None and count % _STEP == 0:
+                    progress(count)
                 if isinstance(record, Fault):
                     faults.append(record)
                     continue
@@ -155,11 +149,11 @@ class Engine:
                 taken: dict[str, tuple[Record, Compiled]] = {}
                 for record, form in compiled:
                     try:
-                        self._refuse_taken(record.id, replace, self._subscriptions, taken)
+                        self._refuse_taken(record.id, replace, self._state.catalogue, taken)
                         taken[record.id] = (record, form)
                     except HarkenError as error:
                         faults.append(record.fault(error))
-                self._install(taken.values(), compiler)
+                self._install(list(taken.values()), compiler)
         faults.sort(key=lambda fault: fault.position)
         warnings = [(id, warning) for id, (_, form) in taken.items() for warning in form.warnings]
         return Report(len(taken), faults, warnings)
@@ -187,6 +181,7 @@ class Engine:
             except HarkenError:
                 self._compiler = before
                 raise
+            self._state.forms.clear()
             return extended
 
     # Matching
@@ -199,36 +194,57 @@ class Engine:
         errors = [(id, error) for _, id, error in found.errors]
         return Matches(found.ids[0], found.candidates[0], errors, found.seconds)
 
-    def match_batch(self, events: Iterable[Mapping[str, Any] | Event]) -> BatchMatches:
-        """The subscriptions that are true of each event of a list or an Arrow table. Bad events are only refused."""
-        started = perf_counter()
-        return self._match(validate(events, self.schema, self.limits), started)
+    def match_batch(self, events: Iterable[Mapping[str, Any] | Event], *, threads: int = 1) -> BatchMatches:
+        """The subscriptions that are true of each event of a list or an Arrow table. Bad events are only refused.
 
-    def match_decoded(self, decoded: Decoded) -> BatchMatches:
+        With several threads the events are shared among them: it pays from some thousand events on.
+        """
+        started = perf_counter()
+        return self._match(validate(events, self.schema, self.limits), started, threads)
+
+    def match_decoded(self, decoded: Decoded, *, threads: int = 1) -> BatchMatches:
         """The same for events that were decoded before, with the schema of this engine."""
-        return self._match(decoded, perf_counter())
+        return self._match(decoded, perf_counter(), threads)
+
+    def learn(self, events: Iterable[Mapping[str, Any] | Event]) -> None:
+        """Take these events for a sample of those to come, and plan by it. Bad ones are left out.
+
+        Matching learns too; this is for a start with what is known already.
+        """
+        learn = getattr(self._state.matcher, "learn", None)
+        if learn is None:
+            raise CapabilityError(f"the algorithm `{self.algorithm}` does not learn from events")
+        learn(validate(events, self.schema, self.limits).batch)
+        self.merge()
+
+    def merge(self) -> None:
+        """Make one layer of the index, planned anew, now. It comes about in the background too, when it is time."""
+        merge = getattr(self._state.matcher, "merge", None)
+        if merge is not None:
+            merge()
 
     def explain(self, subscription: str | int, event: Mapping[str, Any] | Event) -> Explanation:
         """Why an event matches a subscription or does not, given its id or a text of more than one word."""
         valid = Event.of(event, self.schema, self.limits)
         text = checked_id(subscription) if isinstance(subscription, int) else subscription
-        known = self._subscriptions.get(text)
+        known = self._state.catalogue.get(text)
         if known is None and _ONE_WORD.fullmatch(text):
             known = self.subscription(text)  # raises: an id that was mistyped
-        compiled = self._compiler.compile(text) if known is None else known.compiled
+        compiled = (
+            self._compiler.compile(text) if known is None else self._compiler.compile(known.where, known.language)
+        )
         return explain(compiled.expression, valid.attributes, self.schema, self.limits)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""
-        with self._lock:
-            shapes = self._compiler.shapes
-            return {
-                "algorithm": self.algorithm,
-                "subscriptions": len(self),
-                "schema_version": None if self.schema is None else self.schema.version,
-                "shapes": {"hits": shapes.hits, "misses": shapes.misses},
-                "matcher": self._matcher.stats(),
-            }
+        shapes = self._compiler.shapes
+        return {
+            "algorithm": self.algorithm,
+            "subscriptions": len(self),
+            "schema_version": None if self.schema is None else self.schema.version,
+            "shapes": {"hits": shapes.hits, "misses": shapes.misses},
+            "matcher": self._state.matcher.stats(),
+        }
 
     # Inside
 
@@ -242,55 +258,77 @@ class Engine:
         if not replace and any(id in holder for holder in holders):
             raise DuplicateIdError(f"the id {id!r} is taken", hint="pass replace=True to replace the subscription")
 
-    def _install(self, compiled: Collection[tuple[Record, Compiled]], compiler: Compiler) -> None:
+    def _install(self, compiled: Sequence[tuple[Record, Compiled]], compiler: Compiler) -> list[Subscription]:
         """Take these in place of what has their ids: all of them or, if that raises, none."""
         if compiler is not self._compiler:  # the schema was extended meanwhile
             compiled = [(record, self._compile(record, self._compiler)) for record, _ in compiled]
-        replaced = [self._subscriptions[record.id] for record, _ in compiled if record.id in self._subscriptions]
+        state = self._state
+        found = (state.catalogue.get(record.id) for record, _ in compiled) if len(state.catalogue) else ()
+        replaced = [each for each in found if each is not None]
         if replaced:
             self._refuse_unless_removing()
-        # Every number below this is taken or free.
-        first_fresh = len(self._by_number) + len(self._free)
-        recycled = self._free[max(0, len(self._free) - len(compiled)) :]
-        numbers = [*recycled, *range(first_fresh, first_fresh + len(compiled) - len(recycled))]
+        numbers = state.numbering.take(len(compiled))
         new = [
-            Subscription(record.id, form, record.fields, number)
+            Subscription(record.id, record.where, record.language, number, record.fields, form.warnings)
             for (record, form), number in zip(compiled, numbers, strict=True)
         ]
-        self._matcher.add([Entry(each.number, each.compiled) for each in new])
-        del self._free[len(self._free) - len(recycled) :]
+        try:
+            state.matcher.add([Entry(each.number, form) for each, (_, form) in zip(new, compiled, strict=True)])
+        except HarkenError:
+            for number in numbers:
+                state.numbering.give_back(number)
+            raise
         for subscription in replaced:
             self._uninstall(subscription)
-        self._subscriptions.update((each.id, each) for each in new)
-        self._by_number.update((each.number, each) for each in new)
+        for number in numbers:
+            state.forms.pop(number, None)
+        state.catalogue.add(new)
+        return new
+
+    def _subscribe_table(self, table: Any, replace: bool, progress: Callable[[int], None] | None) -> Report:
+        """Take subscriptions from a table of predicates."""
+        raise NotImplementedError
 
     def _refuse_unless_removing(self) -> None:
         refuse_incapable(self.algorithm, frozenset({Capability.UNSUBSCRIBE}))
 
     def _uninstall(self, subscription: Subscription) -> None:
-        self._matcher.remove([subscription.number])
-        del self._subscriptions[subscription.id], self._by_number[subscription.number]
-        self._free.append(subscription.number)
+        state = self._state
+        state.matcher.remove([subscription.number])
+        state.catalogue.remove(subscription)
+        state.numbering.give_back(subscription.number)
 
-    def _match(self, decoded: Decoded, started: float) -> BatchMatches:
-        """Match, and put the answers where the events were in the input."""
-        batch, refused = decoded.batch, decoded.refused
+    def _match(self, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:
+        state = self._state
+        batch = decoded.batch
         began = perf_counter()
-        with self._lock:
-            result = self._matcher.match(batch, lambda number: self._by_number[number].compiled.normal_form)
-            ids = [[self._by_number[number].id for number in numbers] for numbers in result.by_event()]
-            errors = [
-                (batch.positions[index], self._by_number[number].id, error) for index, number, error in result.errors
-            ]
+        reading = Reading(state.catalogue, state.numbering)
+        if threads <= 1 or len(batch) < 2 * threads:
+            results = [(batch, state.matcher.match(batch, self._form_of(state)))]
+        else:
+            share = -(-len(batch) // threads)
+            parts = [batch[start : start + share] for start in range(0, len(batch), share)]
+            with ThreadPoolExecutor(threads) as pool:
+                found = pool.map(lambda part: state.matcher.match(part, self._form_of(state)), parts)
+                results = list(zip(parts, found, strict=True))
         seconds = {"decode": began - started, "match": perf_counter() - began}
-        examined: list[int] = result.candidates.tolist()
-        if not refused:
-            return BatchMatches(ids, examined, list(batch.positions), refused, errors, seconds)
-        found = dict(zip(batch.positions, zip(ids, examined, strict=True), strict=True))
-        positions = sorted([*batch.positions, *(each.position for each in refused)])
-        answers = [found.get(position, ([], 0)) for position in positions]
-        placed, candidates = [list(each) for each, _ in answers], [each for _, each in answers]
-        return BatchMatches(placed, candidates, positions, refused, errors, seconds)
+        return BatchMatches(results, decoded.refused, reading, seconds)
+
+    def _form_of(self, state: _State) -> FormOf:
+        """The normal form of a subscription by its number, from its text."""
+        compiler = self._compiler
+
+        def form_of(number: int) -> NormalForm:
+            form = state.forms.get(number)
+            if form is None:
+                known = state.catalogue.of(number)
+                form = compiler.compile(known.where, known.language).normal_form
+                if len(state.forms) >= _MOST_FORMS:
+                    state.forms.clear()
+                state.forms[number] = form
+            return form
+
+        return form_of
 
 
 @contextmanager

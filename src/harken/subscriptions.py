@@ -10,9 +10,12 @@ from typing import Any
 from harken.errors import HarkenError, InvalidIdError, SubscriptionError
 from harken.events.arrow_rows import is_arrow, rows_from_arrow
 from harken.events.row import Row
-from harken.language.compiled import Compiled
 from harken.schema.domains import shortened
 from harken.schema.values import INT64_MAX, INT64_MIN
+
+_OWN = frozenset({"id", "where", "language"})
+NO_FIELDS: Mapping[str, Any] = {}
+"""What most subscriptions have, shared by them. To be read, not changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +23,12 @@ class Subscription:
     """A subscription that the engine has taken."""
 
     id: str
-    compiled: Compiled
-    fields: Mapping[str, Any]
+    where: str
+    language: str
     number: int
     """How the matcher knows it."""
-
-    @property
-    def where(self) -> str:
-        return self.compiled.text
-
-    @property
-    def language(self) -> str:
-        return self.compiled.language
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return self.compiled.warnings
+    fields: Mapping[str, Any] = field(default_factory=lambda: NO_FIELDS)
+    warnings: tuple[str, ...] = ()
 
     def record(self) -> Record:
         """The subscription as it came."""
@@ -50,7 +43,7 @@ class Record:
     id: str
     where: str
     language: str = "sql"
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=lambda: NO_FIELDS)
     line: int | None = None
 
     def fault(self, error: HarkenError) -> Fault:
@@ -73,6 +66,12 @@ class Fault:
         if self.line is not None:
             plain["file_line"] = self.line
         return plain | self.error.to_dict()
+
+
+def has_predicates(source: object) -> bool:
+    """Whether this is an Arrow table with `predicates`, and no texts."""
+    names = getattr(getattr(source, "schema", None), "names", ())
+    return is_arrow(source) and "predicates" in names and "where" not in names
 
 
 def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
@@ -114,7 +113,7 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
             raise SubscriptionError(f"the subscription has no {lacking}", hint=_fields_hint(content))
         if not isinstance(where, str):
             raise SubscriptionError(f"`where` is a text, not {type(where).__name__}")
-        fields = {name: value for name, value in content.items() if name not in ("id", "where", "language")}
+        fields = {name: value for name, value in content.items() if name not in _OWN} or NO_FIELDS
         return Record(position, checked_id(known_id), where, content.get("language") or "sql", fields, line)
     except HarkenError as error:
         return Fault(position, _told_id(known_id), error, line)

@@ -9,6 +9,7 @@ from harken import Engine, reference
 from harken.errors import CapabilityError, DuplicateIdError, HarkenError, UnknownIdError
 from harken.events import Event
 from harken.language import parse
+from harken.language.compiled import Compiler
 from harken.matchers import ALGORITHMS, algorithm_capabilities, required_capabilities
 from harken.matchers.base import Capability
 from harken.schema import NewEventType, Schema
@@ -56,8 +57,8 @@ def test_golden_cases_by_reference(cases: CaseFile) -> None:
 
 
 def can_take(algorithm: str, where: str, schema: Schema | None) -> bool:
-    form = Engine(schema, "naive").subscribe("x", where).compiled.normal_form
-    return required_capabilities(form) <= algorithm_capabilities(algorithm)
+    form = Compiler(schema).compile(where).normal_form
+    return required_capabilities(form, schema) <= algorithm_capabilities(algorithm)
 
 
 REFUSAL_SCHEMA, REFUSALS = refusals()

@@ -169,7 +169,7 @@ def test_a_faulty_text_is_refused_and_leaves_nothing(where: Any, error: type[Har
     with pytest.raises(error):
         engine.subscribe("a", where)
     assert "a" not in engine
-    assert engine.stats()["matcher"]["subscriptions"] == 0
+    assert engine.stats()["matcher"]["rows"] == 0
 
 
 def test_a_text_is_checked_against_the_schema(market: Engine) -> None:
@@ -472,7 +472,7 @@ def test_a_matcher_that_fails_to_add_leaves_the_engine_as_it_was(engine: Engine,
     def fail(entries: object) -> None:
         raise HarkenError("the disk is full")
 
-    monkeypatch.setattr(engine._matcher, "add", fail)
+    monkeypatch.setattr(engine._state.matcher, "add", fail)
     with pytest.raises(HarkenError, match="disk"):
         engine.subscribe_many([("new", "x = 5"), ("one", "x = 7")], replace=True)
     assert "new" not in engine

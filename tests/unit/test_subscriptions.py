@@ -10,7 +10,6 @@ import pytest
 
 from harken.errors import DecodeError, InvalidIdError, SubscriptionError
 from harken.events import Row
-from harken.language import Compiler
 from harken.subscriptions import Fault, Record, Subscription, checked_id, record_of, records_of, records_of_rows
 
 # Ids
@@ -186,11 +185,11 @@ def test_fault_of_a_source_without_lines_has_no_line() -> None:
 
 
 def test_a_subscription_gives_back_the_record_that_it_came_from() -> None:
-    subscription = Subscription("a", Compiler().compile("x  =  1"), {"owner": "Ada"}, 12)
+    subscription = Subscription("a", "x  =  1", "sql", 12, {"owner": "Ada"})
     assert subscription.record() == Record(0, "a", "x  =  1", "sql", {"owner": "Ada"})
 
 
 def test_a_subscription_tells_its_text_and_warnings() -> None:
-    subscription = Subscription("a", Compiler().compile("TRUE"), {}, 0)
+    subscription = Subscription("a", "TRUE", "sql", 0, warnings=("it is always true: every event will match",))
     assert subscription.where == "TRUE"
     assert subscription.warnings == ("it is always true: every event will match",)

@@ -1,4 +1,4 @@
-"""The command line: `harken match`, `check`, `explain`, `algorithms`, `generate` and `demo`.
+"""The command line: `harken match`, `check`, `explain`, `algorithms`, `generate`, `bench` and `demo`.
 
 A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
 """
@@ -14,6 +14,8 @@ import typer
 
 from harken import __version__
 from harken.cli.algorithms import algorithms
+from harken.cli.bench import EXAMPLES as BENCH_EXAMPLES
+from harken.cli.bench import bench
 from harken.cli.check import EXAMPLES as CHECK_EXAMPLES
 from harken.cli.check import check
 from harken.cli.demo import demo
@@ -39,6 +41,7 @@ app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog="Example: harken algorithms --json")(algorithms)
 app.command(epilog=GENERATE_EXAMPLES)(generate)
+app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog="Example: harken demo --subscriptions 10000 --events 1000")(demo)
 
 

@@ -14,11 +14,12 @@ from harken.cli.outputs import destination
 from harken.cli.refusals import Refusals, refusals
 from harken.cli.rows import EVENT, EventNames, Fields, Row
 from harken.cli.screen import Screen, counted
-from harken.engine import BatchMatches, Engine
+from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
 from harken.events import Decoded, read_events, read_rows
 from harken.events import Row as RawRow
 from harken.matchers.registry import DEFAULT_ALGORITHM
+from harken.results import BatchMatches
 from harken.schema import load_schema
 from harken.subscriptions import Fault, Record, records_of_rows
 

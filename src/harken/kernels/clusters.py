@@ -106,7 +106,7 @@ def live_word(dead, slot):
 
 
 @kernel
-def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, counts, candidates):
+def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, counts, candidates, seen):
     """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
 
     `present` has, for every column, a bit for each of these events, and in a last row a bit for each that is to be
@@ -134,6 +134,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
         rest = cluster[REST_START]
         rest_count = cluster[REST_COUNT]
         lists = cluster[LIST_START]
+        looked_at = np.int64(0)
         for word_number in range(words):
             applicable = present[present.shape[0] - 1, word_number]
             for i in range(mask_count):
@@ -172,6 +173,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                     if start >= end:
                         continue
                 candidates[first + event] += end - start
+                looked_at += end - start
                 if rest_count == 0 and lists == NONE and not has_dead:
                     run_event[found] = event
                     run_start[found] = slots + start
@@ -222,6 +224,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                     run_length[found] = passed - before
                     found += 1
                     counts[event] += passed - before
+        seen[number] += looked_at
     return found
 
 

@@ -54,9 +54,27 @@ def mark_present(codes, first, events, skipped, present):
 
 @kernel
 def match_codes(
-    clusters, pools, ids, dead, has_dead, codes, skipped, first, last, chunk, room, offsets, candidates, out
+    clusters,
+    pools,
+    ids,
+    dead,
+    has_dead,
+    codes,
+    skipped,
+    first,
+    last,
+    chunk,
+    room,
+    reserved,
+    offsets,
+    candidates,
+    seen,
+    out,
 ):
     """Write the ids of the events first:last behind each other, from offsets[first] on, and where each event's end.
+
+    Each event's ids begin with as many places as `reserved` says, which are left for others to fill. `seen` counts, by
+    cluster and then by pool, the slots that were looked at.
 
     Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
     """
@@ -67,10 +85,12 @@ def match_codes(
         mark_present(codes, event, events, skipped, present)
         ends[:events] = 0
         candidates[event : event + events] = 0
-        found = find_runs(clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates)
+        found = find_runs(
+            clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates, seen
+        )
         visited = 0
         if found >= 0 and pools.pools.shape[0]:
-            visited = find_visits(pools, codes, event, events, present, room.visits)
+            visited = find_visits(pools, codes, event, events, present, room.visits, seen[clusters.clusters.shape[0] :])
         if found < 0 or visited < 0:
             chunk = (events + 1) // 2
             continue
@@ -82,8 +102,8 @@ def match_codes(
             )  # fmt: skip
         position = offsets[event]
         for i in range(events):
-            count = ends[i]
-            ends[i] = position
+            count = ends[i] + reserved[event + i]
+            ends[i] = position + reserved[event + i]
             position += count
             limits[i] = position
         if position > out.size:
@@ -99,3 +119,17 @@ def match_codes(
             )  # fmt: skip
         event += events
     return last, np.int64(0)
+
+
+@kernel
+def fill_reserved(offsets, filled, part_offsets, part_numbers, out):
+    """Write the numbers of a part into the places that were reserved at the start of each event's ids.
+
+    `filled` says how many of these are taken already.
+    """
+    for event in range(filled.size):
+        at = offsets[event] + filled[event]
+        for i in range(part_offsets[event], part_offsets[event + 1]):
+            out[at] = part_numbers[i]
+            at += 1
+        filled[event] = at - offsets[event]

@@ -95,7 +95,7 @@ class Visits(NamedTuple):
 
 
 @kernel
-def find_visits(index, codes, first, events, present, visits):
+def find_visits(index, codes, first, events, present, visits, seen):
     """Find the blocks that each event has to look at. Returns how many runs of blocks there are, or -1 without room."""
     pools, columns, directory = index.pools, index.columns, index.directory
     radix, cell_starts = index.radix, index.cell_starts
@@ -139,6 +139,7 @@ def find_visits(index, codes, first, events, present, visits):
                     pending[found, 2] = final
                     found += 1
                     starts[stretch + 1] += 1
+                    seen[number] += (final - begin + 1) << BLOCK_BITS
                     begin = final + 1
                     last = final
     for stretch in range(starts.size - 1):

@@ -10,10 +10,11 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Matcher
 
 ALGORITHMS: dict[str, str] = {
+    "columnar": "harken.matchers.columnar:Columnar",
     "naive": "harken.matchers.naive:Naive",
     "counting_lists": "harken.matchers.counting_lists:CountingLists",
 }
-DEFAULT_ALGORITHM = "naive"
+DEFAULT_ALGORITHM = "columnar"
 
 
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:

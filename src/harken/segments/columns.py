@@ -36,7 +36,7 @@ class ColumnPredicates:
 
     column: Column
     constants: object
-    """Different constants, in any order: a NumPy array of int64 or float64, or a list of values of the kind."""
+    """Constants in any order: a NumPy array of int64 or float64, a list of values, or as in constants.py."""
     rows: NDArray[np.int32]
     """The row of each predicate, ascending. A row has at most one predicate on a column."""
     low: NDArray[np.int32]

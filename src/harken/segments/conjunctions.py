@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harken.segments.columns import Column, ColumnPredicates
+from harken.segments.constants import constants_of, selected
 from harken.segments.dictionary import Dictionary, dictionary_of
 
 
@@ -68,10 +68,11 @@ def code(
 
 def _coded(given: ColumnPredicates) -> CodedPredicates:
     low, high = given.low, given.high
-    used = np.zeros(len(given.constants), np.bool_)  # type: ignore[arg-type]
+    constants = constants_of(given.column, given.constants)
+    used = np.zeros(len(constants), np.bool_)
     used[low[low >= 0]] = True
     used[high[high >= 0]] = True
-    dictionary, ranks = dictionary_of(given.column, _selected(given.constants, used), _is_ordered(given))
+    dictionary, ranks = dictionary_of(given.column, selected(constants, used), _is_ordered(given))
     # The last place is for -1: no constant.
     codes = np.zeros(len(used) + 1, np.uint32)
     codes[:-1][used] = 2 * ranks + 1
@@ -80,14 +81,6 @@ def _coded(given: ColumnPredicates) -> CodedPredicates:
     high_codes = codes[high] + given.high_side
     high_codes[high < 0] = 2 * len(dictionary) + 1
     return CodedPredicates(given.column, dictionary, given.rows, low_codes, high_codes)
-
-
-def _selected(constants: Any, used: NDArray[np.bool_]) -> Any:
-    if used.all():
-        return constants
-    if isinstance(constants, np.ndarray):
-        return constants[used]
-    return [constants[place] for place in np.flatnonzero(used)]
 
 
 def _is_ordered(given: ColumnPredicates) -> bool:

@@ -7,7 +7,6 @@ A dictionary is nothing but arrays, which may be in a memory-mapped file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from harken.events.cells import Cells, as_integer, embedded, whole_and_part
+from harken.events.cells import Cells
 from harken.kernels import encode as kernels
-from harken.schema import Kind
 from harken.segments.columns import Column
+from harken.segments.constants import Constants, Pairs, constants_of
 
 # A table of codes may have so many places for every constant, and so many in any case.
 _TABLE_PLACES = 4
@@ -46,6 +45,11 @@ class Numbers:
 
     def __len__(self) -> int:
         return len(self.whole)
+
+    @property
+    def constants(self) -> Constants:
+        """The constants in order."""
+        return Pairs(self.whole, self.part)
 
     def encode(self, cells: Cells) -> NDArray[np.uint32]:
         """The code of every value."""
@@ -78,6 +82,11 @@ class Strings:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def constants(self) -> Constants:
+        """The constants in order."""
+        return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
+
     def encode(self, cells: Cells) -> NDArray[np.uint32]:
         """The code of every value."""
         data, offsets = utf8_of(cells.values)
@@ -91,9 +100,10 @@ Dictionary = Numbers | Strings
 
 def dictionary_of(column: Column, constants: Any, ordered: bool = True) -> tuple[Dictionary, NDArray[np.int64]]:
     """The dictionary of a column's constants, and the rank of each. Equal constants have one rank."""
-    if column.kind is Kind.STRING and column.coded is None:
-        return _strings(constants, ordered)
-    whole, part = _embedded(column, constants)
+    given = constants_of(column, constants)
+    if not isinstance(given, Pairs):
+        return _strings(given, ordered)
+    whole, part = given.whole, given.part
     order = np.argsort(whole, kind="stable") if part is None else np.lexsort((part, whole))
     whole, part = whole[order], None if part is None else part[order]
     is_new = np.ones(len(whole), np.bool_)
@@ -115,29 +125,6 @@ def utf8_of(strings: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), places
 
 
-def _embedded(column: Column, constants: Any) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Constants as integers and parts."""
-    if isinstance(constants, np.ndarray):
-        if constants.dtype.kind == "f":
-            return embedded(constants)
-        return constants.astype(np.int64), None
-    return _embedded_list(column, constants)
-
-
-def _embedded_list(column: Column, constants: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    types = set(map(type, constants))
-    if types <= {int} or types <= {bool}:
-        return np.array(constants, np.int64), None
-    if types <= {float}:
-        return embedded(np.array(constants, np.float64))
-    if column.kind is Kind.NUMBER:
-        pairs = list(map(whole_and_part, constants))
-        return np.array([whole for whole, _ in pairs], np.int64), np.array([part for _, part in pairs], np.float64)
-    assert column.kind is not None, f"{types} in a column that asks for presence"
-    kind = column.kind
-    return np.array([as_integer(kind, value) for value in constants], np.int64), None
-
-
 def _table(constants: NDArray[np.int64]) -> NDArray[np.uint32]:
     if not len(constants):
         return _NO_TABLE
@@ -149,8 +136,7 @@ def _table(constants: NDArray[np.int64]) -> NDArray[np.uint32]:
     return table
 
 
-def _strings(constants: Any, ordered: bool) -> tuple[Strings, NDArray[np.int64]]:
-    strings = pa.array(constants, pa.large_string())
+def _strings(strings: pa.LargeStringArray, ordered: bool) -> tuple[Strings, NDArray[np.int64]]:
     order = np.asarray(pc.sort_indices(strings)).astype(np.int64)
     in_order = strings.take(pa.array(order))
     is_new = np.ones(len(strings), np.bool_)

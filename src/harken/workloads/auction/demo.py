@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from harken.engine import BatchMatches, Engine
+from harken.engine import Engine
 from harken.events import Refused, read_rows
 from harken.explain import Explanation
 from harken.subscriptions import Subscription, records_of_rows
@@ -64,7 +64,7 @@ def run(
     found: list[list[str]] = []
     refused: list[Refused] = []
     for start in range(0, len(market), _BATCH):
-        batch: BatchMatches = engine.match_batch(market[start : start + _BATCH])
+        batch = engine.match_batch(market[start : start + _BATCH])
         found.extend(batch.ids)
         refused.extend(Refused(start + each.position, each.error, each.raw) for each in batch.refused)
         progress(len(batch.ids))

@@ -1,0 +1,167 @@
+"""The live set of subscriptions, by id and by number, apart from the index.
+
+Most of a large set lies in Arrow columns, which may be in a memory-mapped file: a row a number. What came later lies in
+dictionaries in front of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harken.subscriptions import NO_FIELDS, Subscription
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+class Columns:
+    """Subscriptions with the numbers from `first` on, as Arrow columns: id, where, language and fields (as JSON)."""
+
+    def __init__(self, first: int, table: pa.Table) -> None:
+        self.first = first
+        self.table = table
+        self._places: dict[str, int] | None = None
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def at(self, number: int) -> Subscription | None:
+        place = number - self.first
+        if not 0 <= place < len(self):
+            return None
+        id, where, language, fields = (column[place].as_py() for column in self.table.columns)
+        if id is None:
+            return None
+        return Subscription(id, where, language, number, NO_FIELDS if fields is None else json.loads(fields))
+
+    def find(self, id: str) -> int | None:
+        """The number of an id. The first time, all ids are looked through."""
+        if self._places is None:
+            self._places = {each: place for place, each in enumerate(self.ids()) if each is not None}
+        place = self._places.get(id)
+        return None if place is None else self.first + place
+
+    def ids(self) -> list[str | None]:
+        found: list[str | None] = self.table.column(0).to_pylist()
+        return found
+
+
+class Catalogue:
+    """All subscriptions. One thread at a time changes it, others may look things up meanwhile."""
+
+    def __init__(self, columns: Sequence[Columns] = (), gone: set[int] | None = None) -> None:
+        self._columns = list(columns)
+        self._gone = gone or set()
+        """Numbers that the columns hold and that are no more."""
+        self._by_id: dict[str, Subscription] = {}
+        self._by_number: dict[int, Subscription] = {}
+        self._count: int = sum(len(each) - each.table.column(0).null_count for each in columns) - len(self._gone)
+        self._names: list[str | None] | None = None
+        self._arrow_names: Any = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and (id in self._by_id or self._in_columns(id) is not None)
+
+    def __iter__(self) -> Iterator[Subscription]:
+        for columns in list(self._columns):
+            for number in range(columns.first, columns.first + len(columns)):
+                if number not in self._gone:
+                    found = columns.at(number)
+                    if found is not None:
+                        yield found
+        yield from list(self._by_id.values())
+
+    def ids(self) -> Iterator[str]:
+        return (each.id for each in self)
+
+    def get(self, id: str) -> Subscription | None:
+        found = self._by_id.get(id)
+        if found is not None:
+            return found
+        number = self._in_columns(id)
+        return None if number is None else self._at(number)
+
+    def of(self, number: int) -> Subscription:
+        """The subscription that has a number, or had it last."""
+        found = self._by_number.get(number) or self._at(number)
+        assert found is not None, f"nobody has had the number {number}"
+        return found
+
+    def add(self, subscriptions: Sequence[Subscription]) -> None:
+        """Take subscriptions, whose ids are free."""
+        self._by_id.update((each.id, each) for each in subscriptions)
+        self._by_number.update((each.number, each) for each in subscriptions)
+        self._count += len(subscriptions)
+        if self._names is not None:
+            for each in subscriptions:
+                if each.number >= len(self._names):
+                    self._names.extend([None] * (each.number + 1 - len(self._names)))
+                self._names[each.number] = each.id
+        self._arrow_names = None
+
+    def add_columns(self, first: int, table: pa.Table) -> None:
+        """Take subscriptions with the numbers from `first` on, whose ids are free."""
+        self._columns.append(Columns(first, table))
+        self._count += table.num_rows
+        self._names = self._arrow_names = None
+
+    def remove(self, subscription: Subscription) -> None:
+        """Let go of one. By its number it can be looked up until another gets that."""
+        if self._by_id.pop(subscription.id, None) is None:
+            self._gone.add(subscription.number)
+        self._count -= 1
+
+    def names(self) -> list[str | None]:
+        """The id of every number, of those that are free the last."""
+        if self._names is None:
+            size = max((each.first + len(each) for each in self._columns), default=0)
+            names: list[str | None] = [None] * max(size, max(self._by_number, default=-1) + 1)
+            for columns in self._columns:
+                names[columns.first : columns.first + len(columns)] = columns.ids()
+            for number, each in self._by_number.items():
+                names[number] = each.id
+            self._names = names
+        return self._names
+
+    def arrow_names(self, numbers: NDArray[np.int32]) -> pa.Array:
+        """The ids of these numbers, as an Arrow array."""
+        import pyarrow
+
+        if self._arrow_names is None:
+            self._arrow_names = pyarrow.array(self.names(), pyarrow.large_string())
+        return self._arrow_names.take(pyarrow.array(numbers))
+
+    def table(self, size: int) -> pa.Table:
+        """All of them in Arrow columns, a row for each number below `size`."""
+        import pyarrow
+
+        rows: list[tuple[str, str, str, str | None] | tuple[None, ...]] = [(None, None, None, None)] * size
+        for each in self:
+            fields = json.dumps(dict(each.fields)) if each.fields else None
+            rows[each.number] = (each.id, each.where, each.language, fields)
+        columns: Sequence[Sequence[str | None]] = list(zip(*rows, strict=True)) or [[], [], [], []]
+        names = ("id", "where", "language", "fields")
+        arrays = [pyarrow.array(column, pyarrow.large_string()) for column in columns]
+        return pyarrow.table(dict(zip(names, arrays, strict=True)))
+
+    def _in_columns(self, id: str) -> int | None:
+        for columns in self._columns:
+            number = columns.find(id)
+            if number is not None and number not in self._gone:
+                return number
+        return None
+
+    def _at(self, number: int) -> Subscription | None:
+        return next((found for found in (each.at(number) for each in self._columns) if found is not None), None)
+
+
+def fields_of(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Fields to keep; most subscriptions have none, and share that."""
+    return dict(given) if given else NO_FIELDS

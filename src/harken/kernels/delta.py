@@ -1,0 +1,146 @@
+"""The delta: rows that came since the index was built, in chains by key.
+
+A row hangs in one chain: that of the hash of a column and a code, if it asks for one value of some column; else that of
+a column for which it asks; else that of rows which ask for nothing. Rows are only ever appended, and what a row is made
+of is written before the chain leads to it: so others may look while one appends.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import kernel
+from harken.kernels.several import meets_any
+
+_LOW_BITS = 0xFFFF_FFFF
+_SCATTER = np.uint64(0x9E37_79B9_7F4A_7C15)
+NO_ROW = -1
+
+
+class Delta(NamedTuple):
+    """The rows and their chains, as arrays."""
+
+    numbers: NDArray[np.int32]
+    """The subscription of each row."""
+    alive: NDArray[np.bool_]
+    """Whether the row is there, and not gone again."""
+    starts: NDArray[np.int32]
+    columns: NDArray[np.int32]
+    low: NDArray[np.uint32]
+    span: NDArray[np.uint32]
+    """The predicates of row i are those from starts[i] to starts[i + 1]."""
+    by_value: NDArray[np.int32]
+    """The first row of each chain of equal hashes. A power of two of them."""
+    by_column: NDArray[np.int32]
+    """The first row of each column's chain, and last of those that ask for nothing."""
+    following: NDArray[np.int32]
+    """The next row in the chain of each."""
+    keyed_by: NDArray[np.int32]
+    """The column in whose chain each row is. In a chain of values there may be rows of other columns as well."""
+    is_key: NDArray[np.bool_]
+    """By column, whether some row is in a chain of its values."""
+
+
+@kernel
+def _bucket(column, code, count):
+    """The chain of a code of a column."""
+    mixed = (np.uint64(column) << np.uint64(32) | np.uint64(code)) * _SCATTER
+    return np.int64(mixed >> np.uint64(40)) & (count - 1)
+
+
+@kernel
+def append(delta, first, starts, columns, low, high, keys, numbers):
+    """Append rows from `first` on, whose predicates are given as codes from low to high.
+
+    `keys` has the predicate by which each row is found: its place, or -1.
+    """
+    end = delta.starts[first]
+    for i in range(numbers.size):
+        row = first + i
+        for at in range(starts[i], starts[i + 1]):
+            delta.columns[end] = columns[at]
+            delta.low[end] = low[at]
+            delta.span[end] = (np.int64(high[at]) - np.int64(low[at])) & _LOW_BITS
+            end += 1
+        delta.starts[row + 1] = end
+        delta.numbers[row] = numbers[i]
+        delta.alive[row] = True
+        delta.keyed_by[row] = -1
+        if keys[i] >= 0:
+            column = columns[keys[i]]
+            delta.keyed_by[row] = column
+            chain = _bucket(column, low[keys[i]], delta.by_value.size)
+            delta.following[row] = delta.by_value[chain]
+            delta.by_value[chain] = row
+            delta.is_key[column] = True
+        else:
+            column = columns[starts[i]] if starts[i] < starts[i + 1] else np.int64(delta.by_column.size - 1)
+            delta.keyed_by[row] = column
+            delta.following[row] = delta.by_column[column]
+            delta.by_column[column] = row
+
+
+@kernel
+def find_in_delta(delta, codes, skipped, first, out_rows, offsets):
+    """The rows that are true of each event from `first` on. Returns the first event for which there is no room."""
+    columns, lows, spans, starts = delta.columns, delta.low, delta.span, delta.starts
+    by_value, by_column, following = delta.by_value, delta.by_column, delta.following
+    keyed_by, is_key, alive = delta.keyed_by, delta.is_key, delta.alive
+    nothing = by_column.size - 1
+    end = offsets[first]
+    for event in range(first, codes.shape[1]):
+        if not skipped[event]:
+            # For every column two chains, that of the column and that of the value, and one more at the end.
+            for chain in range(2 * codes.shape[0] + 1):
+                column = chain >> 1
+                if column == codes.shape[0]:
+                    column = nothing
+                    row = by_column[nothing]
+                else:
+                    code = codes[column, event]
+                    if code == 0 or column >= nothing:
+                        continue
+                    if chain & 1 == 0:
+                        row = by_column[column]
+                    elif is_key[column]:
+                        row = by_value[_bucket(column, code, by_value.size)]
+                    else:
+                        continue
+                while row != NO_ROW:
+                    met = keyed_by[row] == column and alive[row]
+                    for at in range(starts[row], starts[row + 1]):
+                        if not met:
+                            break
+                        own = np.int64(codes[columns[at], event])
+                        met = own != 0 and (own - np.int64(lows[at])) & _LOW_BITS <= spans[at]
+                    if met:
+                        if end == out_rows.size:
+                            return event
+                        out_rows[end] = row
+                        end += 1
+                    row = following[row]
+        offsets[event + 1] = end
+    return codes.shape[1]
+
+
+@kernel
+def find_several_in_delta(delta, given, place, rows, out, end):
+    """Append the numbers of the first rows that may match an event with several values. Returns -1 without room."""
+    first = place * given.columns
+    for row in range(rows):
+        met = delta.alive[row]
+        for at in range(delta.starts[row], delta.starts[row + 1]):
+            if not met:
+                break
+            column = first + delta.columns[at]
+            low, span = np.int64(delta.low[at]), np.int64(delta.span[at])
+            met = meets_any(given.values, given.starts[column], given.starts[column + 1], low, span, _LOW_BITS)
+        if met:
+            if end == out.size:
+                return -1
+            out[end] = delta.numbers[row]
+            end += 1
+    return end

@@ -1,0 +1,185 @@
+"""Events with several values in a column: what may match, to be verified.
+
+A predicate is taken to hold if any of the values does. That lets through events in which no single binding makes all
+predicates hold, never less. The codes of such an event in a column are ascending, each once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels import clusters as cluster
+from harken.kernels import pool as pools
+from harken.kernels.clusters import hashed_place
+from harken.kernels.compile import kernel
+from harken.kernels.rows import UP_TO
+from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, spread
+
+_NARROW, _WIDE = 0xFFFF, 0xFFFF_FFFF
+
+
+class Values(NamedTuple):
+    """The codes of events with several values: those of the i-th in column c start at entry i × columns + c."""
+
+    starts: NDArray[np.int64]
+    values: NDArray[np.uint32]
+    columns: int
+
+
+@kernel
+def meets_any(values, begin, end, low, span, width):
+    """Whether one of the codes begin:end lies in the interval from `low`, `span` long, counted modulo the width."""
+    if begin == end:
+        return False
+    high = (low + span) & width
+    if low > high:  # wrapped
+        return np.int64(values[end - 1]) >= low or np.int64(values[begin]) <= high
+    while begin < end:
+        middle = (begin + end) >> 1
+        if np.int64(values[middle]) < low:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin < values.size and np.int64(values[begin]) <= high
+
+
+@kernel
+def find_in_clusters(index, ids, dead, given, place, out, end):
+    """Append the ids of the slots that may match the event at a place. Returns their end, or -1 without room."""
+    clusters, rest = index.clusters, index.rest
+    starts, values = given.starts, given.values
+    first = place * given.columns
+    for number in range(clusters.shape[0]):
+        applies = True
+        for i in range(clusters[number, cluster.MASK_COUNT]):
+            at = first + index.masks[clusters[number, cluster.MASK_START] + i]
+            applies &= starts[at] < starts[at + 1]
+        if not applies:
+            continue
+        key = clusters[number, cluster.KEY_COLUMN]
+        keys_begin, keys_end = np.int64(0), np.int64(1)
+        if key != cluster.NONE:
+            keys_begin, keys_end = starts[first + key], starts[first + key + 1]
+        for at in range(keys_begin, keys_end):
+            begin, stop = np.int64(0), clusters[number, cluster.SLOT_COUNT]
+            if key != cluster.NONE:
+                code = values[at]
+                if code & np.uint32(1):
+                    continue
+                found = np.int64(code >> np.uint32(1)) - 1
+                if clusters[number, cluster.HASH_START] != cluster.NONE:
+                    found = hashed_place(
+                        index.hashed, clusters[number, cluster.HASH_START], clusters[number, cluster.HASH_BITS], code
+                    )
+                    if found < 0:
+                        continue
+                begin = np.int64(index.starts[clusters[number, cluster.KEY_START] + found])
+                stop = np.int64(index.starts[clusters[number, cluster.KEY_START] + found + 1])
+            for slot in range(begin, stop):
+                whole = clusters[number, cluster.SLOT_START] + slot
+                if (dead[whole >> 6] >> np.uint64(whole & 63)) & ONE_BIT:
+                    continue
+                bound_column = clusters[number, cluster.RANGE_COLUMN]
+                if bound_column != cluster.NONE:
+                    bounds = clusters[number, cluster.BOUND_START] + slot
+                    bound = index.wide[bounds] if clusters[number, cluster.BOUND_WIDE] else index.narrow[bounds]
+                    if clusters[number, cluster.RANGE_CLASS] == UP_TO:
+                        if values[starts[first + bound_column]] > bound:
+                            continue
+                    elif values[starts[first + bound_column + 1] - 1] < bound:
+                        continue
+                met = True
+                for i in range(
+                    clusters[number, cluster.REST_START],
+                    clusters[number, cluster.REST_START] + clusters[number, cluster.REST_COUNT],
+                ):
+                    low_at, span_at = rest[i, cluster.REST_LOW] + slot, rest[i, cluster.REST_SPAN] + slot
+                    if rest[i, cluster.REST_WIDE]:
+                        low, span, width = np.int64(index.wide[low_at]), np.int64(index.wide[span_at]), _WIDE
+                    else:
+                        low, span, width = np.int64(index.narrow[low_at]), np.int64(index.narrow[span_at]), _NARROW
+                    column = first + rest[i, cluster.REST_COLUMN]
+                    if not meets_any(values, starts[column], starts[column + 1], low, span, width):
+                        met = False
+                        break
+                lists = clusters[number, cluster.LIST_START]
+                if met and lists != cluster.NONE:
+                    for i in range(index.list_starts[lists + slot], index.list_starts[lists + slot + 1]):
+                        column = first + index.list_columns[i]
+                        low, span = np.int64(index.list_low[i]), np.int64(index.list_span[i])
+                        if not meets_any(values, starts[column], starts[column + 1], low, span, _WIDE):
+                            met = False
+                            break
+                if met:
+                    if end == out.size:
+                        return -1
+                    out[end] = ids[whole]
+                    end += 1
+    return end
+
+
+@kernel
+def find_in_pools(index, ids, dead, given, place, admitted, words, out, end):
+    """The same in pools. `admitted` is room for a flag by class, `words` for 16 words."""
+    starts, values = given.starts, given.values
+    first = place * given.columns
+    for number in range(index.pools.shape[0]):
+        directory = index.pools[number, pools.DIRECTORY_START]
+        depth = index.pools[number, pools.DIRECTORY_COUNT]
+        last = np.int64(-1)
+        cell_start = index.pools[number, pools.CELL_START]
+        for cell in range(index.pools[number, pools.CELL_COUNT]):
+            begin, stop = index.cell_starts[cell_start + cell], index.cell_starts[cell_start + cell + 1]
+            if begin == stop:
+                continue
+            applies = True
+            left = np.int64(cell)
+            for i in range(depth):
+                digit = left // index.radix[directory + i]
+                left -= digit * index.radix[directory + i]
+                if digit:
+                    column = first + index.directory[directory + i]
+                    if not meets_any(values, starts[column], starts[column + 1], 2 * digit, 0, _WIDE):
+                        applies = False
+                        break
+            if not applies:
+                continue
+            for block in range(max(begin >> pools.BLOCK_BITS, last + 1), ((stop - 1) >> pools.BLOCK_BITS) + 1):
+                last = block
+                base = index.first_slot + (block << pools.BLOCK_BITS)
+                for w in range(pools.WORDS):
+                    words[w] = ~dead[(base >> 6) + w]
+                for j in range(index.block_starts[block], index.block_starts[block + 1]):
+                    _any_bitmap(index, given, first, j, admitted, words)
+                taken = index.block_slots[block]
+                if end + taken + ROWS > out.size:
+                    return -1
+                for w in range(pools.WORDS):
+                    word = words[w]
+                    if taken < (w + 1) * ROWS:
+                        word &= (ONE_BIT << np.uint64(max(0, taken - w * ROWS))) - ONE_BIT
+                    end = spread(ids, base + w * ROWS, word, out, end, out.size)
+    return end
+
+
+@kernel
+def _any_bitmap(index, given, first, j, admitted, words):
+    """words[:8] &= the union of the bitmaps of all of an event's codes in one column of a block."""
+    column = index.block_columns[j]
+    at = first + column
+    admitted[:] = False
+    if given.starts[at] == given.starts[at + 1]:
+        admitted[index.classes[index.class_starts[column]]] = True  # missing
+    for i in range(given.starts[at], given.starts[at + 1]):
+        admitted[index.classes[index.class_starts[column] + given.values[i]]] = True
+    for w in range(pools.WORDS):
+        words[pools.WORDS + w] = NO_BITS
+    for k in range(admitted.size):
+        if admitted[k]:
+            for w in range(pools.WORDS):
+                words[pools.WORDS + w] |= index.bitmaps[index.block_bitmaps[j] + k * pools.WORDS + w]
+    for w in range(pools.WORDS):
+        words[w] &= words[pools.WORDS + w]

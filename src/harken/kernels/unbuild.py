@@ -1,0 +1,148 @@
+"""The way back from an index to its rows: what merging starts from, so that rows need not be kept twice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harken.kernels import clusters as cluster
+from harken.kernels import pool as pools
+from harken.kernels.compile import kernel
+from harken.kernels.rows import UP_TO
+from harken.kernels.vector import ONE_BIT, ROWS
+
+_NARROW, _WIDE = 0xFFFF, 0xFFFF_FFFF
+
+
+@kernel
+def _is_dead(dead, slot):
+    return (dead[slot >> 6] >> np.uint64(slot & 63)) & ONE_BIT != np.uint64(0)
+
+
+@kernel
+def cluster_rows(index, dead, tops, keys, slots, columns, lows, highs):
+    """The predicates of all slots that are not deleted: slot, column, lowest and highest code. Returns how many.
+
+    `keys` is room for the code of the key of every slot of a cluster.
+    """
+    found = 0
+    for number in range(index.clusters.shape[0]):
+        fields = index.clusters[number]
+        key, bound = fields[cluster.KEY_COLUMN], fields[cluster.RANGE_COLUMN]
+        if key != cluster.NONE:
+            _keys_of_slots(index, fields, keys)
+        for slot in range(fields[cluster.SLOT_COUNT]):
+            whole = fields[cluster.SLOT_START] + slot
+            if _is_dead(dead, whole):
+                continue
+            begin = found
+            if key != cluster.NONE:
+                columns[found], lows[found], highs[found] = key, keys[slot], keys[slot]
+                found += 1
+            if bound != cluster.NONE:
+                at = fields[cluster.BOUND_START] + slot
+                limit = np.int64(index.wide[at] if fields[cluster.BOUND_WIDE] else index.narrow[at])
+                is_upper = fields[cluster.RANGE_CLASS] == UP_TO
+                columns[found] = bound
+                lows[found], highs[found] = (1, limit) if is_upper else (limit, tops[bound])
+                found += 1
+            lists = fields[cluster.LIST_START]
+            if lists != cluster.NONE:
+                for i in range(index.list_starts[lists + slot], index.list_starts[lists + slot + 1]):
+                    columns[found], lows[found] = index.list_columns[i], index.list_low[i]
+                    highs[found] = (np.int64(index.list_low[i]) + np.int64(index.list_span[i])) & _WIDE
+                    found += 1
+            else:
+                for i in range(fields[cluster.MASK_COUNT]):
+                    column = index.masks[fields[cluster.MASK_START] + i]
+                    if column not in (key, bound):
+                        columns[found], lows[found], highs[found] = column, 1, tops[column]
+                        found += 1
+                for i in range(fields[cluster.REST_START], fields[cluster.REST_START] + fields[cluster.REST_COUNT]):
+                    low_at, span_at = index.rest[i, cluster.REST_LOW] + slot, index.rest[i, cluster.REST_SPAN] + slot
+                    if index.rest[i, cluster.REST_WIDE]:
+                        low = np.int64(index.wide[low_at])
+                        high = (low + np.int64(index.wide[span_at])) & _WIDE
+                    else:
+                        low = np.int64(index.narrow[low_at])
+                        high = (low + np.int64(index.narrow[span_at])) & _NARROW
+                    for at in range(begin, found):
+                        if columns[at] == index.rest[i, cluster.REST_COLUMN]:
+                            lows[at], highs[at] = low, high
+            slots[begin:found] = whole
+    return found
+
+
+@kernel
+def _keys_of_slots(index, fields, keys):
+    """The code of the key of every slot of a cluster."""
+    if fields[cluster.HASH_START] == cluster.NONE:
+        for place in range(fields[cluster.KEY_COUNT]):
+            at = fields[cluster.KEY_START] + place
+            for slot in range(index.starts[at], index.starts[at + 1]):
+                keys[slot] = 2 * place + 2
+        return
+    for pair in range(1 << fields[cluster.HASH_BITS]):
+        code = index.hashed[fields[cluster.HASH_START] + 2 * pair]
+        if code:
+            at = fields[cluster.KEY_START] + index.hashed[fields[cluster.HASH_START] + 2 * pair + 1]
+            for slot in range(index.starts[at], index.starts[at + 1]):
+                keys[slot] = code
+
+
+@kernel
+def pool_rows(index, dead, tops, slots, columns, lows, highs, found):
+    """The same for pools, appended."""
+    for number in range(index.pools.shape[0]):
+        directory = index.pools[number, pools.DIRECTORY_START]
+        cell, cell_start = np.int64(0), index.pools[number, pools.CELL_START]
+        for block in range(index.pools[number, pools.BLOCK_START], index.pools[number, pools.BLOCK_END]):
+            base = index.first_slot + (block << pools.BLOCK_BITS)
+            for slot in range(index.block_slots[block]):
+                while index.cell_starts[cell_start + cell + 1] <= (block << pools.BLOCK_BITS) + slot:
+                    cell += 1
+                if _is_dead(dead, base + slot):
+                    continue
+                word, bit = slot // ROWS, ONE_BIT << np.uint64(slot % ROWS)
+                begin = found
+                for j in range(index.block_starts[block], index.block_starts[block + 1]):
+                    column = index.block_columns[j]
+                    classes = index.class_starts[column]
+                    bitmaps = index.block_bitmaps[j] + word
+                    if index.bitmaps[bitmaps + np.int64(index.classes[classes]) * pools.WORDS] & bit:
+                        continue  # it admits events without a value: it does not ask
+                    columns[found] = column
+                    lows[found], highs[found] = _interval(
+                        index.classes, classes, index.bitmaps, bitmaps, bit, tops[column]
+                    )
+                    found += 1
+                left = cell
+                for i in range(index.pools[number, pools.DIRECTORY_COUNT]):
+                    digit = left // index.radix[directory + i]
+                    left -= digit * index.radix[directory + i]
+                    column = index.directory[directory + i]
+                    told = digit == 0
+                    for at in range(begin, found):
+                        told |= columns[at] == column
+                    if not told:
+                        columns[found], lows[found], highs[found] = column, 2 * digit, 2 * digit
+                        found += 1
+                slots[begin:found] = base + slot
+    return found
+
+
+@kernel
+def _interval(classes, first, bitmaps, at, bit, top):
+    """The lowest and the highest code that a slot admits; where it leaves out some in between, wrapped."""
+    lowest = highest = hole = np.int64(0)
+    after = np.int64(0)
+    for code in range(1, top + 1):
+        if bitmaps[at + np.int64(classes[first + code]) * pools.WORDS] & bit:
+            if lowest == 0:
+                lowest = np.int64(code)
+            elif hole and after == 0:
+                after = np.int64(code)
+            if after == 0:
+                highest = np.int64(code)
+        elif lowest and hole == 0:
+            hole = np.int64(code)
+    return (lowest, highest) if after == 0 else (after, highest)

@@ -1,0 +1,161 @@
+"""Building clusters and lists: sort their rows by key and bound, and lay the rest out in columns or row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels import clusters as layout
+from harken.kernels import rows as kernels
+from harken.kernels.vector import ROWS
+from harken.matchers.columnar.plan import LIST, GroupPlan
+from harken.matchers.columnar.rows import Rows
+
+_WIDE_FROM = 1 << 16
+_SPARSE = 4
+"""A table of keys with more than this many places a slot is replaced by open addressing."""
+
+
+class ClusterBuilder:
+    """Collects the arrays of clusters, one group after the other."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._fields: list[list[int]] = []
+        self._masks: list[NDArray[np.int32]] = []
+        self._starts = _Pile(np.int32)
+        self._hashed = _Pile(np.uint32)
+        self._narrow = _Pile(np.uint16)
+        self._wide = _Pile(np.uint32)
+        self._rest: list[tuple[int, int, int, int]] = []
+        self._list_starts = _Pile(np.int32)
+        self._list_columns = _Pile(np.int32)
+        self._list_low = _Pile(np.uint32)
+        self._list_span = _Pile(np.uint32)
+        self.order: list[NDArray[np.int64]] = []
+        """The rows of each group, in the order of its slots."""
+        self._slots = 0
+
+    def add(self, group: GroupPlan) -> None:
+        members, keys, bounds = self._sorted(group)
+        fields = [layout.NONE] * layout.CLUSTER_FIELDS
+        fields[layout.MASK_START], fields[layout.MASK_COUNT] = sum(map(len, self._masks)), len(group.columns)
+        self._masks.append(group.columns)
+        fields[layout.SLOT_START], fields[layout.SLOT_COUNT] = self._slots, len(members)
+        fields[layout.KEY_COLUMN], fields[layout.RANGE_COLUMN] = group.key, group.bound
+        fields[layout.RANGE_CLASS] = group.bound_class
+        if group.key >= 0:
+            self._add_keys(keys, int(self._rows.tops[group.key]) // 2, fields)
+        if group.bound >= 0:
+            wide = self._rows.tops[group.bound] >= _WIDE_FROM - 1
+            fields[layout.BOUND_WIDE] = int(wide)
+            fields[layout.BOUND_START] = (self._wide if wide else self._narrow).add(bounds)
+        fields[layout.REST_START], fields[layout.REST_COUNT] = len(self._rest), 0
+        if group.layout == LIST:
+            self._add_lists(members, group, fields)
+        else:
+            for column in group.columns:
+                if column not in (group.key, group.bound):
+                    fields[layout.REST_COUNT] += self._add_column(members, int(column))
+        self._fields.append(fields)
+        self.order.append(members)
+        self._slots += len(members)
+
+    def arrays(self) -> layout.Clusters:
+        masks = np.concatenate(self._masks).astype(np.int32) if self._masks else np.empty(0, np.int32)
+        return layout.Clusters(
+            np.array(self._fields, np.int64).reshape(-1, layout.CLUSTER_FIELDS),
+            masks,
+            self._starts.array(),
+            self._hashed.array(),
+            self._narrow.array(ROWS),
+            self._wide.array(ROWS),
+            np.array(self._rest, np.int64).reshape(-1, 4),
+            self._list_starts.array(),
+            self._list_columns.array(),
+            self._list_low.array(),
+            self._list_span.array(),
+        )
+
+    def _sorted(self, group: GroupPlan) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
+        """The rows by key and bound, and these."""
+        rows, members = self._rows, group.rows
+        keys, bounds = np.zeros(len(members), np.uint32), np.zeros(len(members), np.uint32)
+        if group.key >= 0:
+            kernels.code_of(rows.starts, rows.columns, rows.low, members, group.key, keys)
+        if group.bound >= 0:
+            codes = rows.high if group.bound_class == kernels.UP_TO else rows.low
+            kernels.code_of(rows.starts, rows.columns, codes, members, group.bound, bounds)
+        order = np.argsort(keys.astype(np.uint64) << np.uint64(32) | bounds)
+        return members[order], keys[order], bounds[order]
+
+    def _add_keys(self, keys: NDArray[np.uint32], constants: int, fields: list[int]) -> None:
+        if constants <= _SPARSE * len(keys):
+            starts = np.searchsorted(keys, 2 * np.arange(constants + 1, dtype=np.uint32) + 2)
+        else:
+            different, starts = np.unique(keys, return_index=True)
+            starts = np.append(starts, len(keys))
+            fields[layout.HASH_BITS] = bits = max(2, (2 * len(different)).bit_length())
+            fields[layout.HASH_START] = self._hashed.add(_open_addressing(different, bits))
+        fields[layout.KEY_START] = self._starts.add(starts.astype(np.int32))
+        fields[layout.KEY_COUNT] = len(starts) - 1
+
+    def _add_column(self, members: NDArray[np.int64], column: int) -> int:
+        """Lay out what these rows ask of a column. Returns how many columns to compare: none if any value will do."""
+        rows = self._rows
+        top = int(rows.tops[column])
+        wide = top >= _WIDE_FROM - 1
+        lows, spans = (np.empty(len(members), np.uint32 if wide else np.uint16) for _ in range(2))
+        kernels.interval_of(rows.starts, rows.columns, rows.low, rows.high, members, column, lows, spans)
+        if (lows == 1).all() and (spans == top - 1).all():
+            return 0
+        pile = self._wide if wide else self._narrow
+        self._rest.append((column, int(wide), pile.add(lows), pile.add(spans)))
+        return 1
+
+    def _add_lists(self, members: NDArray[np.int64], group: GroupPlan, fields: list[int]) -> None:
+        rows = self._rows
+        found_by = group.key if group.key >= 0 else group.bound
+        total = int(rows.lengths[members].sum())
+        starts, columns = np.empty(len(members) + 1, np.int32), np.empty(total, np.int32)
+        low, span = np.empty(total, np.uint32), np.empty(total, np.uint32)
+        end = kernels.list_predicates(
+            rows.starts, rows.columns, rows.low, rows.high, members, found_by, starts, columns, low, span
+        )
+        starts += self._list_columns.size
+        fields[layout.LIST_START] = self._list_starts.add(starts)
+        self._list_columns.add(columns[:end])
+        self._list_low.add(low[:end])
+        self._list_span.add(span[:end])
+
+
+class _Pile:
+    """Arrays that are laid behind each other, each at a place of its own."""
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self._kind = kind
+        self._parts: list[NDArray[Any]] = []
+        self.size = 0
+
+    def add(self, part: NDArray[Any]) -> int:
+        """Where the part starts."""
+        start, self.size = self.size, self.size + len(part)
+        self._parts.append(part)
+        return start
+
+    def array(self, padding: int = 0) -> NDArray[Any]:
+        joined = np.zeros(self.size + padding, self._kind)
+        at = 0
+        for part in self._parts:
+            joined[at : at + len(part)] = part
+            at += len(part)
+        return joined
+
+
+def _open_addressing(keys: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
+    """A table of 2**bits pairs of a key and its place, as `hashed_place` looks for them."""
+    table = np.zeros(2 << bits, np.uint32)
+    layout.fill_table(keys, bits, table)
+    return table

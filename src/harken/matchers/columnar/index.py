@@ -1,0 +1,152 @@
+"""An index: rows of codes in clusters and pools, and the numbers of the subscriptions in their slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.clusters import MASK_COUNT, SLOT_COUNT, Clusters, Runs
+from harken.kernels.columnar import CHUNK, Room, match_codes
+from harken.kernels.deletes import bury
+from harken.kernels.pool import BLOCK, STRETCH_BITS, WORDS, Pools, Visits
+from harken.kernels.vector import ROWS
+from harken.matchers.columnar.clusters import ClusterBuilder
+from harken.matchers.columnar.plan import Plan
+from harken.matchers.columnar.pools import build_pools
+from harken.matchers.columnar.rows import Rows
+
+_VISITS = 1 << 16
+_FIRST_IDS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Immutable but for `dead`, in which bits are set when subscriptions go."""
+
+    clusters: Clusters
+    pools: Pools
+    ids: NDArray[np.int32]
+    """By slot: the number of the subscription, -1 where a block of a pool is not full. Padded by 64."""
+    slots: NDArray[np.int32]
+    """The slots that are taken, by the number of their subscription: to find what is to be deleted."""
+    dead: NDArray[np.uint64]
+    """A bit for every slot that was deleted."""
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(
+            each.nbytes for each in (*self.clusters, *self.pools, *self.arrays()) if isinstance(each, np.ndarray)
+        )
+
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        return self.ids, self.slots, self.dead
+
+    def most_predicates(self) -> int:
+        """No fewer than its rows have in all."""
+        clusters = self.clusters
+        in_clusters = clusters.clusters[:, SLOT_COUNT] * (clusters.clusters[:, MASK_COUNT] + 1)
+        blocks = np.diff(self.pools.block_starts) + len(self.pools.directory)
+        in_pools = (blocks * self.pools.block_slots).sum()
+        return int(in_clusters.sum() + len(clusters.list_columns) + in_pools)
+
+    def delete(self, numbers: NDArray[np.int32]) -> int:
+        """Mark the slots of subscriptions as deleted. Returns how many there are."""
+        found: int = bury(self.ids, self.slots, numbers, self.dead)
+        return found
+
+
+def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
+    """The index that the plan describes."""
+    builder = ClusterBuilder(rows)
+    for group in plan.groups:
+        builder.add(group)
+    clustered = np.concatenate([np.empty(0, np.int64), *builder.order])
+    first_slot = -(-len(clustered) // BLOCK) * BLOCK
+    pools, pooled = build_pools(rows, plan.pools, first_slot)
+    ids = np.full(first_slot + len(pooled) + ROWS, -1, np.int32)
+    ids[: len(clustered)] = numbers[clustered]
+    filled = np.flatnonzero(pooled >= 0)
+    ids[first_slot + filled] = numbers[pooled[filled]]
+    taken = np.flatnonzero(ids >= 0).astype(np.int32)
+    slots = taken[np.argsort(ids[taken], kind="stable")]
+    return Index(builder.arrays(), pools, ids, slots, np.zeros(len(ids) // 64 + 2, np.uint64))
+
+
+class Finder:
+    """Finds the matches of encoded events in an index. One thread at a time uses it."""
+
+    def __init__(self, index: Index, columns: int) -> None:
+        self.index = index
+        self._room = _room(index, columns)
+        self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
+        """By cluster and then by pool: the slots that were looked at so far."""
+        self._ids = np.empty(_FIRST_IDS, np.int32)
+
+    def find(
+        self,
+        codes: NDArray[np.uint32],
+        skipped: NDArray[np.bool_],
+        offsets: NDArray[np.int64],
+        has_dead: bool = False,
+        reserved: NDArray[np.int64] | None = None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The numbers of all events behind each other, and how many slots were looked at for each.
+
+        The numbers are in a buffer that is used again. Where those of each event end is written to `offsets`, which has
+        one element more than there are events. The first `reserved` places of each event are left to be filled.
+        """
+        index, events = self.index, codes.shape[1]
+        candidates = np.zeros(events, np.int64)
+        if reserved is None:
+            reserved = np.zeros(events, np.int64)
+        offsets[0] = event = 0
+        while True:
+            event, needed = match_codes(
+                index.clusters, index.pools, index.ids, index.dead, has_dead, codes, skipped, event, events, CHUNK,
+                self._room, reserved, offsets, candidates, self.seen, self._ids,
+            )  # fmt: skip
+            if event == events:
+                return self._ids[: offsets[-1]], candidates
+            larger = np.empty(max(needed, 2 * len(self._ids)), np.int32)
+            larger[: offsets[event]] = self._ids[: offsets[event]]
+            self._ids = larger
+
+    def take(self) -> None:
+        """Give the buffer away with the last answer: the next one gets a buffer of its own."""
+        self._ids = np.empty(len(self._ids), np.int32)
+
+
+def _room(index: Index, columns: int) -> Room:
+    """Space to match in."""
+    runs = len(index.clusters.clusters) * CHUNK + 1
+    blocks = len(index.pools.block_starts)
+    stretches = (blocks >> STRETCH_BITS) + 1
+    visits = max(_VISITS, blocks) if blocks > 1 else 1
+    return Room(
+        Runs(
+            np.empty(runs, np.int32),
+            np.empty(runs, np.int64),
+            np.empty(runs, np.int32),
+            np.empty(len(index.ids) + 2 * ROWS, np.int32),
+            np.empty(runs, np.int32),
+            np.empty(CHUNK + 1, np.int64),
+        ),
+        Visits(
+            np.empty(stretches + 1, np.int64),
+            np.empty(visits, np.int32),
+            np.empty(visits, np.int32),
+            np.empty(visits, np.int32),
+            np.empty((visits, 3), np.int32),
+        ),
+        np.empty(WORDS, np.uint64),
+        np.empty((BLOCK << STRETCH_BITS) + ROWS, np.int32),
+        np.empty((columns + 1, CHUNK // 64), np.uint64),
+        np.empty((CHUNK, columns), np.uint32),
+        np.empty(CHUNK, np.int64),
+        np.empty(CHUNK, np.int64),
+    )

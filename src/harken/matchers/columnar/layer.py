@@ -1,0 +1,147 @@
+"""A layer: the rows of some subscriptions in the codes of given dictionaries, indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.unbuild import cluster_rows, pool_rows
+from harken.matchers.columnar.index import Index, build
+from harken.matchers.columnar.plan import CLUSTER, DEFAULT_COSTS, LIST, POOL, Costs, Plan, plan
+from harken.matchers.columnar.rows import rows_of
+from harken.matchers.columnar.statistics import frequencies
+from harken.segments.columns import Column
+from harken.segments.conjunctions import CodedPredicates, Conjunctions
+from harken.segments.dictionary import Dictionary
+
+LAYOUTS = (CLUSTER, LIST, POOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What planning goes by."""
+
+    costs: Costs = DEFAULT_COSTS
+    layouts: tuple[int, ...] = LAYOUTS
+
+
+DEFAULT_CHOICES = Choices()
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Rows that settle what they find, and rows whose findings are looked at again."""
+
+    plain: Index
+    careful: Index
+    doubtful: NDArray[np.int32]
+    """Of the subscriptions in `careful` those that must be verified, ascending; others may be found twice."""
+    plans: tuple[Plan, Plan]
+
+    def __len__(self) -> int:
+        return len(self.plain) + len(self.careful)
+
+    @property
+    def nbytes(self) -> int:
+        return self.plain.nbytes + self.careful.nbytes + self.doubtful.nbytes
+
+    def delete(self, numbers: NDArray[np.int32]) -> int:
+        """Mark all rows of these subscriptions as deleted. Returns how many there are."""
+        return self.plain.delete(numbers) + self.careful.delete(numbers)
+
+
+def build_layer(
+    coded: Conjunctions,
+    overlapping: NDArray[np.bool_],
+    sample: NDArray[np.uint32] | None = None,
+    choices: Choices = DEFAULT_CHOICES,
+) -> Layer:
+    """Index rows. `sample` has the codes of some events, columns by events."""
+    doubtful = np.unique(coded.numbers[coded.inexact])
+    # All rows of a subscription, if one is inexact: what that one finds is verified for the subscription as a whole.
+    careful = overlapping | np.isin(coded.numbers, doubtful)
+    indexes, plans = [], []
+    for chosen in (~careful, careful):
+        part = _only(coded, chosen)
+        rows = rows_of(part)
+        planned = plan(rows, frequencies(rows.tops, sample), choices.costs, choices.layouts)
+        indexes.append(build(rows, part.numbers, planned))
+        plans.append(planned.forgotten())
+    return Layer(indexes[0], indexes[1], doubtful, (plans[0], plans[1]))
+
+
+def unbuild(
+    layer: Layer, columns: Sequence[Column], dictionaries: Sequence[Dictionary]
+) -> tuple[Conjunctions, NDArray[np.bool_]]:
+    """The rows of a layer that are not deleted, and which of them overlap others of their subscription."""
+    parts = [_unbuilt(index, dictionaries) for index in (layer.plain, layer.careful)]
+    first, second = parts[0].numbers, parts[1].numbers
+    numbers = np.concatenate([first, second])
+    is_careful = np.arange(len(numbers)) >= len(first)
+    inexact = is_careful & np.isin(numbers, layer.doubtful)
+    coded = []
+    for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
+        here, there = parts[0].predicates[place], parts[1].predicates[place]
+        coded.append(
+            CodedPredicates(
+                column,
+                dictionary,
+                np.concatenate([here.rows, there.rows + np.int32(len(first))]),
+                np.concatenate([here.low, there.low]),
+                np.concatenate([here.high, there.high]),
+            )
+        )
+    return Conjunctions(numbers, tuple(coded), inexact), is_careful
+
+
+@dataclass(frozen=True, slots=True)
+class _Predicates:
+    rows: NDArray[np.int32]
+    low: NDArray[np.uint32]
+    high: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    numbers: NDArray[np.int32]
+    predicates: list[_Predicates]
+
+
+def _unbuilt(index: Index, dictionaries: Sequence[Dictionary]) -> _Part:
+    tops = np.array([2 * len(each) + 1 for each in dictionaries], np.int64)
+    room = index.most_predicates()
+    slots, columns = np.empty(room, np.int64), np.empty(room, np.int32)
+    low, high = np.empty(room, np.uint32), np.empty(room, np.uint32)
+    keys = np.empty(len(index.ids), np.uint32)
+    found = cluster_rows(index.clusters, index.dead, tops, keys, slots, columns, low, high)
+    found = pool_rows(index.pools, index.dead, tops, slots, columns, low, high, found)
+    alive = index.slots[~_bits(index.dead, index.slots)]
+    alive.sort()
+    rows = np.searchsorted(alive, slots[:found]).astype(np.int32)
+    order = np.lexsort((rows, columns[:found]))
+    bounds = np.searchsorted(columns[:found][order], np.arange(len(tops) + 1))
+    predicates = []
+    for column in range(len(tops)):
+        chosen = order[bounds[column] : bounds[column + 1]]
+        predicates.append(_Predicates(rows[chosen], low[chosen], high[chosen]))
+    return _Part(index.ids[alive], predicates)
+
+
+def _bits(bitmap: NDArray[np.uint64], places: NDArray[np.int32]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = bitmap[places >> 6] >> (places & 63).astype(np.uint64) & np.uint64(1) != 0
+    return found
+
+
+def _only(coded: Conjunctions, wanted: NDArray[np.bool_]) -> Conjunctions:
+    if wanted.all():
+        return coded
+    places = (np.cumsum(wanted) - 1).astype(np.int32)
+    kept = []
+    for each in coded.predicates:
+        chosen = wanted[each.rows]
+        rows = places[each.rows[chosen]]
+        kept.append(CodedPredicates(each.column, each.dictionary, rows, each.low[chosen], each.high[chosen]))
+    return Conjunctions(coded.numbers[wanted], tuple(kept), coded.inexact[wanted])

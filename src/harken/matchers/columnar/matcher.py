@@ -1,0 +1,339 @@
+"""The default: codes, keyed clusters, bit-sliced pools, and a cost model that chooses among them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.events import EventBatch
+from harken.kernels.columnar import fill_reserved
+from harken.kernels.several import Values
+from harken.language.normal_form import NormalForm
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.base import Capability, Entry, FormOf, MatchResult
+from harken.matchers.candidates import Candidates, join, settle
+from harken.matchers.columnar.layer import LAYOUTS, Choices
+from harken.matchers.columnar.plan import LAYOUT_NAMES
+from harken.matchers.columnar.recent import Recent
+from harken.matchers.columnar.report import report
+from harken.matchers.columnar.sample import Sample
+from harken.matchers.columnar.search import Searched
+from harken.matchers.columnar.versions import Version, merged, middle, rows_of_base
+from harken.segments.encode import EncodedBatch, encode
+from harken.segments.flat import Flat
+
+RECENT_ROWS = 4_096
+"""Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""
+_SHARE_BEHIND = 4
+"""The base is made anew when what is behind it is a quarter of it, or a quarter of it is deleted."""
+_WAITING = 256
+"""Subscriptions that wait to be coded until there is an event, at most."""
+
+
+class Columnar:
+    """An index in layers: a large base, smaller layers of what came later, and what is recent.
+
+    Changes come from one thread at a time, matching goes on in others. What is matched is a version, which is swapped
+    for another by one assignment; merging goes on in the background.
+    """
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULT_LIMITS,
+        layouts: Iterable[str] = LAYOUT_NAMES,
+        recent_rows: int = RECENT_ROWS,
+        background: bool = True,
+    ) -> None:
+        unknown = set(layouts) - set(LAYOUT_NAMES)
+        if unknown or not layouts:
+            raise TypeError(
+                f"layouts are some of {', '.join(LAYOUT_NAMES)}, not {', '.join(sorted(unknown)) or 'none'}"
+            )
+        self._limits = limits
+        self._choices = Choices(layouts=tuple(LAYOUTS[LAYOUT_NAMES.index(name)] for name in layouts))
+        self._recent_rows = recent_rows
+        self._background = background
+        self._lock = threading.Lock()
+        self._merging = threading.Lock()
+        self._merges = 0
+        self._merger: threading.Thread | None = None
+        self._failure: Exception | None = None
+        self._waiting: dict[int, NormalForm] = {}
+        self._gone_meanwhile: list[int] | None = None
+        self._sample = Sample(0)
+        self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._choices)
+
+    # Changing
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        forms = [(entry.number, entry.compiled.normal_form) for entry in entries]
+        if len(forms) > _WAITING:
+            self.add_flat(Flat.of_forms(forms))
+            return
+        with self._lock:
+            self._waiting.update(forms)
+            if len(self._waiting) > _WAITING:
+                self._absorb()
+        self._merge_if_due()
+
+    def add_flat(self, flat: Flat) -> None:
+        """Add rows whose subscriptions are not here yet. Many at once are indexed at once."""
+        if len(flat) <= self._recent_rows:
+            with self._lock:
+                self._absorb()
+                self._version = self._version.knowing([each.column for each in flat.columns])
+                self._version.add(flat)
+            self._merge_if_due()
+            return
+        with self._merging:
+            self._merge(flat)
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        with self._lock:
+            for number in numbers:
+                if self._waiting.pop(number, None) is None:
+                    self._remove(number)
+        self._merge_if_due()
+
+    def merge(self) -> None:
+        """Make one layer of all that there is, and plan it by what was learnt of events."""
+        with self._merging:
+            self._merge(everything=True)
+
+    # Matching
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        with self._lock:
+            self._absorb()
+            version = self._version
+        encoded = encode(batch, version.columns, version.dictionaries)
+        self._sample.learn(encoded.codes)
+        return _Match(version, encoded, batch, form_of, self._limits).result()
+
+    def learn(self, batch: EventBatch) -> None:
+        """Take a batch for a sample of the events to come."""
+        with self._lock:
+            self._absorb()
+            version = self._version
+            codes = encode(batch, version.columns, version.dictionaries).codes
+            self._sample.take(codes, codes.shape[1])
+
+    def stats(self) -> dict[str, Any]:
+        with self._lock:
+            self._absorb()
+            version = self._version
+        return report(version, self._sample, self._merges)
+
+    # Inside
+
+    def _absorb(self) -> None:
+        """Code what waits. To be called with the lock."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        if self._waiting:
+            flat = Flat.of_forms(self._waiting.items())
+            self._waiting = {}
+            self._version = self._version.knowing([each.column for each in flat.columns])
+            self._version.add(flat)
+
+    def _remove(self, number: int) -> None:
+        if self._gone_meanwhile is not None:
+            self._gone_meanwhile.append(number)
+        if any(recent.remove(number) for recent in self._version.recents):
+            return
+        numbers = np.array([number], np.int32)
+        for searched in self._version.layers:
+            searched.delete(numbers)
+
+    def _merge_if_due(self) -> None:
+        if not self._is_due() or not self._merging.acquire(blocking=False):
+            return
+        if not self._background:
+            try:
+                self._merge()
+            finally:
+                self._merging.release()
+            return
+        self._merger = threading.Thread(target=self._merge_behind, name="harken-merge", daemon=True)
+        self._merger.start()
+
+    def _is_due(self) -> bool:
+        version = self._version
+        return len(version.recents[-1]) >= self._recent_rows or _is_hollow(version)
+
+    def _merge_behind(self) -> None:
+        try:
+            while self._is_due():
+                self._merge()
+        except Exception as error:  # told to whoever uses the matcher next
+            self._failure = error
+        finally:
+            self._merging.release()
+
+    def _merge(self, more: Flat | None = None, everything: bool = False) -> None:
+        """Index what is recent, and more. To be called with the merging lock."""
+        with self._lock:
+            self._absorb()
+            before = self._version
+            if more is not None:
+                before = before.knowing([each.column for each in more.columns])
+            self._version = replace(before, recents=(*before.recents, Recent(len(before.columns))))
+            self._gone_meanwhile = []
+        try:
+            flats = [recent.flat() for recent in before.recents if len(recent)]
+            if more is not None:
+                flats.append(more)
+            added = sum(map(len, flats))
+            small = [each for each in before.middles if len(each.searched) <= _SHARE_BEHIND * added]
+            behind = sum(len(each.searched) for each in before.middles) + added
+            if everything or behind * _SHARE_BEHIND >= len(before.base) or _is_hollow(before):
+                flats = [rows_of_base(before), *(each.alive() for each in before.middles), *flats]
+                after, sample = merged(flats, before, self._sample, self._choices)
+            else:
+                built = middle([*(each.alive() for each in small), *flats], before, self._sample, self._choices)
+                after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None
+            with self._lock:
+                self._publish(after, sample, len(before.recents))
+        finally:
+            self._gone_meanwhile = None
+
+    def _publish(self, after: Version, sample: Sample | None, merged_recents: int) -> None:
+        """Put a version in place of the present one, and add what changed meanwhile. To be called with the lock."""
+        now = self._version
+        gone = np.array(self._gone_meanwhile or [], np.int32)
+        later = now.recents[merged_recents:]
+        if sample is None:  # the codes are the same
+            after = replace(after, columns=now.columns, dictionaries=now.dictionaries, recents=later)
+        else:
+            self._sample = sample
+            kept = [recent.flat() for recent in later if len(recent)]
+            for flat in kept:
+                after = after.knowing([each.column for each in flat.columns])
+                after.add(flat)
+        for searched in after.layers:
+            searched.delete(gone)
+        self._version = after
+        self._merges += 1
+
+
+class _Match:
+    """One batch against one version."""
+
+    def __init__(
+        self, version: Version, encoded: EncodedBatch, batch: EventBatch, form_of: FormOf, limits: Limits
+    ) -> None:
+        self._version = version
+        self._batch = batch
+        self._form_of = form_of
+        self._limits = limits
+        self._codes = encoded.codes
+        self._encoded = encoded
+        self._events = encoded.codes.shape[1]
+        self._skipped = np.zeros(self._events, np.bool_)
+        self._skipped[encoded.several] = True
+        self._examined = np.zeros(self._events, np.int64)
+
+    def result(self) -> MatchResult:
+        exact: list[Candidates] = []
+        careful: list[Candidates] = []
+        for searched in self._version.layers:
+            if len(searched.layer.careful):
+                careful.append(self._find_careful(searched))
+        for each in self._version.middles:
+            exact.append(self._found(each.searched, careful=False))
+        for recent in self._version.recents:
+            if len(recent):
+                self._find_recent(recent, exact, careful)
+        if len(self._encoded.several):
+            careful.append(self._find_several())
+        errors = []
+        if careful:
+            settled = settle(join(careful), self._batch, self._form_of, self._limits)
+            exact.append(Candidates(settled.offsets, settled.numbers))
+            errors = settled.errors
+        offsets, numbers = self._with_base([each for each in exact if len(each.numbers)])
+        return MatchResult(offsets, numbers, self._examined, errors)
+
+    def _with_base(self, parts: list[Candidates]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """All numbers: those of the base, and in front of them, event by event, the others."""
+        reserved = np.zeros(self._events, np.int64)
+        for part in parts:
+            reserved += np.diff(part.offsets)
+        base = self._version.base
+        offsets = np.zeros(self._events + 1, np.int64)
+        with base.finder(careful=False) as finder:
+            codes = self._codes[: base.columns]
+            numbers, examined = finder.find(codes, self._skipped, offsets, base.dead > 0, reserved)
+            finder.take()
+        self._examined += examined
+        filled = np.zeros(self._events, np.int64)
+        for part in parts:
+            fill_reserved(offsets, filled, part.offsets, part.numbers, numbers)
+        return offsets, numbers
+
+    def _found(self, searched: Searched, careful: bool) -> Candidates:
+        offsets = np.zeros(self._events + 1, np.int64)
+        with searched.finder(careful=careful) as finder:
+            codes = self._codes[: searched.columns]
+            numbers, examined = finder.find(codes, self._skipped, offsets, searched.dead > 0)
+            self._examined += examined
+            return Candidates(offsets, numbers.copy())
+
+    def _find_careful(self, searched: Searched) -> Candidates:
+        found = self._found(searched, careful=True)
+        return Candidates(found.offsets, found.numbers, searched.doubtful(found.numbers))
+
+    def _find_recent(self, recent: Recent, exact: list[Candidates], careful: list[Candidates]) -> None:
+        offsets, numbers, verify, overlaps = recent.find(self._codes, self._skipped)
+        self._examined += np.diff(offsets)
+        again = verify | overlaps
+        if not again.any():
+            exact.append(Candidates(offsets, numbers))
+            return
+        exact.append(_part(offsets, numbers, ~again))
+        part = _part(offsets, numbers, again)
+        careful.append(Candidates(part.offsets, part.numbers, verify[again]))
+
+    def _find_several(self) -> Candidates:
+        """What may match the events that have several values in some column, all in doubt."""
+        encoded = self._encoded
+        given = Values(encoded.starts, encoded.values, len(self._codes))
+        counts = np.zeros(self._events + 1, np.int64)
+        out = np.empty(1_024, np.int32)
+        found: list[NDArray[np.int32]] = []
+        for place, event in enumerate(encoded.several.tolist()):
+            end = -1
+            while True:
+                end = 0
+                places: list[Searched | Recent] = [*self._version.layers, *self._version.recents]
+                for searched in places:
+                    if end >= 0:
+                        end = searched.find_several(given, place, out, end)
+                if end >= 0:
+                    break
+                out = np.empty(2 * len(out), np.int32)
+            found.append(out[:end].copy())
+            counts[event + 1] = end
+        self._examined += counts[1:]
+        numbers = np.concatenate(found)
+        return Candidates(np.cumsum(counts), numbers, np.ones(len(numbers), np.bool_))
+
+
+def _part(offsets: NDArray[np.int64], numbers: NDArray[np.int32], wanted: NDArray[np.bool_]) -> Candidates:
+    """The numbers that are wanted, by event."""
+    kept = np.zeros(len(wanted) + 1, np.int64)
+    np.cumsum(wanted, out=kept[1:])
+    return Candidates(kept[offsets], numbers[wanted])
+
+
+def _is_hollow(version: Version) -> bool:
+    """Whether so much of the base was deleted that it should be made anew."""
+    return version.base.dead * _SHARE_BEHIND > len(version.base.layer) > 0

@@ -1,0 +1,319 @@
+"""The cost model: which rows go where, by what an event is expected to cost.
+
+Every row can be found in one of three ways. In a **cluster** with rows that ask for the same attributes, by key and
+range; in a **list** with all rows of the same key, its predicates tested one by one; in a **pool** with rows that ask
+for attributes of few values, by bitmaps. Rows that ask for the same attributes are planned together, and go where the
+expected nanoseconds an event are least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels import rows as kernels
+from harken.kernels.pool import BLOCK
+from harken.matchers.columnar.rows import Rows, attribute_sets
+from harken.matchers.columnar.statistics import Frequencies
+
+CLUSTER, LIST, POOL = 0, 1, 2
+LAYOUT_NAMES = ("cluster", "list", "pool")
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Nanoseconds, measured on one core of a server of 2023. Only their ratios matter."""
+
+    cluster: float = 0.5
+    """A cluster that does not apply to the event."""
+    look_up: float = 16.0
+    """Finding the run of a cluster that does."""
+    slot: float = 0.08
+    """Comparing one slot in one column."""
+    list_slot: float = 12.0
+    """Testing the predicates of one slot of a list."""
+    cell: float = 4.0
+    """Looking up one cell of a directory."""
+    block: float = 14.0
+    """Looking at a block, apart from its bitmaps."""
+    bitmap: float = 1.6
+    """One bitmap of a block."""
+
+
+DEFAULT_COSTS = Costs()
+MOST_CODES = 128
+"""A column with more codes than this is not bit-sliced: its bitmaps would take more memory than they save time."""
+_MOST_CELLS = 1 << 16
+_SAMPLED_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """Rows whose columns no other pool has, and the columns of its directory."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    directory: NDArray[np.int32]
+    visited: float
+    """The share of its rows that an event is expected to look at."""
+    cost: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """Rows that are found by the same key and range: a cluster or a list."""
+
+    rows: NDArray[np.int64]
+    layout: int
+    columns: NDArray[np.int32]
+    """Of a cluster: all columns that its rows ask for."""
+    key: int
+    bound: int
+    bound_class: int
+    candidates: float
+    """Slots that an event is expected to look at."""
+    cost: float
+    """Nanoseconds that an event is expected to take."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where every row goes."""
+
+    groups: list[GroupPlan] = field(default_factory=list)
+    pools: list[PoolPlan] = field(default_factory=list)
+
+    def forgotten(self) -> Plan:
+        """The choices without the rows: what is kept once the index is built."""
+        none = np.empty(0, np.int64)
+        return Plan(
+            [replace(group, rows=none) for group in self.groups],
+            [replace(pool, rows=none) for pool in self.pools],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """By column, the share of events that a predicate of a class lets through, on average."""
+
+    point: NDArray[np.float32]
+    up_to: NDArray[np.float32]
+    above: NDArray[np.float32]
+
+
+def plan(
+    rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: tuple[int, ...] = (CLUSTER, LIST, POOL)
+) -> Plan:
+    """The cheapest plan. `layouts` narrows the choice, for tests; a row that cannot be pooled is listed."""
+    if not len(rows):
+        return Plan()
+    leaders, set_of, sizes = attribute_sets(rows)
+    keyed = _Keyed(rows, leaders, set_of, known, costs, layouts)
+    pooled, pools = _pools(rows, leaders, set_of, sizes, keyed.set_costs, known, costs, layouts)
+    return Plan(keyed.groups(~pooled), pools)
+
+
+class _Keyed:
+    """Clusters and lists: key and range of every row, and what rows that share them cost."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        leaders: NDArray[np.int64],
+        set_of: NDArray[np.int64],
+        known: Frequencies,
+        costs: Costs,
+        layouts: tuple[int, ...],
+    ) -> None:
+        self._rows = rows
+        shares = _shares(rows, known)
+        count = len(rows)
+        self._key, self._bound = np.empty(count, np.int32), np.empty(count, np.int32)
+        self._bound_class = np.empty(count, np.uint8)
+        kernels.choose_keys(
+            rows.starts, rows.columns, rows.classes, shares.point, shares.up_to, shares.above,
+            self._key, self._bound, self._bound_class,
+        )  # fmt: skip
+        width = len(rows.tops) + 1
+        found_by = ((self._key + 1).astype(np.int64) * width + self._bound + 1) * 3 + self._bound_class
+        _, self._leaders, self._cluster_of, self._counts = np.unique(
+            set_of * (width * width * 3) + found_by, return_index=True, return_inverse=True, return_counts=True
+        )
+        lead = self._leaders
+        present = known.present()
+        chance = np.empty(len(lead), np.float32)
+        kernels.products(rows.starts, rows.columns, lead, present, chance)
+        key, bound = self._key[lead], self._bound[lead]
+        key_share = _given(shares.point, key)
+        bound_share = np.where(
+            self._bound_class[lead] == kernels.UP_TO, _given(shares.up_to, bound), _given(shares.above, bound)
+        )
+        # Once it is known that the event has the attributes, the shares are of such events.
+        here = self._counts * (key_share / _given(present, key)) * (bound_share / _given(present, bound))
+        rest = rows.lengths[lead] - (key >= 0) - (bound >= 0)
+        self._candidates = here * chance
+        clustered = costs.cluster + chance * (costs.look_up + here * rest * costs.slot)
+        tested = self._counts * np.where(key >= 0, key_share, bound_share)
+        listed = tested * costs.list_slot
+        allowed = np.array([clustered, listed])
+        if LIST not in layouts:
+            allowed[1] = np.inf
+        if CLUSTER not in layouts:
+            allowed[0] = np.inf
+        self._layout = np.argmin(allowed, axis=0)
+        self._cost = np.where(self._layout == LIST, listed, clustered)
+        self._tested = tested
+        self.set_costs: NDArray[Any] = np.bincount(set_of[lead], weights=self._cost, minlength=len(leaders))
+
+    def groups(self, wanted: NDArray[np.bool_]) -> list[GroupPlan]:
+        """The clusters and lists of the wanted rows."""
+        chosen = np.flatnonzero(wanted)
+        layout = self._layout[self._cluster_of]
+        # Lists are by key alone, or, where there is no key, by range: clusters that became lists fall together.
+        width = len(self._rows.tops) + 1
+        listed = np.where(
+            self._key >= 0,
+            self._key.astype(np.int64) + 1,
+            ((self._bound.astype(np.int64) + 1) * 3 + self._bound_class) * width,
+        )
+        group = np.where(layout == LIST, -1 - listed, self._cluster_of)[chosen]
+        order = np.argsort(group, kind="stable")
+        bounds = np.flatnonzero(np.diff(group[order], prepend=group[order[0]] - 1 if len(order) else 0))
+        return [self._group(chosen[each]) for each in np.split(order, bounds[1:])] if len(chosen) else []
+
+    def _group(self, members: NDArray[np.int64]) -> GroupPlan:
+        first = int(members[0])
+        cluster = self._cluster_of[first]
+        layout = int(self._layout[cluster])
+        key, bound, bound_class = int(self._key[first]), int(self._bound[first]), int(self._bound_class[first])
+        if layout == CLUSTER:
+            columns, candidates, cost = self._rows.columns_of(first), self._candidates[cluster], self._cost[cluster]
+        else:
+            if key >= 0:
+                bound = -1
+            columns = np.array([each for each in (key, bound) if each >= 0], np.int32)
+            part = self._cluster_of[members]
+            candidates = (self._tested[part] / self._counts[part]).sum()
+            cost = (self._cost[part] / self._counts[part]).sum()
+        return GroupPlan(
+            members, layout, columns, key, bound, bound_class, float(candidates), float(cost), len(members)
+        )
+
+
+def _given(shares: NDArray[Any], columns: NDArray[np.int32]) -> NDArray[Any]:
+    """The shares of these columns, 1 where there is none."""
+    return np.where(columns >= 0, np.maximum(shares[columns], 1e-9), 1.0)
+
+
+def _shares(rows: Rows, known: Frequencies) -> _Shares:
+    columns = len(rows.tops)
+    sums, counts = np.zeros((5, columns)), np.zeros((5, columns), np.int64)
+    kernels.mean_shares(
+        rows.starts, rows.columns, rows.low, rows.high, rows.classes, known.cumulative, known.starts, sums, counts
+    )
+    mean = (sums / np.maximum(counts, 1)).astype(np.float32)
+    return _Shares(mean[kernels.POINT], mean[kernels.UP_TO], mean[kernels.FROM])
+
+
+def _pools(
+    rows: Rows,
+    leaders: NDArray[np.int64],
+    set_of: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    keyed_costs: NDArray[Any],
+    known: Frequencies,
+    costs: Costs,
+    layouts: tuple[int, ...],
+) -> tuple[NDArray[np.bool_], list[PoolPlan]]:
+    """Which rows are pooled, and in which pools."""
+    nothing = np.zeros(len(rows), np.bool_)
+    if POOL not in layouts:
+        return nothing, []
+    small = (rows.tops < MOST_CODES).astype(np.float32)
+    eligible = np.empty(len(leaders), np.float32)
+    kernels.products(rows.starts, rows.columns, leaders, small, eligible)
+    candidate = (eligible > 0) & (rows.lengths[leaders] > 0)
+    if not candidate.any():
+        return nothing, []
+    component = _components(rows, leaders[candidate])
+    set_component = np.full(len(leaders), -1)
+    set_component[candidate] = component[rows.columns[rows.starts[leaders[candidate]]]]
+    is_pooled = np.zeros(len(leaders), np.bool_)
+    pools: list[PoolPlan] = []
+    only = layouts == (POOL,)
+    for number in np.unique(set_component[candidate]):
+        inside = set_component == number
+        members = np.flatnonzero(inside[set_of])
+        for _ in range(2):  # the sets that leave the pool may change the directory
+            drawn = _directory(rows, members, known, costs)
+            per_row = drawn.visited * (costs.block + costs.bitmap * rows.lengths[leaders]) / BLOCK
+            kept = inside & (only | (sizes * per_row < keyed_costs))
+            members = np.flatnonzero(kept[set_of])
+            if not len(members):
+                break
+        if len(members):
+            is_pooled |= kept
+            pools.append(_directory(rows, members, known, costs))
+    return is_pooled[set_of], pools
+
+
+def _components(rows: Rows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
+    """By column, a number that it shares with all columns that are asked for together with it, over corners too."""
+    parent = np.arange(len(rows.tops))
+    kernels.join_columns(rows.starts, rows.columns, leaders, parent)
+    return parent
+
+
+def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs: Costs) -> PoolPlan:
+    """A pool of these rows with the directory that is expected to be cheapest, found greedily on a sample of rows."""
+    step = max(1, len(members) // _SAMPLED_ROWS)
+    sample = members[::step]
+    weight = np.ones(len(sample))
+    scale = len(members) / len(sample)
+    per_block = costs.block + costs.bitmap * float(rows.lengths[sample].mean())
+    columns = np.unique(np.concatenate([rows.columns_of(int(row)) for row in sample[:2_000]]))
+    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
+    points = {int(column): _point_shares(rows, asked, sample, int(column), known) for column in columns}
+    columns = np.array([column for column in columns if (points[int(column)] < 1).any()], np.int32)
+    directory: list[int] = []
+    cells, combinations = 1, 1.0
+    best = scale * len(sample) / BLOCK * per_block
+    while True:
+        options = []
+        for column in map(int, columns):
+            more = cells * (int(rows.tops[column]) // 2 + 1)
+            if column in directory or more > min(_MOST_CELLS, max(16, len(members) // 64)):
+                continue
+            visited = scale * float((weight * points[column]).sum())
+            looked = combinations * 2
+            options.append((looked * (costs.cell + per_block) + visited / BLOCK * per_block, column, more))
+        if not options or min(options)[0] >= best:
+            break
+        best, column, cells = min(options)
+        directory.append(column)
+        combinations *= 2
+        weight = weight * points[column]
+    used = np.zeros(len(rows.tops), np.bool_)
+    kernels.mark_columns(rows.starts, rows.columns, members, used)
+    return PoolPlan(
+        members,
+        np.flatnonzero(used).astype(np.int32),
+        np.array(directory, np.int32),
+        float(weight.mean()),
+        best,
+        len(members),
+    )
+
+
+def _point_shares(
+    rows: Rows, asked: NDArray[np.uint32], sample: NDArray[np.int64], column: int, known: Frequencies
+) -> NDArray[np.float64]:
+    """For each row of the sample the share of events that its equality on the column lets through; 1 without one."""
+    codes = np.empty(len(sample), np.uint32)
+    kernels.code_of(rows.starts, rows.columns, asked, sample, column, codes)
+    return np.where(codes > 0, known.of(column)[codes], 1.0)

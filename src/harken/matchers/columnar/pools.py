@@ -1,0 +1,173 @@
+"""Building pools: sort the rows into cells, cut them into blocks, and slice each block into bitmaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels import pool as layout
+from harken.kernels import rows as kernels
+from harken.matchers.columnar.plan import MOST_CODES, PoolPlan
+from harken.matchers.columnar.rows import Rows
+
+
+class _Laid(NamedTuple):
+    """One pool, its numbers counted from its own start."""
+
+    order: NDArray[np.int64]
+    plan: PoolPlan
+    radix: NDArray[np.int64]
+    cell_starts: NDArray[np.int64]
+    block_columns: NDArray[np.int32]
+    block_ends: NDArray[np.int64]
+
+
+class CodeClasses(NamedTuple):
+    """By column: codes that all pooled rows treat alike, in classes."""
+
+    class_starts: NDArray[np.int64]
+    classes: NDArray[np.uint8]
+    counts: NDArray[np.int64]
+    code_starts: NDArray[np.int64]
+    codes: NDArray[np.uint32]
+    """For each class of a column one of its codes."""
+
+
+def build_pools(rows: Rows, plans: list[PoolPlan], first_slot: int) -> tuple[layout.Pools, NDArray[np.int64]]:
+    """The pools, and the row of every slot from `first_slot` on, -1 where a block is not full."""
+    laid = [_lay_out(rows, each) for each in plans]
+    classes = _code_classes(rows, laid)
+    blocks = [len(each.block_ends) for each in laid]
+    order = np.full(sum(blocks) * layout.BLOCK, -1, np.int64)
+    headers: list[tuple[int, ...]] = []
+    directory: list[NDArray[np.int32]] = []
+    columns: list[NDArray[np.int32]] = []
+    radix: list[NDArray[np.int64]] = []
+    cell_starts: list[NDArray[np.int64]] = []
+    block = cell = 0
+    for each, count in zip(laid, blocks, strict=True):
+        begin = block * layout.BLOCK
+        order[begin : begin + len(each.order)] = each.order
+        headers.append(
+            (
+                block,
+                block + count,
+                cell,
+                len(each.cell_starts) - 1,
+                sum(map(len, directory)),
+                len(each.plan.directory),
+                sum(map(len, columns)),
+                len(each.plan.columns),
+            )
+        )
+        directory.append(each.plan.directory)
+        radix.append(each.radix)
+        columns.append(each.plan.columns)
+        cell_starts.append(each.cell_starts + begin)
+        block, cell = block + count, cell + len(each.cell_starts)
+    block_columns = _joined([each.block_columns for each in laid], np.int32)
+    sizes = classes.counts[block_columns] * layout.WORDS
+    block_bitmaps = np.cumsum(sizes) - sizes
+    bitmaps = np.empty(int(sizes.sum()), np.uint64)
+    block_slots = (order.reshape(-1, layout.BLOCK) >= 0).sum(axis=1).astype(np.int32)
+    pools = layout.Pools(
+        np.array(headers, np.int64).reshape(-1, layout.POOL_FIELDS),
+        first_slot,
+        classes.class_starts,
+        classes.classes,
+        _joined_ends([each.block_ends for each in laid]),
+        block_columns,
+        block_bitmaps,
+        block_slots,
+        bitmaps,
+        _joined(columns, np.int32),
+        _joined(directory, np.int32),
+        _joined(radix, np.int64),
+        _joined(cell_starts, np.int64),
+    )
+    _fill(rows, pools, classes, order)
+    return pools, order
+
+
+def _lay_out(rows: Rows, plan: PoolPlan) -> _Laid:
+    bases = rows.tops[plan.directory] // 2 + 1
+    radix = np.append(np.cumprod(bases[::-1])[-2::-1], 1).astype(np.int64)[: len(bases)]
+    members = plan.rows
+    cells = np.zeros(len(members), np.int64)
+    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
+    layout.cell_numbers(rows.starts, rows.columns, asked, members, plan.directory, radix, cells)
+    leading = np.empty(len(members), np.uint32)
+    layout.leading_codes(rows.starts, rows.columns, rows.low, rows.high, members, leading)
+    order = np.lexsort((leading, _by_rarest_column(rows, members, plan), cells))
+    members, cells = members[order], cells[order]
+    count = int(np.prod(bases))
+    cell_starts = np.searchsorted(cells, np.arange(count + 1))
+    blocks = -(-len(members) // layout.BLOCK)
+    room = blocks * len(plan.columns)
+    block_columns, block_ends = np.empty(room, np.int32), np.empty(blocks, np.int64)
+    layout.choose_block_columns(
+        rows.starts, rows.columns, members, cells, plan.directory, radix, bases, np.empty(len(rows.tops), np.int64),
+        block_columns, block_ends,
+    )  # fmt: skip
+    return _Laid(members, plan, radix, cell_starts, block_columns[: block_ends[-1]], block_ends)
+
+
+def _by_rarest_column(rows: Rows, members: NDArray[np.int64], plan: PoolPlan) -> NDArray[np.uint64]:
+    """A number that brings rows with rare columns to the end: so most blocks have bitmaps for common columns only."""
+    popularity = np.zeros(len(rows.tops), np.int64)
+    kernels.count_columns(rows.starts, rows.columns, members, popularity)
+    popularity[plan.directory] = np.iinfo(np.int64).max
+    rank = np.empty(len(popularity), np.int64)
+    rank[np.argsort(-popularity, kind="stable")] = np.arange(len(popularity))
+    result = np.empty(len(members), np.uint64)
+    kernels.column_bits(rows.starts, rows.columns, members, np.minimum(rank, 63), result)
+    return result
+
+
+def _code_classes(rows: Rows, laid: list[_Laid]) -> CodeClasses:
+    width = len(rows.tops)
+    starts, code_starts, counts = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
+    classes: list[NDArray[np.uint8]] = []
+    codes: list[NDArray[np.uint32]] = []
+    for each in laid:
+        place = np.zeros(width, np.int64)
+        place[each.plan.columns] = np.arange(len(each.plan.columns))
+        asked = np.zeros((len(each.plan.columns), MOST_CODES, MOST_CODES), np.bool_)
+        kernels.mark_asked(rows.starts, rows.columns, rows.low, rows.high, each.order, place, asked)
+        for column in each.plan.columns:
+            low, high = (found.astype(np.uint32) for found in np.nonzero(asked[place[column]]))
+            every = np.arange(rows.tops[column] + 1, dtype=np.uint32)
+            admitted = (every[:, None] - low <= high - low) & (every[:, None] != 0)
+            _, first, inverse = np.unique(np.packbits(admitted, axis=1), axis=0, return_index=True, return_inverse=True)
+            starts[column], code_starts[column] = sum(map(len, classes)), sum(map(len, codes))
+            counts[column] = len(first)
+            classes.append(inverse.astype(np.uint8).ravel())
+            codes.append(every[first])
+    return CodeClasses(starts, _joined(classes, np.uint8), counts, code_starts, _joined(codes, np.uint32))
+
+
+def _fill(rows: Rows, pools: layout.Pools, classes: CodeClasses, order: NDArray[np.int64]) -> None:
+    for header in pools.pools:
+        first, last = header[layout.BLOCK_START], header[layout.BLOCK_END]
+        taken = order[first * layout.BLOCK : last * layout.BLOCK]
+        layout.fill_bitmaps(
+            rows.starts, rows.columns, rows.low, rows.high, taken[taken >= 0],
+            pools.block_starts[first : last + 1], pools.block_columns, pools.block_bitmaps, classes.counts,
+            classes.code_starts, classes.codes, np.empty(len(rows.tops), np.int64), pools.bitmaps,
+        )  # fmt: skip
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate(parts).astype(kind) if parts else np.empty(0, kind)
+
+
+def _joined_ends(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Ends that count from each part's own start, as starts that count from the first part's."""
+    lengths = [0, *(int(part[-1]) for part in parts)]
+    before = np.cumsum(lengths)
+    return np.concatenate([[0], *(part + start for part, start in zip(parts, before[:-1], strict=True))]).astype(
+        np.int64
+    )

@@ -1,0 +1,131 @@
+"""What came since the last merge: rows that are found by chains, in the codes of the base."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.delta import NO_ROW, Delta, append, find_in_delta, find_several_in_delta
+from harken.kernels.rows import POINT
+from harken.kernels.several import Values
+from harken.matchers.columnar.rows import rows_of
+from harken.segments.conjunctions import Conjunctions
+from harken.segments.flat import Flat, joined
+
+_CHAINS = 1 << 13
+_PREDICATES_A_ROW = 6
+_FIRST_ROWS = 256
+
+
+class Recent:
+    """Rows that may still be appended to. One thread appends and removes; others may look meanwhile."""
+
+    def __init__(self, columns: int) -> None:
+        self.flats: list[Flat] = []
+        self._delta = _empty(columns, _FIRST_ROWS, _FIRST_ROWS * _PREDICATES_A_ROW)
+        self._rows = 0
+        self._rows_of: dict[int, list[int]] = {}
+        self._verify = np.empty(0, np.bool_)
+        self._overlaps = np.empty(0, np.bool_)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def numbers(self) -> NDArray[np.int32]:
+        """The subscriptions that are in it, those that left it not."""
+        return np.array(list(self._rows_of), np.int32)
+
+    def flat(self) -> Flat:
+        """Its rows with their constants, those of subscriptions that left it not."""
+        every = joined(self.flats)
+        return every.only(np.isin(every.numbers, self.numbers))
+
+    def add(self, flat: Flat, coded: Conjunctions, place_of: NDArray[np.int32], columns: int) -> None:
+        """Append rows. `place_of` tells the place among all columns of each column that is coded."""
+        rows = rows_of(coded)
+        keys = np.full(len(rows), NO_ROW, np.int64)
+        points = np.flatnonzero(rows.classes == POINT)
+        # Of several equalities the one on the column with most constants: it is likely to tell most.
+        owner = np.repeat(np.arange(len(rows)), rows.lengths)[points]
+        by_size = np.argsort(rows.tops[rows.columns[points]], kind="stable")
+        keys[owner[by_size]] = points[by_size]
+        self._make_room(len(rows), len(rows.columns), columns)
+        places = place_of[rows.columns].astype(np.int32)
+        # Before the rows can be found: whoever finds one looks here next.
+        # If one row of a subscription is inexact, what its other rows find is verified too: so it is found once.
+        inexact = np.isin(coded.numbers, coded.numbers[coded.inexact])
+        self._verify = np.concatenate([self._verify, inexact])
+        self._overlaps = np.concatenate([self._overlaps, flat.overlapping])
+        append(self._delta, self._rows, rows.starts, places, rows.low, rows.high, keys, coded.numbers)
+        for row, number in enumerate(coded.numbers.tolist(), self._rows):
+            self._rows_of.setdefault(number, []).append(row)
+        self.flats.append(flat)
+        self._rows += len(rows)
+
+    def remove(self, number: int) -> bool:
+        """Let go of a subscription, if it is here."""
+        rows = self._rows_of.pop(number, None)
+        for row in rows or ():
+            self._delta.alive[row] = False
+        return rows is not None
+
+    def find(
+        self, codes: NDArray[np.uint32], skipped: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """By event the numbers of the rows that are true of it, and for each whether to verify it and whether it may
+        be there twice."""
+        offsets = np.zeros(codes.shape[1] + 1, np.int64)
+        out = np.empty(max(256, 4 * codes.shape[1]), np.int32)
+        delta, first = self._delta, 0
+        while True:
+            first = find_in_delta(delta, codes, skipped, first, out, offsets)
+            if first == codes.shape[1]:
+                break
+            out = np.concatenate([out, np.empty(max(len(out), self._rows), np.int32)])
+        rows = out[: offsets[-1]]
+        return offsets, delta.numbers[rows], self._verify[rows], self._overlaps[rows]
+
+    def find_several(self, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
+        """Append the numbers that may match an event with several values. Returns their end, or -1 without room."""
+        found: int = find_several_in_delta(self._delta, given, place, self._rows, out, end)
+        return found
+
+    def _make_room(self, rows: int, predicates: int, columns: int) -> None:
+        delta = self._delta
+        used = int(delta.starts[self._rows])
+        rows += self._rows
+        predicates += used
+        if rows <= len(delta.numbers) and predicates <= len(delta.columns) and columns < len(delta.by_column):
+            return
+        larger = _empty(columns, max(rows, 2 * len(delta.numbers)), max(predicates, 2 * len(delta.columns)))
+        count = self._rows
+        for name in ("numbers", "alive", "following", "keyed_by"):
+            getattr(larger, name)[:count] = getattr(delta, name)[:count]
+        larger.starts[: count + 1] = delta.starts[: count + 1]
+        for name in ("columns", "low", "span"):
+            getattr(larger, name)[:used] = getattr(delta, name)[:used]
+        larger.by_value[:] = delta.by_value
+        known = len(delta.by_column) - 1
+        larger.by_column[:known] = delta.by_column[:known]
+        larger.by_column[-1] = delta.by_column[-1]
+        larger.is_key[:known] = delta.is_key[:known]
+        # Rows that ask for nothing are told by the place behind the last column, which has moved.
+        larger.keyed_by[:count][delta.keyed_by[:count] == known] = len(larger.by_column) - 1
+        self._delta = larger
+
+
+def _empty(columns: int, rows: int, predicates: int) -> Delta:
+    return Delta(
+        np.full(rows, NO_ROW, np.int32),
+        np.zeros(rows, np.bool_),
+        np.zeros(rows + 1, np.int32),
+        np.empty(predicates, np.int32),
+        np.empty(predicates, np.uint32),
+        np.empty(predicates, np.uint32),
+        np.full(_CHAINS, NO_ROW, np.int32),
+        np.full(columns + 1, NO_ROW, np.int32),
+        np.full(rows, NO_ROW, np.int32),
+        np.full(rows, NO_ROW, np.int32),
+        np.zeros(columns, np.bool_),
+    )

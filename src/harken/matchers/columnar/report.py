@@ -1,0 +1,75 @@
+"""What the matcher tells about itself: its layers, the plan of each group, what was expected and what was seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harken.matchers.columnar.plan import LAYOUT_NAMES, POOL, Plan
+from harken.matchers.columnar.sample import Sample
+from harken.matchers.columnar.search import Searched
+from harken.matchers.columnar.versions import Version
+
+
+def report(version: Version, sample: Sample, merges: int) -> dict[str, Any]:
+    """Sizes and choices, as plain data."""
+    names = [str(column) for column in version.columns]
+    return {
+        "rows": sum(map(len, version.layers)) + sum(map(len, version.recents)),
+        "recent_rows": sum(map(len, version.recents)),
+        "deleted_rows": sum(each.dead for each in version.layers),
+        "columns": names,
+        "constants": sum(map(len, version.dictionaries)),
+        "bytes": sum(each.layer.nbytes for each in version.layers),
+        "merges": merges,
+        "events_seen": sample.seen,
+        "events_sampled": len(sample),
+        "layers": [_layer(each, names, sample.seen) for each in version.layers],
+    }
+
+
+def _layer(searched: Searched, names: list[str], events: int) -> dict[str, Any]:
+    layer = searched.layer
+    groups = [
+        group
+        for plan, seen, careful in zip(layer.plans, searched.seen, (False, True), strict=True)
+        for group in _groups(plan, seen, names, events, careful)
+    ]
+    return {"rows": len(searched), "deleted_rows": searched.dead, "bytes": layer.nbytes, "groups": groups}
+
+
+def _groups(plan: Plan, seen: Any, names: list[str], events: int, careful: bool) -> list[dict[str, Any]]:
+    found = []
+    for group, looked_at in zip(plan.groups, seen, strict=False):
+        found.append(
+            {
+                "layout": LAYOUT_NAMES[group.layout],
+                "rows": group.size,
+                "attributes": [names[column] for column in group.columns],
+                "key": None if group.key < 0 else names[group.key],
+                "range": None if group.bound < 0 else names[group.bound],
+                "expected_candidates": round(group.candidates, 3),
+                "seen_candidates": _mean(looked_at, events),
+                "expected_ns": round(group.cost, 2),
+                "verified": careful,
+            }
+        )
+    for pool, looked_at in zip(plan.pools, seen[len(plan.groups) :], strict=True):
+        found.append(
+            {
+                "layout": LAYOUT_NAMES[POOL],
+                "rows": pool.size,
+                "attributes": [names[column] for column in pool.columns],
+                "directory": [names[column] for column in pool.directory],
+                "expected_candidates": round(pool.visited * pool.size, 3),
+                "seen_candidates": _mean(looked_at, events),
+                "expected_ns": round(pool.cost, 2),
+                "verified": careful,
+            }
+        )
+    return found
+
+
+def _mean(looked_at: np.int64, events: int) -> float | None:
+    return round(float(looked_at) / events, 3) if events else None

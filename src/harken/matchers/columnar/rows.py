@@ -1,0 +1,69 @@
+"""Conjunctions row by row, as planning and building need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels import rows as kernels
+from harken.segments.conjunctions import Conjunctions
+
+_SEED = 0x6861726B656E
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The predicates of row i are those from starts[i] to starts[i + 1], by ascending column."""
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    low: NDArray[np.uint32]
+    high: NDArray[np.uint32]
+    classes: NDArray[np.uint8]
+    tops: NDArray[np.int64]
+    """By column, its greatest code."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
+
+    def columns_of(self, row: int) -> NDArray[np.int32]:
+        return self.columns[self.starts[row] : self.starts[row + 1]]
+
+
+def rows_of(conjunctions: Conjunctions) -> Rows:
+    """The conjunctions, turned from columns into rows."""
+    starts = np.zeros(len(conjunctions) + 1, np.int64)
+    for each in conjunctions.predicates:
+        if len(each.rows):
+            kernels.count_predicates(each.rows, starts)
+    np.cumsum(starts, out=starts)
+    total = int(starts[-1])
+    columns, classes = np.empty(total, np.int32), np.empty(total, np.uint8)
+    low, high = np.empty(total, np.uint32), np.empty(total, np.uint32)
+    ends = starts[:-1].copy()
+    for number, each in enumerate(conjunctions.predicates):
+        if len(each.rows):
+            kernels.place_predicates(
+                each.rows, each.low, each.high, each.top, number, ends, columns, low, high, classes
+            )
+    tops = np.array([each.top for each in conjunctions.predicates], np.int64)
+    return Rows(starts, columns, low, high, classes, tops)
+
+
+def attribute_sets(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows that ask for the same columns: a leader of each set, the set of every row, and the sizes of the sets."""
+    seed = _SEED
+    while True:
+        marks = np.random.default_rng(seed).integers(1, 2**64 - 1, len(rows.tops), np.uint64)
+        sums = np.empty(len(rows), np.uint64)
+        kernels.sum_of_marks(rows.starts, rows.columns, marks, sums)
+        _, leaders, set_of, sizes = np.unique(sums, return_index=True, return_inverse=True, return_counts=True)
+        if kernels.first_unlike(rows.starts, rows.columns, leaders, set_of) < 0:
+            return leaders, set_of, sizes
+        seed += 1

@@ -1,0 +1,117 @@
+"""Versions of the index: what is searched together, and how one version follows another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.matchers.columnar.layer import Choices, build_layer, unbuild
+from harken.matchers.columnar.recent import Recent
+from harken.matchers.columnar.sample import Sample
+from harken.matchers.columnar.search import Searched
+from harken.segments.columns import Column
+from harken.segments.conjunctions import CodedPredicates, Conjunctions
+from harken.segments.dictionary import Dictionary, dictionary_of
+from harken.segments.flat import Flat, joined
+from harken.segments.recode import recode
+
+
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """A layer between the base and what is recent: in the codes of the base, its constants kept."""
+
+    flat: Flat
+    searched: Searched
+
+    def alive(self) -> Flat:
+        """Its rows, those of subscriptions that left it not."""
+        layer = self.searched.layer
+        gone = [index.ids[index.slots[_buried(index.dead, index.slots)]] for index in (layer.plain, layer.careful)]
+        return self.flat.only(~np.isin(self.flat.numbers, np.concatenate(gone)))
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What is searched: the base, which the codes belong to, layers that came later, and what is recent."""
+
+    columns: tuple[Column, ...]
+    dictionaries: tuple[Dictionary, ...]
+    base: Searched
+    middles: tuple[Middle, ...]
+    recents: tuple[Recent, ...]
+    """The last of them is still appended to."""
+
+    @property
+    def layers(self) -> list[Searched]:
+        return [self.base, *(each.searched for each in self.middles)]
+
+    @property
+    def behind(self) -> int:
+        """The rows that are not in the base."""
+        return sum(len(each.searched) for each in self.middles) + sum(map(len, self.recents))
+
+    def knowing(self, columns: Sequence[Column]) -> Version:
+        """The same with these columns too. A new one has no constants: its codes tell only that there is a value."""
+        new = [column for column in columns if column not in self.columns]
+        if not new:
+            return self
+        dictionaries = [dictionary_of(column, [])[0] for column in new]
+        return replace(self, columns=(*self.columns, *new), dictionaries=(*self.dictionaries, *dictionaries))
+
+    def add(self, flat: Flat) -> None:
+        """Append rows, whose columns are known, to what is recent."""
+        known = dict(zip(self.columns, self.dictionaries, strict=True))
+        place = {column: i for i, column in enumerate(self.columns)}
+        coded = recode(flat, known)
+        places = np.array([place[each.column] for each in coded.predicates], np.int32)
+        self.recents[-1].add(flat, coded, places, len(self.columns))
+
+    def opened(self) -> Version:
+        """The same with a fresh place for what comes next."""
+        return replace(self, recents=(*self.recents, Recent(len(self.columns))))
+
+
+def merged(flats: Sequence[Flat], before: Version | None, sample: Sample, choices: Choices) -> tuple[Version, Sample]:
+    """A version with a base of all these rows, and the sample, which is in the codes of the version before, in its."""
+    flat = joined(flats)
+    coded = flat.coded()
+    columns, dictionaries = tuple(coded.columns), tuple(coded.dictionaries)
+    if before is None:
+        known = Sample(len(columns))
+    else:
+        known = sample.translated(before.columns, before.dictionaries, columns, dictionaries)
+    layer = build_layer(coded, flat.overlapping, known.codes if len(known) else None, choices)
+    return Version(columns, dictionaries, Searched(layer, len(columns)), (), (Recent(len(columns)),)), known
+
+
+def rows_of_base(version: Version) -> Flat:
+    """The rows of the base with their constants."""
+    known = version.base.columns
+    return Flat.of_codes(*unbuild(version.base.layer, version.columns[:known], version.dictionaries[:known]))
+
+
+def middle(flats: Sequence[Flat], version: Version, sample: Sample, choices: Choices) -> Middle:
+    """A layer of these rows in the codes of the version."""
+    flat = joined(flats)
+    coded = _in_order(recode(flat, dict(zip(version.columns, version.dictionaries, strict=True))), version)
+    layer = build_layer(coded, flat.overlapping, sample.codes if len(sample) else None, choices)
+    return Middle(flat, Searched(layer, len(version.columns)))
+
+
+def _in_order(coded: Conjunctions, version: Version) -> Conjunctions:
+    """The predicates column by column, for all columns of the version."""
+    found = {each.column: each for each in coded.predicates}
+    none, no_codes = np.empty(0, np.int32), np.empty(0, np.uint32)
+    every = [
+        found.get(column) or CodedPredicates(column, dictionary, none, no_codes, no_codes)
+        for column, dictionary in zip(version.columns, version.dictionaries, strict=True)
+    ]
+    return replace(coded, predicates=tuple(every))
+
+
+def _buried(dead: NDArray[np.uint64], slots: NDArray[np.int32]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = dead[slots >> 6] >> (slots & 63).astype(np.uint64) & np.uint64(1) != 0
+    return found

@@ -1,0 +1,97 @@
+"""The columnar matcher against the reference and against naive, in every layout and every state of its layers."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from harken import Engine, reference
+from harken.errors import ContradictionError
+from harken.language.ast import Expression
+from harken.language.printer import print_expression
+from harken.schema import Schema
+from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
+from properties.typed import SCHEMA, TypedVocabulary, typed_events
+
+_ROUNDS, _EXPRESSIONS, _EVENTS = 2, 60, 60
+
+ALONE = 1 << 30
+"""Recent rows that never come to an end: everything stays in the delta."""
+STATES: dict[str, dict[str, Any]] = {
+    "as planned": {},
+    "clusters": {"layouts": ("cluster",)},
+    "lists": {"layouts": ("list",)},
+    "pools": {"layouts": ("pool",)},
+    "clusters and pools": {"layouts": ("cluster", "pool")},
+    "delta": {"recent_rows": ALONE},
+    "many layers": {"recent_rows": 8},
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_columnar_agrees_with_reference_without_a_schema(bulk, state):
+    true = 0
+    for rng in bulk.rounds(_ROUNDS):
+        events = nested_events(rng, _EVENTS)
+        true += compare(rng, vocabulary_of(events), events, None, STATES[state])
+        bulk.pairs += 3 * _EXPRESSIONS * _EVENTS
+    assert true > bulk.pairs * 0.1
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_columnar_agrees_with_reference_with_a_schema(bulk, state):
+    true = 0
+    for rng in bulk.rounds(_ROUNDS):
+        vocabulary = TypedVocabulary(rng)
+        true += compare(rng, vocabulary, typed_events(rng, vocabulary, _EVENTS), SCHEMA, STATES[state])
+        bulk.pairs += 3 * _EXPRESSIONS * _EVENTS
+    assert true > bulk.pairs * 0.1
+
+
+def compare(
+    rng: Random, vocabulary: Vocabulary, events: list[RawEvent], schema: Schema | None, options: dict[str, Any]
+) -> int:
+    """Match all events with all expressions: as they came, after a merge, and after some went and others came."""
+    engine = Engine(schema, "columnar", background=False, **options)
+    generator = Expressions(rng, vocabulary)
+    expressions: dict[str, Expression] = {}
+    add(engine, generator, expressions, 0, _EXPRESSIONS)
+    true = check(engine, expressions, events, schema)
+    if "recent_rows" not in options:
+        engine.merge()
+    for id in rng.sample(sorted(expressions), len(expressions) // 4):
+        engine.unsubscribe(id)
+        del expressions[id]
+    true += check(engine, expressions, events, schema)
+    add(engine, generator, expressions, _EXPRESSIONS, _EXPRESSIONS // 4)
+    return true + check(engine, expressions, events, schema)
+
+
+def add(engine: Engine, generator: Expressions, expressions: dict[str, Expression], first: int, count: int) -> None:
+    for number in range(first, first + count):
+        expression = generator.expression()
+        try:
+            engine.subscribe(number, print_expression(expression))
+            expressions[str(number)] = expression
+        except ContradictionError:
+            continue
+        if number % 16 == 15:
+            engine.stats()  # which has what waits coded
+
+
+def check(engine: Engine, expressions: dict[str, Expression], events: list[RawEvent], schema: Schema | None) -> int:
+    found = engine.match_batch(events)
+    assert not found.refused
+    assert not found.errors
+    true = 0
+    for raw, ids in zip(events, found.ids, strict=True):
+        expected = {id for id, each in expressions.items() if reference.matches(each, raw, schema)}
+        assert len(ids) == len(set(ids))
+        wrong = expected.symmetric_difference(ids)
+        assert not wrong, f"event: {raw}\n" + "\n".join(
+            f"{id in expected} {print_expression(expressions[id])}" for id in wrong
+        )
+        true += len(ids)
+    return true
