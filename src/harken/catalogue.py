@@ -94,17 +94,20 @@ class Catalogue:
         assert found is not None, f"nobody has had the number {number}"
         return found
 
-    def add(self, subscriptions: Sequence[Subscription]) -> None:
-        """Take subscriptions, whose ids are free."""
-        self._by_id.update((each.id, each) for each in subscriptions)
+    def announce(self, subscriptions: Sequence[Subscription]) -> None:
+        """Tell who has which number, before the matcher can find it."""
         self._by_number.update((each.number, each) for each in subscriptions)
-        self._count += len(subscriptions)
         if self._names is not None:
             for each in subscriptions:
                 if each.number >= len(self._names):
                     self._names.extend([None] * (each.number + 1 - len(self._names)))
                 self._names[each.number] = each.id
         self._arrow_names = None
+
+    def add(self, subscriptions: Sequence[Subscription]) -> None:
+        """Take subscriptions that were announced, whose ids are free."""
+        self._by_id.update((each.id, each) for each in subscriptions)
+        self._count += len(subscriptions)
 
     def add_columns(self, first: int, table: pa.Table) -> None:
         """Take subscriptions with the numbers from `first` on, whose ids are free."""

@@ -272,6 +272,9 @@ class Engine:
             Subscription(record.id, record.where, record.language, number, record.fields, form.warnings)
             for (record, form), number in zip(compiled, numbers, strict=True)
         ]
+        for number in numbers:
+            state.forms.pop(number, None)
+        state.catalogue.announce(new)
         try:
             state.matcher.add([Entry(each.number, form) for each, (_, form) in zip(new, compiled, strict=True)])
         except HarkenError:
@@ -280,8 +283,6 @@ class Engine:
             raise
         for subscription in replaced:
             self._uninstall(subscription)
-        for number in numbers:
-            state.forms.pop(number, None)
         state.catalogue.add(new)
         return new
 

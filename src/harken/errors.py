@@ -20,7 +20,9 @@
     │   └── InvalidIdError
     ├── CapabilityError          the chosen matcher cannot do this; another can
     ├── LimitError               a named limit was exceeded
-    └── SourceError              a file cannot be read, or its kind is not known
+    ├── SourceError              a file cannot be read, or its kind is not known
+    └── SegmentError             a saved index cannot be read or written: torn, damaged, foreign, newer or not there
+        └── FolderLockedError    another writer is at work in its folder
 
 An error says what is wrong, where (line, column, the line itself with a caret), and what to write instead.
 """
@@ -199,6 +201,14 @@ class LimitError(HarkenError):
 
 class SourceError(HarkenError):
     """A file cannot be read, or its kind is not known."""
+
+
+class SegmentError(HarkenError):
+    """A saved index cannot be read or written. The message names the file and what is wrong with it."""
+
+
+class FolderLockedError(SegmentError):
+    """Another writer is at work in the folder of a saved index."""
 
 
 def caret_excerpt(text: str, line: int, column: int) -> str:

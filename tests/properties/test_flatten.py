@@ -75,7 +75,7 @@ def compare(
         except ContradictionError:
             continue
     entries = [(number, form) for number, (_, form) in forms.items()]
-    rows = code(*flatten(entries, schema if rng.randrange(2) else None))
+    rows = code(*flatten(entries))
     canonical = tuple(Event.of(event, schema) for event in events)
     batch = encode(EventBatch(canonical, tuple(range(len(events)))), rows.columns, rows.dictionaries)
     several = set(batch.several.tolist())

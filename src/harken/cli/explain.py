@@ -21,6 +21,7 @@ Examples:
   harken explain events.jsonl --subscriptions subscriptions.jsonl --id bob
   harken explain events.jsonl --event-id order=A17 --where "price < 5"
   harken explain --event-json '{"price": 3}' --where "price < 5 AND qty = 2"
+  harken explain events.jsonl --subscriptions subscriptions.jsonl --plan
 """
 _STYLES = {True: "green", False: "red", None: "yellow"}
 
@@ -39,6 +40,9 @@ def explain(
         str | None, typer.Option(metavar="FIELD=VALUE", help="Take the first event whose field has this value.")
     ] = None,
     event_json: Annotated[str | None, typer.Option(metavar="JSON", help="Take this event, and no EVENTS.")] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show how the subscriptions are indexed, and what events cost.")
+    ] = False,
     schema: SchemaFile = None,
     format: EventFormat = None,
     json: Json = False,
@@ -48,8 +52,14 @@ def explain(
 
     Every part of the condition is shown with its truth for the event, ✓ true, ✗ false or ? unknown, and with the
     values that it met there.
+
+    With --plan: how the engine has laid out the subscriptions, group by group, and how many it expects to look at for
+    an event. With EVENTS the plan is made for them, and what was seen is shown beside what was expected.
     """
     with session(json, verbose) as screen:
+        if plan:
+            _show_plan(screen, events, subscriptions, schema, format, [id, where, event, event_id, event_json])
+            return
         from harken.cli.selecting import EventChoice, SubscriptionChoice
         from harken.explain import explain as explained
         from harken.language.compiled import Compiler
@@ -64,6 +74,27 @@ def explain(
             screen.line(explanation.to_dict())
         else:
             show_explanation(screen, explanation)
+
+
+def _show_plan(
+    screen: Screen,
+    events: str | None,
+    subscriptions: str | None,
+    schema: str | None,
+    format: str | None,
+    choices: list[object],
+) -> None:
+    from harken.cli.planning import plan_of, show_plan
+
+    if subscriptions is None:
+        raise typer.BadParameter("a plan is one of --subscriptions FILE", param_hint="--plan")
+    if any(choice is not None for choice in choices):
+        raise typer.BadParameter("a plan is of all subscriptions: choose neither one nor an event", param_hint="--plan")
+    found = plan_of(subscriptions, events, schema, format)
+    if screen.json:
+        screen.line(found)
+    else:
+        show_plan(screen, found)
 
 
 def show_explanation(screen: Screen, explanation: Explanation) -> None:

@@ -46,8 +46,9 @@ from harken.kernels.vector import (
     REST_START,
     REST_COUNT,
     LIST_START,
-) = range(16)
-CLUSTER_FIELDS = 16
+    RANGE_SPAN,
+) = range(17)
+CLUSTER_FIELDS = 17
 # The fields of a column that is compared: the column of the event, whether it is wide, and where its bounds stand.
 REST_COLUMN, REST_WIDE, REST_LOW, REST_SPAN = range(4)
 NONE = -1
@@ -161,15 +162,22 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                 if range_column != NONE:
                     code = codes[range_column, first + event]
                     bounds = cluster[BOUND_START]
-                    if cluster[BOUND_WIDE]:
-                        if cluster[RANGE_CLASS] == UP_TO:
+                    if cluster[RANGE_CLASS] == UP_TO:
+                        if cluster[BOUND_WIDE]:
                             start = _first_from(wide, bounds, start, end, code)
                         else:
-                            end = _first_from(wide, bounds, start, end, code + np.uint32(1))
-                    elif cluster[RANGE_CLASS] == UP_TO:
-                        start = _first_from(narrow, bounds, start, end, code)
+                            start = _first_from(narrow, bounds, start, end, code)
                     else:
-                        end = _first_from(narrow, bounds, start, end, code + np.uint32(1))
+                        # Of an interval with two ends the low one is at most as far away as the longest is long.
+                        lowest = np.int64(code) - cluster[RANGE_SPAN]
+                        if cluster[BOUND_WIDE]:
+                            end = _first_from(wide, bounds, start, end, code + np.uint32(1))
+                            if lowest > 1:
+                                start = _first_from(wide, bounds, start, end, np.uint32(lowest))
+                        else:
+                            end = _first_from(narrow, bounds, start, end, code + np.uint32(1))
+                            if lowest > 1:
+                                start = _first_from(narrow, bounds, start, end, np.uint32(lowest))
                     if start >= end:
                         continue
                 candidates[first + event] += end - start

@@ -30,6 +30,7 @@ class Room(NamedTuple):
     bitmap_of: NDArray[np.uint32]
     ends: NDArray[np.int64]
     limits: NDArray[np.int64]
+    looked_at: NDArray[np.int64]
 
 
 @kernel
@@ -78,19 +79,22 @@ def match_codes(
 
     Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
     """
-    present, ends, limits = room.present, room.ends, room.limits
+    present, ends, limits, looked_at = room.present, room.ends, room.limits, room.looked_at
     event = first
     while event < last:
         events = min(chunk, last - event)
         mark_present(codes, event, events, skipped, present)
         ends[:events] = 0
+        looked_at[:] = 0
         candidates[event : event + events] = 0
         found = find_runs(
-            clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates, seen
+            clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates, looked_at
         )
         visited = 0
         if found >= 0 and pools.pools.shape[0]:
-            visited = find_visits(pools, codes, event, events, present, room.visits, seen[clusters.clusters.shape[0] :])
+            visited = find_visits(
+                pools, codes, event, events, present, room.visits, looked_at[clusters.clusters.shape[0] :]
+            )
         if found < 0 or visited < 0:
             chunk = (events + 1) // 2
             continue
@@ -117,6 +121,8 @@ def match_codes(
                 pools, ids, dead, has_dead, event, room.visits, visited, room.bitmap_of, room.word, room.staged,
                 ends, candidates, out, True, streaming,
             )  # fmt: skip
+        for i in range(seen.size):
+            seen[i] += looked_at[i]
         event += events
     return last, np.int64(0)
 

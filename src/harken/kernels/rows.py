@@ -6,9 +6,21 @@ import numpy as np
 
 from harken.kernels.compile import kernel
 
-# What a predicate asks of the code: one value, all up to a bound, all from a bound on, any, or another interval.
-POINT, UP_TO, FROM, ANY, OTHER = 0, 1, 2, 3, 4
+# What a predicate asks of the code: one value, all up to a bound, all from a bound on, any, all but an interval, or an
+# interval with two ends. Intervals that take as many bits to tell their length are of one class: WITHIN + bits.
+POINT, UP_TO, FROM, ANY, OTHER, WITHIN = 0, 1, 2, 3, 4, 5
+CLASSES = WITHIN + 33
 _LOW_BITS = 0xFFFF_FFFF
+
+
+@kernel
+def _bits(length):
+    """How many bits it takes to tell a length."""
+    bits = 0
+    while length > 0:
+        length >>= 1
+        bits += 1
+    return bits
 
 
 @kernel
@@ -33,8 +45,10 @@ def place_predicates(rows, low, high, last, column, ends, columns, lows, highs, 
             classes[at] = ANY if high[i] == last else UP_TO
         elif high[i] == last and low[i] <= high[i]:
             classes[at] = FROM
-        else:
+        elif low[i] > high[i]:
             classes[at] = OTHER
+        else:
+            classes[at] = WITHIN + _bits(high[i] - low[i])
 
 
 @kernel
@@ -62,25 +76,23 @@ def first_unlike(starts, columns, leaders, leader_of):
 
 
 @kernel
-def choose_keys(starts, columns, classes, point, up_to, above, key, bound, bound_class):
-    """For every row the column of its key, the most selective equality, and of its range, the most selective one-sided.
+def choose_keys(starts, columns, classes, shares, key, bound, bound_class):
+    """For every row the column of its key, the most selective equality, and that of its range, the most selective.
 
-    `point`, `up_to` and `above` have the share of events that such a predicate lets through, by column. -1 is none.
+    `shares` has, by class and column, the share of events that such a predicate lets through. -1 is none.
     """
     for row in range(key.size):
         best_key = best_bound = -1
         best_class = 0
         key_share = bound_share = np.float32(2.0)
         for at in range(starts[row], starts[row + 1]):
-            column = columns[at]
-            if classes[at] == POINT:
-                if point[column] < key_share:
-                    key_share, best_key = point[column], column
-            elif classes[at] == UP_TO:
-                if up_to[column] < bound_share:
-                    bound_share, best_bound, best_class = up_to[column], column, UP_TO
-            elif classes[at] == FROM and above[column] < bound_share:
-                bound_share, best_bound, best_class = above[column], column, FROM
+            column, own = columns[at], classes[at]
+            share = shares[own, column]
+            if own == POINT:
+                if share < key_share:
+                    key_share, best_key = share, column
+            elif own not in (ANY, OTHER) and share < bound_share:
+                bound_share, best_bound, best_class = share, column, own
         key[row] = best_key
         bound[row] = best_bound
         bound_class[row] = best_class

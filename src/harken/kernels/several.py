@@ -15,7 +15,7 @@ from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
 from harken.kernels.clusters import hashed_place
 from harken.kernels.compile import kernel
-from harken.kernels.rows import UP_TO
+from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, spread
 
 _NARROW, _WIDE = 0xFFFF, 0xFFFF_FFFF
@@ -83,7 +83,7 @@ def find_in_clusters(index, ids, dead, given, place, out, end):
                 if (dead[whole >> 6] >> np.uint64(whole & 63)) & ONE_BIT:
                     continue
                 bound_column = clusters[number, cluster.RANGE_COLUMN]
-                if bound_column != cluster.NONE:
+                if bound_column != cluster.NONE and clusters[number, cluster.RANGE_CLASS] < WITHIN:
                     bounds = clusters[number, cluster.BOUND_START] + slot
                     bound = index.wide[bounds] if clusters[number, cluster.BOUND_WIDE] else index.narrow[bounds]
                     if clusters[number, cluster.RANGE_CLASS] == UP_TO:

@@ -7,7 +7,7 @@ import numpy as np
 from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
 from harken.kernels.compile import kernel
-from harken.kernels.rows import UP_TO
+from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.vector import ONE_BIT, ROWS
 
 _NARROW, _WIDE = 0xFFFF, 0xFFFF_FFFF
@@ -28,6 +28,8 @@ def cluster_rows(index, dead, tops, keys, slots, columns, lows, highs):
     for number in range(index.clusters.shape[0]):
         fields = index.clusters[number]
         key, bound = fields[cluster.KEY_COLUMN], fields[cluster.RANGE_COLUMN]
+        if fields[cluster.RANGE_CLASS] >= WITHIN:
+            bound = np.int64(cluster.NONE)  # it is among what is compared
         if key != cluster.NONE:
             _keys_of_slots(index, fields, keys)
         for slot in range(fields[cluster.SLOT_COUNT]):

@@ -25,6 +25,8 @@ class Values:
 
     parts: tuple[tuple[Kind, Intervals], ...]
     domain: CodedDomain | None = field(default=None, compare=False, repr=False)
+    integers: IntegerDomain | None = field(default=None, compare=False, repr=False)
+    """The domain, if it has integers only: then there is nothing between two of them."""
 
     def admits(self, value: object) -> bool:
         kind = KINDS.get(type(value))
@@ -85,7 +87,7 @@ def intersection(left: Constraint, right: Constraint) -> Constraint | None:
     theirs = dict(right.parts)
     both = [(kind, mine.intersection(theirs[kind])) for kind, mine in left.parts if kind in theirs]
     parts = tuple((kind, admitted) for kind, admitted in both if not admitted.empty)
-    return Values(parts, left.domain) if parts else None
+    return Values(parts, left.domain, left.integers) if parts else None
 
 
 def union(left: Constraint, right: Constraint) -> Constraint:
@@ -95,7 +97,7 @@ def union(left: Constraint, right: Constraint) -> Constraint:
     united = dict(left.parts)
     for kind, admitted in right.parts:
         united[kind] = united[kind].union(admitted) if kind in united else admitted
-    return Values(tuple(sorted(united.items())), left.domain)
+    return Values(tuple(sorted(united.items())), left.domain, left.integers)
 
 
 def line_of(kind: Kind, domain: Domain | None) -> Line:

@@ -45,7 +45,7 @@ from harken.language.normal_form import (
 )
 from harken.language.predicates import evaluate
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.schema import CodedDomain, Domain, HierarchicalDomain, Kind, Schema, Value, format_path
+from harken.schema import CodedDomain, Domain, HierarchicalDomain, IntegerDomain, Kind, Schema, Value, format_path
 from harken.schema.paths import Path
 from harken.schema.values import KINDS
 
@@ -352,7 +352,8 @@ def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constrain
     if not sets:
         return None
     parts = tuple(sets.items()) if len(sets) == 1 else tuple(sorted(sets.items()))
-    return Values(parts, domain if isinstance(domain, CodedDomain) else None)
+    coded = domain if isinstance(domain, CodedDomain) else None
+    return Values(parts, coded, domain if isinstance(domain, IntegerDomain) else None)
 
 
 _Join = Callable[[Constraint, Constraint], Constraint | None]

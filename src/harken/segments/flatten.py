@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from harken.language.ast import Attribute, Contains, Like, leaves
 from harken.language.intervals import Cut, Intervals, Line
 from harken.language.normal_form import Conjunction, NormalForm, Presence, Residual, Values, line_of
-from harken.schema import CodedDomain, IntegerDomain, Kind, Schema
+from harken.schema import CodedDomain, Kind
 from harken.schema.paths import Path
 from harken.schema.values import KINDS
 from harken.segments.columns import Column, ColumnPredicates
@@ -40,15 +40,12 @@ class _Between(NamedTuple):
 
 
 def flatten(
-    entries: Iterable[tuple[int, NormalForm]], schema: Schema | None = None
+    entries: Iterable[tuple[int, NormalForm]],
 ) -> tuple[NDArray[np.int32], list[ColumnPredicates], NDArray[np.bool_]]:
-    """The subscription of each row, the predicates column by column, and which rows are inexact.
-
-    With a schema, an attribute of integers is known to hold nothing between two of them: `x = 5` is then one constant.
-    """
+    """The subscription of each row, the predicates column by column, and which rows are inexact."""
     numbers: list[int] = []
     inexact: list[bool] = []
-    flattener = _Flattener(schema)
+    flattener = _Flattener()
     for number, form in entries:
         for row, is_exact in flattener.rows(form):
             for predicate in row:
@@ -87,8 +84,7 @@ class _Gathered:
 class _Flattener:
     """Makes rows of normal forms, and knows the columns that these have."""
 
-    def __init__(self, schema: Schema | None) -> None:
-        self._schema = schema
+    def __init__(self) -> None:
         self.gathered: list[_Gathered] = []
         self._places: dict[Column, int] = {}
         # A coded domain may be long: its column is looked up by the domain's identity.
@@ -148,7 +144,7 @@ class _Flattener:
         for kind, admitted in constraint.parts:
             column = self._place(path, kind, domain)
             pieces = _pieces(admitted)
-            line = line_of(kind, domain or self._integers_at(path))
+            line = line_of(kind, domain or constraint.integers)
             if line.step is not None:
                 pieces = [_counted(low, high, line) for low, high in pieces]
             found += [_Between(column, low, high) for low, high in pieces]
@@ -177,10 +173,6 @@ class _Flattener:
     def _presence(self, path: Path, wanted: Presence) -> _Between:
         value = wanted is Presence.PRESENT
         return _Between(self._place(path, None), (value, 0), (value, 1))
-
-    def _integers_at(self, path: Path) -> IntegerDomain | None:
-        domain = None if self._schema is None else self._schema.domain_of(path)
-        return domain if isinstance(domain, IntegerDomain) else None
 
     def _place(self, path: Path, kind: Kind | None, domain: CodedDomain | None = None) -> int:
         """Where a column is among those gathered."""

@@ -30,10 +30,10 @@ n = "integer"
 Row = dict[str, tuple[Any, Any]]
 
 
-def rows(*texts: str, schema: Schema | None = None, known: Schema | None = None) -> list[tuple[int, bool, Row]]:
+def rows(*texts: str, schema: Schema | None = None) -> list[tuple[int, bool, Row]]:
     """The number of each row, whether it is exact, and its intervals by column: (low cut, high cut)."""
     entries = [(number, normalise(parse(text), schema)) for number, text in enumerate(texts)]
-    numbers, columns, inexact = flatten(entries, known)
+    numbers, columns, inexact = flatten(entries)
     found: list[Row] = [{} for _ in numbers]
     for each in columns:
         constants: Any = each.constants
@@ -162,7 +162,7 @@ def test_contains_in_a_coded_domain_is_about_strings() -> None:
     [("age = 5", point(5)), ("age <= 5", (None, (5, 1))), ("age <> 5", ((5, 1), (5, 0))), ("age = 150", point(150))],
 )
 def test_integers_are_known_by_the_schema(text: str, interval: Any) -> None:
-    assert rows(text, schema=SCHEMA, known=SCHEMA) == [(0, True, {"age number": interval})]
+    assert rows(text, schema=SCHEMA) == [(0, True, {"age number": interval})]
 
 
 # Limits

@@ -14,6 +14,7 @@ from harken.matchers.columnar.plan import LIST, GroupPlan
 from harken.matchers.columnar.rows import Rows
 
 _WIDE_FROM = 1 << 16
+_FOR_EVER = 1 << 40
 _SPARSE = 4
 """A table of keys with more than this many places a slot is replaced by open addressing."""
 
@@ -52,12 +53,15 @@ class ClusterBuilder:
             wide = self._rows.tops[group.bound] >= _WIDE_FROM - 1
             fields[layout.BOUND_WIDE] = int(wide)
             fields[layout.BOUND_START] = (self._wide if wide else self._narrow).add(bounds)
+            # No interval of the class is longer; one without a high end goes on for ever.
+            bits = group.bound_class - kernels.WITHIN
+            fields[layout.RANGE_SPAN] = (1 << bits) - 1 if group.is_within else _FOR_EVER
         fields[layout.REST_START], fields[layout.REST_COUNT] = len(self._rest), 0
         if group.layout == LIST:
             self._add_lists(members, group, fields)
         else:
             for column in group.columns:
-                if column not in (group.key, group.bound):
+                if column != group.key and (column != group.bound or group.is_within):
                     fields[layout.REST_COUNT] += self._add_column(members, int(column))
         self._fields.append(fields)
         self.order.append(members)
@@ -117,7 +121,7 @@ class ClusterBuilder:
 
     def _add_lists(self, members: NDArray[np.int64], group: GroupPlan, fields: list[int]) -> None:
         rows = self._rows
-        found_by = group.key if group.key >= 0 else group.bound
+        found_by = group.key if group.key >= 0 or group.is_within else group.bound
         total = int(rows.lengths[members].sum())
         starts, columns = np.empty(len(members) + 1, np.int32), np.empty(total, np.int32)
         low, span = np.empty(total, np.uint32), np.empty(total, np.uint32)

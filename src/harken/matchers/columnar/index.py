@@ -18,6 +18,7 @@ from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import Rows
 
 _VISITS = 1 << 16
+_PASSED = 1 << 16
 _FIRST_IDS = 1 << 12
 
 
@@ -132,7 +133,7 @@ def _room(index: Index, columns: int) -> Room:
             np.empty(runs, np.int32),
             np.empty(runs, np.int64),
             np.empty(runs, np.int32),
-            np.empty(len(index.ids) + 2 * ROWS, np.int32),
+            np.empty(max(len(index.ids), _PASSED) + 2 * ROWS, np.int32),
             np.empty(runs, np.int32),
             np.empty(CHUNK + 1, np.int64),
         ),
@@ -149,4 +150,5 @@ def _room(index: Index, columns: int) -> Room:
         np.empty((CHUNK, columns), np.uint32),
         np.empty(CHUNK, np.int64),
         np.empty(CHUNK, np.int64),
+        np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,11 @@ class Layer:
     @property
     def nbytes(self) -> int:
         return self.plain.nbytes + self.careful.nbytes + self.doubtful.nbytes
+
+    def copied(self) -> Layer:
+        """The same rows, deleted on their own."""
+        plain, careful = (replace(index, dead=index.dead.copy()) for index in (self.plain, self.careful))
+        return replace(self, plain=plain, careful=careful)
 
     def delete(self, numbers: NDArray[np.int32]) -> int:
         """Mark all rows of these subscriptions as deleted. Returns how many there are."""
@@ -116,9 +121,10 @@ def _unbuilt(index: Index, dictionaries: Sequence[Dictionary]) -> _Part:
     slots, columns = np.empty(room, np.int64), np.empty(room, np.int32)
     low, high = np.empty(room, np.uint32), np.empty(room, np.uint32)
     keys = np.empty(len(index.ids), np.uint32)
-    found = cluster_rows(index.clusters, index.dead, tops, keys, slots, columns, low, high)
-    found = pool_rows(index.pools, index.dead, tops, slots, columns, low, high, found)
-    alive = index.slots[~_bits(index.dead, index.slots)]
+    dead = index.dead.copy()  # others may delete meanwhile
+    found = cluster_rows(index.clusters, dead, tops, keys, slots, columns, low, high)
+    found = pool_rows(index.pools, dead, tops, slots, columns, low, high, found)
+    alive = index.slots[~_bits(dead, index.slots)]
     alive.sort()
     rows = np.searchsorted(alive, slots[:found]).astype(np.int32)
     order = np.lexsort((rows, columns[:found]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from harken.matchers.columnar.layer import LAYOUTS, Choices
 from harken.matchers.columnar.plan import LAYOUT_NAMES
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.report import report
-from harken.matchers.columnar.sample import Sample
+from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version, merged, middle, rows_of_base
 from harken.segments.encode import EncodedBatch, encode
@@ -33,6 +33,17 @@ _SHARE_BEHIND = 4
 """The base is made anew when what is behind it is a quarter of it, or a quarter of it is deleted."""
 _WAITING = 256
 """Subscriptions that wait to be coded until there is an event, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that makes up a matcher at rest: one that is made from it goes on as the first one would."""
+
+    version: Version
+    sample: Sample
+    given: Statistics
+    merges: int
+    options: dict[str, Any]
 
 
 class Columnar:
@@ -60,6 +71,7 @@ class Columnar:
         self._choices = Choices(layouts=tuple(LAYOUTS[LAYOUT_NAMES.index(name)] for name in layouts))
         self._recent_rows = recent_rows
         self._background = background
+        self._options = {"layouts": list(layouts), "recent_rows": recent_rows, "background": background}
         self._lock = threading.Lock()
         self._merging = threading.Lock()
         self._merges = 0
@@ -68,7 +80,27 @@ class Columnar:
         self._waiting: dict[int, NormalForm] = {}
         self._gone_meanwhile: list[int] | None = None
         self._sample = Sample(0)
+        self._given = NO_STATISTICS
         self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._choices)
+
+    @classmethod
+    def of_state(cls, state: State, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Self:
+        """A matcher that takes over a state. Options stand in place of those of the state."""
+        matcher = cls(limits, **{**state.options, **options})
+        matcher._version = replace(state.version, middles=(), recents=(Recent(len(state.version.columns)),))
+        matcher._sample, matcher._given, matcher._merges = state.sample, state.given, state.merges
+        return matcher
+
+    def state(self) -> State:
+        """What it is made of, after merging if anything is not in the base. Changes that come later do not touch it."""
+        with self._merging:
+            while True:
+                with self._lock:
+                    self._absorb()
+                    if self._version.is_one:
+                        sample = Sample.of_state(self._sample.state())
+                        return State(self._version.copied(), sample, self._given, self._merges, self._options)
+                self._merge(everything=True)
 
     # Changing
 
@@ -112,9 +144,9 @@ class Columnar:
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         with self._lock:
             self._absorb()
-            version = self._version
+            version, sample = self._version, self._sample
         encoded = encode(batch, version.columns, version.dictionaries)
-        self._sample.learn(encoded.codes)
+        sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
         return _Match(version, encoded, batch, form_of, self._limits).result()
 
     def learn(self, batch: EventBatch) -> None:
@@ -124,6 +156,23 @@ class Columnar:
             version = self._version
             codes = encode(batch, version.columns, version.dictionaries).codes
             self._sample.take(codes, codes.shape[1])
+
+    def statistics(self) -> Statistics:
+        """What was learnt of events, to be given to another matcher."""
+        with self._lock:
+            self._absorb()
+            version = self._version
+            return self._sample.statistics(version.columns, version.dictionaries).with_others(self._given)
+
+    def give(self, statistics: Statistics) -> None:
+        """Go by these statistics in place of what was learnt so far, also for attributes that are not asked for yet."""
+        if not len(statistics):
+            return
+        with self._merging, self._lock:
+            self._absorb()
+            version = self._version
+            self._given = statistics
+            self._sample = self._sample.given(statistics, version.columns, version.dictionaries)
 
     def stats(self) -> dict[str, Any]:
         with self._lock:
@@ -196,7 +245,7 @@ class Columnar:
             behind = sum(len(each.searched) for each in before.middles) + added
             if everything or behind * _SHARE_BEHIND >= len(before.base) or _is_hollow(before):
                 flats = [rows_of_base(before), *(each.alive() for each in before.middles), *flats]
-                after, sample = merged(flats, before, self._sample, self._choices)
+                after, sample = merged(flats, before, self._sample, self._choices, self._given)
             else:
                 built = middle([*(each.alive() for each in small), *flats], before, self._sample, self._choices)
                 after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None

@@ -8,7 +8,8 @@ expected nanoseconds an event are least.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ MOST_CODES = 128
 """A column with more codes than this is not bit-sliced: its bitmaps would take more memory than they save time."""
 _MOST_CELLS = 1 << 16
 _SAMPLED_ROWS = 20_000
+_LOOKED_AT = 2
+"""Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,11 @@ class GroupPlan:
     """Nanoseconds that an event is expected to take."""
     size: int
 
+    @property
+    def is_within(self) -> bool:
+        """Whether the range is one with two ends: then it only narrows down what is compared."""
+        return self.bound_class >= kernels.WITHIN
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -96,14 +104,27 @@ class Plan:
             [replace(pool, rows=none) for pool in self.pools],
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The choices as plain data, without the rows."""
+        return {"groups": [_plain(each) for each in self.groups], "pools": [_plain(each) for each in self.pools]}
 
-@dataclass(frozen=True, slots=True)
-class _Shares:
-    """By column, the share of events that a predicate of a class lets through, on average."""
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any]) -> Plan:
+        """The choices again."""
+        return cls(
+            [GroupPlan(**_arrays(each, "columns")) for each in plain["groups"]],
+            [PoolPlan(**_arrays(each, "columns", "directory")) for each in plain["pools"]],
+        )
 
-    point: NDArray[np.float32]
-    up_to: NDArray[np.float32]
-    above: NDArray[np.float32]
+
+def _plain(choice: GroupPlan | PoolPlan) -> dict[str, Any]:
+    found = {each.name: getattr(choice, each.name) for each in fields(choice) if each.name != "rows"}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
+
+
+def _arrays(choice: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    found = {name: np.array(choice[name], np.int32) for name in names}
+    return {**choice, **found, "rows": np.empty(0, np.int64)}
 
 
 def plan(
@@ -135,27 +156,27 @@ class _Keyed:
         count = len(rows)
         self._key, self._bound = np.empty(count, np.int32), np.empty(count, np.int32)
         self._bound_class = np.empty(count, np.uint8)
-        kernels.choose_keys(
-            rows.starts, rows.columns, rows.classes, shares.point, shares.up_to, shares.above,
-            self._key, self._bound, self._bound_class,
-        )  # fmt: skip
+        kernels.choose_keys(rows.starts, rows.columns, rows.classes, shares, self._key, self._bound, self._bound_class)
         width = len(rows.tops) + 1
-        found_by = ((self._key + 1).astype(np.int64) * width + self._bound + 1) * 3 + self._bound_class
+        found_by = (self._key.astype(np.int64) + 1) * width + self._bound + 1
+        per_set = width * width * kernels.CLASSES
         _, self._leaders, self._cluster_of, self._counts = np.unique(
-            set_of * (width * width * 3) + found_by, return_index=True, return_inverse=True, return_counts=True
+            set_of * per_set + found_by * kernels.CLASSES + self._bound_class,
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
         )
         lead = self._leaders
         present = known.present()
         chance = np.empty(len(lead), np.float32)
         kernels.products(rows.starts, rows.columns, lead, present, chance)
         key, bound = self._key[lead], self._bound[lead]
-        key_share = _given(shares.point, key)
-        bound_share = np.where(
-            self._bound_class[lead] == kernels.UP_TO, _given(shares.up_to, bound), _given(shares.above, bound)
-        )
+        key_share = _given(shares[kernels.POINT], key)
+        bound_share = np.where(bound >= 0, np.maximum(shares[self._bound_class[lead], bound], 1e-9), 1.0)
         # Once it is known that the event has the attributes, the shares are of such events.
         here = self._counts * (key_share / _given(present, key)) * (bound_share / _given(present, bound))
-        rest = rows.lengths[lead] - (key >= 0) - (bound >= 0)
+        is_settled = (bound >= 0) & (self._bound_class[lead] < kernels.WITHIN)
+        rest = rows.lengths[lead] - (key >= 0) - is_settled
         self._candidates = here * chance
         clustered = costs.cluster + chance * (costs.look_up + here * rest * costs.slot)
         tested = self._counts * np.where(key >= 0, key_share, bound_share)
@@ -179,7 +200,7 @@ class _Keyed:
         listed = np.where(
             self._key >= 0,
             self._key.astype(np.int64) + 1,
-            ((self._bound.astype(np.int64) + 1) * 3 + self._bound_class) * width,
+            ((self._bound.astype(np.int64) + 1) * kernels.CLASSES + self._bound_class) * width,
         )
         group = np.where(layout == LIST, -1 - listed, self._cluster_of)[chosen]
         order = np.argsort(group, kind="stable")
@@ -210,14 +231,19 @@ def _given(shares: NDArray[Any], columns: NDArray[np.int32]) -> NDArray[Any]:
     return np.where(columns >= 0, np.maximum(shares[columns], 1e-9), 1.0)
 
 
-def _shares(rows: Rows, known: Frequencies) -> _Shares:
-    columns = len(rows.tops)
-    sums, counts = np.zeros((5, columns)), np.zeros((5, columns), np.int64)
+def _shares(rows: Rows, known: Frequencies) -> NDArray[np.float32]:
+    """By class and column, the share of events that a predicate lets through, on average.
+
+    Of an interval with two ends the share is that of all intervals of its class that may be looked at.
+    """
+    shape = kernels.CLASSES, len(rows.tops)
+    sums, counts = np.zeros(shape), np.zeros(shape, np.int64)
     kernels.mean_shares(
         rows.starts, rows.columns, rows.low, rows.high, rows.classes, known.cumulative, known.starts, sums, counts
     )
     mean = (sums / np.maximum(counts, 1)).astype(np.float32)
-    return _Shares(mean[kernels.POINT], mean[kernels.UP_TO], mean[kernels.FROM])
+    mean[kernels.WITHIN :] *= _LOOKED_AT
+    return mean
 
 
 def _pools(

@@ -31,15 +31,10 @@ class Recent:
     def __len__(self) -> int:
         return self._rows
 
-    @property
-    def numbers(self) -> NDArray[np.int32]:
-        """The subscriptions that are in it, those that left it not."""
-        return np.array(list(self._rows_of), np.int32)
-
     def flat(self) -> Flat:
         """Its rows with their constants, those of subscriptions that left it not."""
-        every = joined(self.flats)
-        return every.only(np.isin(every.numbers, self.numbers))
+        alive = self._delta.alive[: self._rows].copy()  # row by row: a number may have come a second time
+        return joined(self.flats).only(alive)
 
     def add(self, flat: Flat, coded: Conjunctions, place_of: NDArray[np.int32], columns: int) -> None:
         """Append rows. `place_of` tells the place among all columns of each column that is coded."""

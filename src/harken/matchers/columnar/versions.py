@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harken.matchers.columnar.layer import Choices, build_layer, unbuild
 from harken.matchers.columnar.recent import Recent
-from harken.matchers.columnar.sample import Sample
+from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.search import Searched
 from harken.segments.columns import Column
 from harken.segments.conjunctions import CodedPredicates, Conjunctions
@@ -53,6 +53,18 @@ class Version:
         """The rows that are not in the base."""
         return sum(len(each.searched) for each in self.middles) + sum(map(len, self.recents))
 
+    @property
+    def is_one(self) -> bool:
+        """Whether all of its rows are in the base."""
+        return not self.middles and not any(map(len, self.recents))
+
+    def copied(self) -> Version:
+        """The base as it is now: what is deleted from this version later is not deleted from the copy."""
+        base = Searched(self.base.layer.copied(), self.base.columns)
+        base.dead = self.base.dead
+        base.seen = [seen.copy() for seen in self.base.seen]
+        return replace(self, base=base, middles=(), recents=())
+
     def knowing(self, columns: Sequence[Column]) -> Version:
         """The same with these columns too. A new one has no constants: its codes tell only that there is a value."""
         new = [column for column in columns if column not in self.columns]
@@ -74,7 +86,13 @@ class Version:
         return replace(self, recents=(*self.recents, Recent(len(self.columns))))
 
 
-def merged(flats: Sequence[Flat], before: Version | None, sample: Sample, choices: Choices) -> tuple[Version, Sample]:
+def merged(
+    flats: Sequence[Flat],
+    before: Version | None,
+    sample: Sample,
+    choices: Choices,
+    given: Statistics = NO_STATISTICS,
+) -> tuple[Version, Sample]:
     """A version with a base of all these rows, and the sample, which is in the codes of the version before, in its."""
     flat = joined(flats)
     coded = flat.coded()
@@ -82,7 +100,7 @@ def merged(flats: Sequence[Flat], before: Version | None, sample: Sample, choice
     if before is None:
         known = Sample(len(columns))
     else:
-        known = sample.translated(before.columns, before.dictionaries, columns, dictionaries)
+        known = sample.translated(before.columns, before.dictionaries, columns, dictionaries, given)
     layer = build_layer(coded, flat.overlapping, known.codes if len(known) else None, choices)
     return Version(columns, dictionaries, Searched(layer, len(columns)), (), (Recent(len(columns)),)), known
 

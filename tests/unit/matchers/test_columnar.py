@@ -1,0 +1,263 @@
+"""The columnar matcher through the engine: what it looks at, what it chooses, and that nothing throws it off."""
+
+from __future__ import annotations
+
+import threading
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from harken import Engine
+from harken.errors import CapabilityError
+from harken.matchers.columnar import Columnar, matcher
+
+
+def columnar(**options: Any) -> Engine:
+    return Engine(algorithm="columnar", background=False, **options)
+
+
+def layouts(engine: Engine) -> set[str]:
+    engine.merge()
+    return {group["layout"] for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]}
+
+
+# What it looks at
+
+
+def test_a_key_leads_to_few_candidates() -> None:
+    engine = columnar()
+    engine.subscribe_many((n, f"symbol = 'S{n % 500}' AND price < {n}") for n in range(5_000))
+    engine.merge()
+    found = engine.match({"symbol": "S7", "price": 2_500})
+    assert sorted(map(int, found.ids)) == [n for n in range(7, 5_000, 500) if n > 2_500]
+    assert found.candidates <= 10
+
+
+def test_a_range_cuts_the_run_short() -> None:
+    engine = columnar()
+    engine.subscribe_many((n, f"price >= {n}") for n in range(3_000))
+    engine.merge()
+    found = engine.match({"price": 9})
+    assert found.candidates == len(found.ids) == 10
+
+
+def test_a_prefix_is_a_range_of_strings() -> None:
+    engine = columnar()
+    engine.subscribe_many((n, f"name LIKE 'n{n:05}%'") for n in range(2_000))
+    engine.merge()
+    found = engine.match({"name": "n00123 and more"})
+    assert found.ids == ["123"]
+    assert found.candidates < 1_500, "a run of a range with two ends is cut at one of them"
+
+
+def test_what_cannot_be_indexed_is_verified_and_the_rest_is_not_looked_at() -> None:
+    engine = columnar()
+    engine.subscribe_many((n, f"symbol = 'S{n % 100}' AND title LIKE '%word{n} %'") for n in range(1_000))
+    engine.merge()
+    found = engine.match({"symbol": "S1", "title": "a word101 b"})
+    assert found.ids == ["101"]
+    assert found.candidates <= 20
+
+
+def test_few_values_go_to_a_pool_and_many_to_clusters() -> None:
+    rng = Random(7)
+    small = columnar()
+    names = [f"a{i}" for i in range(12)]
+    small.subscribe_many(
+        (n, " AND ".join(f"{name} = {rng.randrange(4)}" for name in rng.sample(names, 4))) for n in range(6_000)
+    )
+    assert layouts(small) == {"pool"}
+    large = columnar()
+    large.subscribe_many((n, f"user = 'u{n}' AND price < {rng.randrange(1_000)}") for n in range(6_000))
+    assert layouts(large) <= {"cluster", "list"}
+
+
+def test_events_teach_which_key_is_better() -> None:
+    """By their constants the two attributes look alike; events tell that one of them is nearly always the same."""
+    engine = columnar()
+    engine.subscribe_many((n, f"country = 'c{n % 200}' AND city = 'c{n // 5 % 200}'") for n in range(4_000))
+    rng = Random(5)
+    engine.learn([{"country": "c7", "city": f"c{rng.randrange(200)}"} for _ in range(500)])
+    groups = engine.stats()["matcher"]["layers"][0]["groups"]
+    assert {group["key"] for group in groups} == {"city string"}
+    engine.learn([{"country": f"c{rng.randrange(200)}", "city": "c3"} for _ in range(5_000)])
+    groups = engine.stats()["matcher"]["layers"][0]["groups"]
+    assert {group["key"] for group in groups} == {"country string"}
+
+
+@pytest.mark.parametrize("layout", ["cluster", "list", "pool"])
+def test_a_layout_can_be_forced(layout: str) -> None:
+    engine = columnar(layouts=[layout])
+    engine.subscribe_many((n, f"a = {n % 3} AND b > {n % 5}") for n in range(600))
+    assert layouts(engine) == {layout}
+    assert len(engine.match({"a": 1, "b": 3}).ids) == 120
+
+
+def test_an_unknown_layout_is_refused() -> None:
+    with pytest.raises(CapabilityError, match="tower"):
+        columnar(layouts=["tower"])
+    with pytest.raises(CapabilityError, match="layouts"):
+        columnar(layouts=[])
+
+
+# Bad and strange input
+
+
+def test_the_empty_index() -> None:
+    engine = columnar()
+    assert engine.match({"x": 1}).ids == []
+    assert engine.match_batch([]).ids == []
+    engine.merge()
+    assert engine.match_batch([{"x": 1}, {}]).ids == [[], []]
+
+
+def test_unknown_attributes_wrong_types_and_missing_values() -> None:
+    engine = columnar()
+    engine.subscribe_many([("n", "x < 5"), ("s", "x = 'a'"), ("none", "x IS NULL"), ("not", "x <> 7")])
+    for _ in range(2):
+        found = engine.match_batch([{"y": 1}, {"x": True}, {"x": None}, {"x": "a"}, {"x": 7.5}, {"x": 10**18}])
+        assert [sorted(ids) for ids in found.ids] == [["none"], [], ["none"], ["s"], ["not"], ["not"]]
+        engine.merge()
+
+
+def test_ten_thousand_values() -> None:
+    engine = columnar()
+    engine.subscribe("many", f"x IN ({', '.join(map(str, range(0, 20_000, 2)))})")
+    engine.subscribe("not", f"x NOT IN ({', '.join(map(str, range(0, 200, 2)))})")
+    engine.merge()
+    found = engine.match_batch([{"x": 4_444}, {"x": 4_445}, {"x": 20_000}, {"x": [1, 2, 3]}])
+    assert [sorted(ids) for ids in found.ids] == [["many", "not"], ["not"], ["not"], ["many", "not"]]
+
+
+def test_three_hundred_predicates() -> None:
+    engine = columnar()
+    where = " AND ".join(f"a{i} > {i}" for i in range(300))
+    engine.subscribe("long", where)
+    engine.subscribe_many((n, f"a{n} > {n}") for n in range(300))
+    event = {f"a{i}": i + 1 for i in range(300)}
+    for _ in range(2):
+        assert len(engine.match(event).ids) == 301
+        assert len(engine.match(event | {"a299": 299}).ids) == 299
+        engine.merge()
+
+
+def test_a_million_values_in_one_attribute() -> None:
+    from harken.limits import Limits
+
+    engine = Engine(limits=Limits(max_event_values=2_000_000), background=False)
+    engine.subscribe_many(
+        [("in", "x = 999999"), ("out", "x = -1"), ("both", "x > 5 AND x < 7"), ("two", "x = 1 AND y = 2")]
+    )
+    for _ in range(2):
+        found = engine.match_batch([{"x": list(range(1_000_000)), "y": 2}])
+        assert sorted(found.ids[0]) == ["both", "in", "two"]
+        engine.merge()
+
+
+def test_arrow_columns() -> None:
+    engine = columnar()
+    engine.subscribe_many([("cheap", "price < 5"), ("toy", "category = 'Toy'"), ("none", "price IS NULL")])
+    table = pa.table({"price": [1.5, None, 7.0], "category": ["Toy", "Toy", None]})
+    assert [sorted(ids) for ids in engine.match_batch(table).ids] == [["cheap", "toy"], ["none", "toy"], []]
+
+
+# Layers
+
+
+def test_subscriptions_move_through_the_layers() -> None:
+    engine = columnar(recent_rows=50)
+    rng = Random(3)
+    alive: dict[str, int] = {}
+    for n in range(2_000):
+        engine.subscribe(n, f"x = {n % 20} AND y < {n % 7}")
+        alive[str(n)] = n
+        if rng.random() < 0.3:
+            gone = rng.choice(sorted(alive))
+            engine.unsubscribe(gone)
+            del alive[gone]
+        if n % 97 == 0:
+            event = {"x": n % 20, "y": 3}
+            expected = {id for id, m in alive.items() if m % 20 == n % 20 and m % 7 > 3}
+            assert set(engine.match(event).ids) == expected
+    stats = engine.stats()["matcher"]
+    assert stats["merges"] > 10
+    assert stats["rows"] - stats["recent_rows"] <= len(alive) + 50
+
+
+def test_a_base_that_was_mostly_deleted_is_made_anew() -> None:
+    engine = columnar(recent_rows=100)
+    engine.subscribe_many((n, f"x = {n}") for n in range(1_000))
+    engine.merge()
+    merges = engine.stats()["matcher"]["merges"]
+    for n in range(600):
+        engine.unsubscribe(n)
+    stats = engine.stats()["matcher"]
+    assert stats["merges"] > merges
+    assert stats["deleted_rows"] < 300
+    assert engine.match({"x": 700}).ids == ["700"]
+
+
+def test_a_number_that_comes_back_within_one_layer_brings_nothing_else_back() -> None:
+    engine = columnar()
+    first = engine.subscribe("first", "x = 1")
+    engine.match({"x": 1})
+    engine.unsubscribe("first")
+    assert engine.subscribe("second", "x = 2").number == first.number
+    engine.match({"x": 1})
+    engine.merge()
+    assert engine.match_batch([{"x": 1}, {"x": 2}]).ids == [[], ["second"]]
+
+
+def test_what_fails_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(recent_rows=10)
+    monkeypatch.setattr(matcher, "merged", _fail)
+    monkeypatch.setattr(matcher, "middle", _fail)
+    for n in range(300):
+        engine.subscribe(n, f"x = {n}")
+    merger = engine._state.matcher._merger  # type: ignore[attr-defined]
+    merger.join()
+    with pytest.raises(RuntimeError, match="no memory"):
+        engine.match({"x": 5})
+    assert engine.match({"x": 5}).ids == ["5"], "and nothing is lost"
+
+
+def _fail(*_: object) -> None:
+    raise RuntimeError("no memory left")
+
+
+def test_readers_and_writers_at_once() -> None:
+    """Some subscriptions stay, others come and go all the time, through merges. What stays is always found, once."""
+    engine = Engine(recent_rows=40)
+    engine.subscribe_many((f"stays {n}", f"x = {n % 10}") for n in range(500))
+    stop = threading.Event()
+    wrong: list[object] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                for x, ids in enumerate(engine.match_batch([{"x": x} for x in range(10)]).ids):
+                    own = [id for id in ids if id.startswith("stays")]
+                    if len(own) != 50 or len(ids) != len(set(ids)) or any(id.endswith(f"not {x}") for id in ids):
+                        wrong.append((x, ids))
+            except Exception as error:
+                wrong.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for n in range(1_500):
+        engine.subscribe(f"goes {n}", f"x = {n % 10} AND x < 100")
+        if n % 3:
+            engine.subscribe(f"too {n} not {n % 10}", f"x >= 0 AND x <> {n % 10}")
+            engine.unsubscribe(f"too {n} not {n % 10}")
+        if n >= 100:
+            engine.unsubscribe(f"goes {n - 100}")
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong, wrong[:3]
+    assert isinstance(engine._state.matcher, Columnar)
+    assert engine.stats()["matcher"]["merges"] > 2
+    assert len(engine.match({"x": 3}).ids) == 60
