@@ -27,11 +27,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "subscriptions": {"errors", "schema", "events"},
     "numbering": set(),
     "catalogue": {"subscriptions"},
+    "bulk": {"errors", "limits", "segments", "catalogue", "subscriptions"},
+    "saved": {"errors", "limits", "schema", "segments", "matchers", "catalogue", "numbering"},
     "results": {"errors", "events", "matchers", "catalogue", "numbering"},
     "matchers": {"errors", "limits", "schema", "language", "events", "segments", "kernels"},
     "explain": {"limits", "schema", "language", "reference"},
     "engine": {"errors", "limits", "schema", "language", "events", "segments", "matchers", "explain", "subscriptions"}
-    | {"catalogue", "numbering", "results"},
+    | {"catalogue", "numbering", "results", "bulk", "saved"},
     "bench": {
         "errors",
         "limits",
@@ -62,26 +64,15 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 # Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
-ON_ARRAYS = {"kernels", "segments", "matchers", "workloads", "bench"}
+ON_ARRAYS = {"kernels", "segments", "matchers", "bulk", "saved", "workloads", "bench"}
 
 # Libraries that cost much to import, and the rooms that may, at the head of a module or inside a function.
 HEAVY: dict[str, set[str]] = {
     "pyspark": {"spark"},
     "pandas": {"spark"},
     "duckdb": set(),
-    "pyarrow": {"events", "segments", "matchers", "engine", "results", "catalogue", "workloads", "bench", "cli"},
-    "numpy": {
-        "events",
-        "kernels",
-        "segments",
-        "matchers",
-        "engine",
-        "results",
-        "catalogue",
-        "workloads",
-        "bench",
-        "cli",
-    },
+    "pyarrow": {"events", "results", "catalogue", "engine", "cli"} | ON_ARRAYS - {"kernels"},
+    "numpy": {"events", "results", "catalogue", "cli"} | ON_ARRAYS,
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "altair": {"bench"},

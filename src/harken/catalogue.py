@@ -142,17 +142,38 @@ class Catalogue:
         return self._arrow_names.take(pyarrow.array(numbers))
 
     def table(self, size: int) -> pa.Table:
-        """All of them in Arrow columns, a row for each number below `size`."""
+        """All of them in Arrow columns, a row for each number below `size`, null where it is free."""
+        import numpy
+        import pyarrow
+        import pyarrow.compute
+
+        changed = numpy.zeros(size, numpy.bool_)
+        changed[list(self._gone)] = True
+        later = sorted(self._by_id.values(), key=lambda each: each.number)
+        changed[[each.number for each in later]] = True
+        texts: dict[int, tuple[str, str, str, str | None]] = {
+            each.number: (each.id, each.where, each.language, json.dumps(dict(each.fields)) if each.fields else None)
+            for each in later
+        }
+        rows = [texts.get(number, (None,) * 4) for number in numpy.flatnonzero(changed).tolist()]
+        columns = {}
+        for place, name in enumerate(("id", "where", "language", "fields")):
+            new = pyarrow.array([row[place] for row in rows], pyarrow.large_string())
+            old = self._padded(name, size)
+            columns[name] = pyarrow.compute.replace_with_mask(old, pyarrow.array(changed), new)
+        return pyarrow.table(columns)
+
+    def _padded(self, name: str, size: int) -> pa.Array:
+        """What the columns hold under a name, with nulls for the numbers that none of them has."""
         import pyarrow
 
-        rows: list[tuple[str, str, str, str | None] | tuple[None, ...]] = [(None, None, None, None)] * size
-        for each in self:
-            fields = json.dumps(dict(each.fields)) if each.fields else None
-            rows[each.number] = (each.id, each.where, each.language, fields)
-        columns: Sequence[Sequence[str | None]] = list(zip(*rows, strict=True)) or [[], [], [], []]
-        names = ("id", "where", "language", "fields")
-        arrays = [pyarrow.array(column, pyarrow.large_string()) for column in columns]
-        return pyarrow.table(dict(zip(names, arrays, strict=True)))
+        parts = []
+        end = 0
+        for columns in sorted(self._columns, key=lambda each: each.first):
+            parts.append(pyarrow.nulls(columns.first - end, pyarrow.large_string()))
+            parts.append(columns.table.column(name).combine_chunks())
+            end = columns.first + len(columns)
+        return pyarrow.concat_arrays([*parts, pyarrow.nulls(size - end, pyarrow.large_string())])
 
     def _in_columns(self, id: str) -> int | None:
         for columns in self._columns:

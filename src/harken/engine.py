@@ -9,11 +9,20 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.catalogue import Catalogue
-from harken.errors import CapabilityError, DuplicateIdError, HarkenError, SchemaError, UnknownIdError, did_you_mean
+from harken.errors import (
+    CapabilityError,
+    DuplicateIdError,
+    HarkenError,
+    SchemaError,
+    SegmentError,
+    UnknownIdError,
+    did_you_mean,
+)
 from harken.events import Decoded, Event, EventBatch, validate
 from harken.explain import Explanation, explain
 from harken.language.compiled import Compiled, Compiler
@@ -25,6 +34,9 @@ from harken.numbering import Numbering
 from harken.results import BatchMatches, Matches, Reading
 from harken.schema import EVENT_TYPE, Extension, Schema, format_path
 from harken.subscriptions import NO_FIELDS, Fault, Record, Subscription, checked_id, has_predicates, records_of
+
+if TYPE_CHECKING:
+    from harken.segments.folder import Folder
 
 _MOST_FOR_A_HINT = 10_000
 _MOST_FORMS = 65_536
@@ -78,6 +90,11 @@ class Engine:
         self._state = _State(matcher, Catalogue(), Numbering())
         # One at a time changes things. Matching goes on meanwhile.
         self._lock = threading.RLock()
+        self._folder: Folder | None = None
+        self._version: int | None = None
+        self._follows = False
+        self._changed = False
+        """Whether something changed since it was saved or loaded."""
 
     @property
     def schema(self) -> Schema | None:
@@ -246,6 +263,82 @@ class Engine:
             "matcher": self._state.matcher.stats(),
         }
 
+    # On disk
+
+    def save(self, path: str | PathLike[str]) -> int:
+        """Write the engine to a folder, and return the number of the version that this makes.
+
+        Whatever happens, the folder has the version before or this one. Others who have loaded it may go on; those who
+        follow it see the new version. Raises SegmentError if somebody else has saved there since it was loaded.
+        """
+        from harken.saved import Settings, save
+        from harken.segments.folder import Folder
+
+        folder = Folder(path)
+        with self._lock:
+            state = self._state
+            settings = Settings(self.schema, self.algorithm, self.limits, self.options)
+            seen = self._version if self._folder is not None and self._folder.path == folder.path else None
+            self._version = save(folder, seen, settings, state.matcher, state.catalogue, state.numbering)
+            self._folder = folder
+            self._changed = False
+            return self._version
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, follow: bool = False, **options: Any) -> Engine:
+        """An engine from a folder that one was saved to, mapped into memory. Raises SegmentError.
+
+        With `follow` it takes over every version that is saved there later, before the next match. Options are those
+        of the algorithm, in place of the saved ones.
+        """
+        from harken.segments.folder import Folder
+
+        engine = cls.__new__(cls)
+        engine._lock = threading.RLock()
+        engine._folder = Folder(path)
+        engine._follows = follow
+        engine.options = options
+        engine._take_over()
+        return engine
+
+    @property
+    def version(self) -> int | None:
+        """The number of the version that was last saved or loaded."""
+        return self._version
+
+    def refresh(self) -> bool:
+        """Take over a later version from the folder that the engine was loaded from, if there is one.
+
+        Raises SegmentError if that would lose changes that were not saved.
+        """
+        if self._folder is None or self._version is None or not self._folder.changed_since(self._version):
+            return False
+        with self._lock:
+            if self._changed:
+                hint = "save to another folder, or load the engine again"
+                raise SegmentError(f"{self._folder.path} has a later version, and this engine has changes", hint=hint)
+            self._take_over()
+            return True
+
+    def _take_over(self) -> None:
+        """Become what the folder holds."""
+        from harken.saved import load
+
+        assert self._folder is not None
+        saved = load(self._folder, self.options)
+        settings = saved.settings
+        matcher = saved.matcher or create_matcher(settings.algorithm, settings.limits, **settings.options)
+        compiler = Compiler(settings.schema, settings.limits)
+        if saved.matcher is None:
+            for each in saved.catalogue:
+                matcher.add([Entry(each.number, compiler.compile(each.where, each.language))])
+        self.algorithm, self.limits, self.options = settings.algorithm, settings.limits, dict(settings.options)
+        self._is_limited = matcher.capabilities != frozenset(Capability)
+        self._compiler = compiler
+        self._version = saved.version
+        self._changed = False
+        self._state = _State(matcher, saved.catalogue, saved.numbering)
+
     # Inside
 
     def _compile(self, record: Record, compiler: Compiler) -> Compiled:
@@ -284,11 +377,35 @@ class Engine:
         for subscription in replaced:
             self._uninstall(subscription)
         state.catalogue.add(new)
+        self._changed = True
         return new
 
-    def _subscribe_table(self, table: Any, replace: bool, progress: Callable[[int], None] | None) -> Report:
-        """Take subscriptions from a table of predicates."""
-        raise NotImplementedError
+    def _subscribe_table(self, source: Any, replace: bool, progress: Callable[[int], None] | None) -> Report:
+        """Take subscriptions from a table of predicates: those that need no normalising without their texts."""
+        import pyarrow
+
+        from harken.bulk import TableOfSubscriptions
+
+        table = source if isinstance(source, pyarrow.Table) else pyarrow.table(source)
+        given = TableOfSubscriptions(table, self.limits)
+        add_flat = None if self.schema is not None else getattr(self._state.matcher, "add_flat", None)
+        if add_flat is None:
+            return self.subscribe_many(given.records(), replace=replace, progress=progress)
+        with self._lock:
+            state = self._state
+            taken = given.taken(state.catalogue)
+            if replace:
+                for id in taken.ids:
+                    self._uninstall(self.subscription(id))
+            quick = given.quick(() if replace else taken.rows)
+            first = state.numbering.take_row(len(quick))
+            self._changed = True
+            state.catalogue.add_columns(first, quick.table())
+            add_flat(quick.flat(first))
+            if progress is not None:
+                progress(len(quick))
+            rest = self.subscribe_many(given.slow(quick.rows), replace=replace)
+        return Report(len(quick) + rest.accepted, rest.faults, rest.warnings)
 
     def _refuse_unless_removing(self) -> None:
         refuse_incapable(self.algorithm, frozenset({Capability.UNSUBSCRIBE}))
@@ -298,8 +415,11 @@ class Engine:
         state.matcher.remove([subscription.number])
         state.catalogue.remove(subscription)
         state.numbering.give_back(subscription.number)
+        self._changed = True
 
     def _match(self, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:
+        if self._follows:
+            self.refresh()
         state = self._state
         batch = decoded.batch
         began = perf_counter()

@@ -63,7 +63,14 @@ def _table(group: _Group, found: list[Figure]) -> Table:
     for figure in found:
         rows.setdefault(_row(group, figure.key), {})[_heading(group, figure.key)] = figure
     kept = [place for place in range(4) if any(row[place] is not None for row in rows)]
-    table = Table(title=group.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, **_NARROW)
+    table = Table(
+        min_width=len(group.title),
+        title=group.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        **_NARROW,
+    )
     for place in kept:
         table.add_column(_LABELS[place], justify="right" if _LABELS[place] == "size" else "left", no_wrap=True)
     for name, part in headings:

@@ -16,7 +16,7 @@ from harken.kernels.compile import kernel
 from harken.kernels.several import meets_any
 
 _LOW_BITS = 0xFFFF_FFFF
-_SCATTER = np.uint64(0x9E37_79B9_7F4A_7C15)
+_SCATTER, _MIX = 0x1E37_79B1, 0x05EB_CA77
 NO_ROW = -1
 
 
@@ -46,9 +46,9 @@ class Delta(NamedTuple):
 
 @kernel
 def _bucket(column, code, count):
-    """The chain of a code of a column."""
-    mixed = (np.uint64(column) << np.uint64(32) | np.uint64(code)) * _SCATTER
-    return np.int64(mixed >> np.uint64(40)) & (count - 1)
+    """The chain of a code of a column. Products of 32 bits by 31 never overflow."""
+    mixed = (np.int64(column) * _SCATTER ^ np.int64(code) * _MIX) & _LOW_BITS
+    return (mixed ^ mixed >> 15) & (count - 1)
 
 
 @kernel

@@ -52,13 +52,13 @@ def place_predicates(rows, low, high, last, column, ends, columns, lows, highs, 
 
 
 @kernel
-def sum_of_marks(starts, columns, marks, sums):
-    """For every row the sum of its columns' marks: rows with equal sums ask for the same columns, nearly surely."""
-    for row in range(sums.size):
-        total = np.uint64(0)
+def mixed_marks(starts, columns, marks, mixed):
+    """For every row the marks of its columns in one: rows with equal ones ask for the same columns, nearly surely."""
+    for row in range(mixed.size):
+        every = np.uint64(0)
         for at in range(starts[row], starts[row + 1]):
-            total += marks[columns[at]]
-        sums[row] = total
+            every ^= marks[columns[at]]
+        mixed[row] = every
 
 
 @kernel

@@ -14,18 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from harken.events.arrow_columns import STRINGS, TICKS_A_DAY, is_one_of
+from harken.events.arrow_columns import STRINGS, TICKS_A_DAY
 from harken.events.cells import embedded
 from harken.schema import Kind
 from harken.schema.values import INT64_MAX
 from harken.segments.constants import Constants, Pairs
 
-KINDS: tuple[Kind | None, ...] = (*Kind, None)
+OPERAND_KINDS: tuple[Kind | None, ...] = (*Kind, None)
 """The kinds of operands by their places: None is whether there is a value at all, as for columns."""
 ABSENT, PRESENT = 0, 1
 """The first two operands: what IS NULL and IS NOT NULL compare presence with."""
 
-_STRING, _BOOLEAN = KINDS.index(Kind.STRING), KINDS.index(Kind.BOOLEAN)
+_STRING = OPERAND_KINDS.index(Kind.STRING)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY
 _MICROSECONDS_A_DAY = TICKS_A_DAY["us"]
@@ -68,8 +68,8 @@ class Operands:
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """Places in KINDS."""
-        places = [np.uint8(KINDS.index(each.kind)) for each in self.given]
+        """Places in OPERAND_KINDS."""
+        places = [np.uint8(OPERAND_KINDS.index(each.kind)) for each in self.given]
         return np.repeat(np.array(places, np.uint8), [len(each.values) for each in self.given])
 
     @cached_property
@@ -141,12 +141,12 @@ class Operands:
 PRESENCE = Given(None, pa.array([False, True]), np.zeros(2, np.uint8))
 
 
-def reader_of(type: Any) -> Callable[[pa.Array], Given] | None:
-    """What makes operands of different values of this Arrow type; None if no value of it is one."""
+def operands_of(values: pa.Array) -> Given:
+    """Operands from different values, of any Arrow type that the kinds have."""
     for is_type, read in _READERS.items():
-        if getattr(pa.types, is_type)(type):
-            return read
-    return _read_strings if is_one_of(STRINGS, type) else None
+        if getattr(pa.types, is_type)(values.type):
+            return read(values)
+    raise TypeError(f"no value is of the Arrow type {values.type}")
 
 
 def is_text(strings: pa.Array) -> NDArray[np.bool_]:
@@ -164,7 +164,7 @@ def is_text(strings: pa.Array) -> NDArray[np.bool_]:
 
 
 def _read_strings(given: pa.Array) -> Given:
-    return Given(Kind.STRING, given.cast(pa.large_string()), np.where(is_text(given), 0, Flaw.NOT_TEXT).astype(np.uint8))
+    return Given(Kind.STRING, given.cast(pa.large_string()), _flaws(~is_text(given), Flaw.NOT_TEXT))
 
 
 def _read_integers(given: pa.Array) -> Given:
@@ -196,12 +196,11 @@ def _read_booleans(given: pa.Array) -> Given:
 
 def _read_timestamps(given: pa.Array) -> Given:
     """To the microsecond, toward the past, as in events; without a zone: UTC."""
-    ticks, day = _integers(given), TICKS_A_DAY[given.type.unit]
-    beyond = (ticks < _FIRST_DAY * day) | (ticks > (_LAST_DAY + 1) * day - 1)
-    ticks = np.where(beyond, 0, ticks)
-    microseconds = ticks // (day // _MICROSECONDS_A_DAY) if day > _MICROSECONDS_A_DAY else ticks * (
-        _MICROSECONDS_A_DAY // day
-    )
+    unit = given.type.unit
+    ticks, day = _integers(given), TICKS_A_DAY[unit]
+    beyond = (ticks < _FIRST_DAY * day) | (ticks >= (_LAST_DAY + 1) * day)
+    ticks[beyond] = 0
+    microseconds = ticks // 1_000 if unit == "ns" else ticks * (_MICROSECONDS_A_DAY // day)
     return Given(Kind.TIMESTAMP, pa.array(microseconds, pa.timestamp("us")), _flaws(beyond, Flaw.BEYOND))
 
 
@@ -213,7 +212,9 @@ def _read_dates(given: pa.Array) -> Given:
     return Given(Kind.DATE, pa.array(kept).view(pa.date32()), _flaws(beyond, Flaw.BEYOND))
 
 
+# By the tests of `pyarrow.types`.
 _READERS: dict[str, Callable[[pa.Array], Given]] = {
+    **dict.fromkeys(STRINGS, _read_strings),
     "is_integer": _read_integers,
     "is_floating": _read_floats,
     "is_decimal": _read_decimals,
@@ -231,16 +232,17 @@ def _integers(array: pa.Array) -> NDArray[np.int64]:
     """What is stored, whatever it means."""
     if not pa.types.is_boolean(array.type):
         array = array.view(f"int{array.type.bit_width}")
-    return array.to_numpy(zero_copy_only=False).astype(np.int64)
+    stored: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return stored.astype(np.int64)
 
 
 def _is_end(given: Given, which: int) -> NDArray[np.bool_]:
     """Whether values are the least of their kind (0) or the greatest (1)."""
     if given.kind is Kind.STRING and which == 0:
-        return _integers(pc.binary_length(given.values)) == 0
+        return np.equal(_integers(pc.binary_length(given.values)), 0)
     if given.kind is None or given.kind not in _ENDS:
         return np.zeros(len(given.values), np.bool_)
-    return _integers(given.values) == _ENDS[given.kind][which]
+    return np.equal(_integers(given.values), _ENDS[given.kind][which])
 
 
 def _texts(given: Given) -> pa.LargeStringArray:

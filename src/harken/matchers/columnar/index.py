@@ -22,9 +22,9 @@ _PASSED = 1 << 16
 _FIRST_IDS = 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Index:
-    """Immutable but for `dead`, in which bits are set when subscriptions go."""
+    """Nothing of it ever changes but `dead`, and that is replaced as a whole: who is searching goes on with the old."""
 
     clusters: Clusters
     pools: Pools
@@ -57,7 +57,10 @@ class Index:
 
     def delete(self, numbers: NDArray[np.int32]) -> int:
         """Mark the slots of subscriptions as deleted. Returns how many there are."""
-        found: int = bury(self.ids, self.slots, numbers, self.dead)
+        dead = self.dead.copy()
+        found: int = bury(self.ids, self.slots, numbers, dead)
+        if found:
+            self.dead = dead
         return found
 
 
@@ -101,14 +104,14 @@ class Finder:
         The numbers are in a buffer that is used again. Where those of each event end is written to `offsets`, which has
         one element more than there are events. The first `reserved` places of each event are left to be filled.
         """
-        index, events = self.index, codes.shape[1]
+        index, dead, events = self.index, self.index.dead, codes.shape[1]
         candidates = np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
         offsets[0] = event = 0
         while True:
             event, needed = match_codes(
-                index.clusters, index.pools, index.ids, index.dead, has_dead, codes, skipped, event, events, CHUNK,
+                index.clusters, index.pools, index.ids, dead, has_dead, codes, skipped, event, events, CHUNK,
                 self._room, reserved, offsets, candidates, self.seen, self._ids,
             )  # fmt: skip
             if event == events:

@@ -32,7 +32,7 @@ RECENT_ROWS = 4_096
 _SHARE_BEHIND = 4
 """The base is made anew when what is behind it is a quarter of it, or a quarter of it is deleted."""
 _WAITING = 256
-"""Subscriptions that wait to be coded until there is an event, at most."""
+"""Subscriptions that wait to be coded or deleted until there is an event, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,8 @@ class Columnar:
         self._merger: threading.Thread | None = None
         self._failure: Exception | None = None
         self._waiting: dict[int, NormalForm] = {}
+        self._leaving: list[int] = []
+        """Subscriptions that are in a layer and are to be deleted: all at once, since that copies a bitmap."""
         self._gone_meanwhile: list[int] | None = None
         self._sample = Sample(0)
         self._given = NO_STATISTICS
@@ -92,7 +94,10 @@ class Columnar:
         return matcher
 
     def state(self) -> State:
-        """What it is made of, after merging if anything is not in the base. Changes that come later do not touch it."""
+        """What it is made of, after merging if anything is not in the base. Changes that come later do not touch it.
+
+        Those that come while it merges make it merge once more: let them wait.
+        """
         with self._merging:
             while True:
                 with self._lock:
@@ -183,10 +188,14 @@ class Columnar:
     # Inside
 
     def _absorb(self) -> None:
-        """Code what waits. To be called with the lock."""
+        """Delete what leaves, and code what waits. To be called with the lock."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+        if self._leaving:
+            numbers, self._leaving = np.array(self._leaving, np.int32), []
+            for searched in self._version.layers:
+                searched.delete(numbers)
         if self._waiting:
             flat = Flat.of_forms(self._waiting.items())
             self._waiting = {}
@@ -196,11 +205,10 @@ class Columnar:
     def _remove(self, number: int) -> None:
         if self._gone_meanwhile is not None:
             self._gone_meanwhile.append(number)
-        if any(recent.remove(number) for recent in self._version.recents):
-            return
-        numbers = np.array([number], np.int32)
-        for searched in self._version.layers:
-            searched.delete(numbers)
+        if not any(recent.remove(number) for recent in self._version.recents):
+            self._leaving.append(number)
+            if len(self._leaving) > _WAITING:
+                self._absorb()
 
     def _merge_if_due(self) -> None:
         if not self._is_due() or not self._merging.acquire(blocking=False):
@@ -294,6 +302,7 @@ class _Match:
         exact: list[Candidates] = []
         careful: list[Candidates] = []
         for searched in self._version.layers:
+            searched.events += self._events
             if len(searched.layer.careful):
                 careful.append(self._find_careful(searched))
         for each in self._version.middles:

@@ -25,16 +25,16 @@ def report(version: Version, sample: Sample, merges: int) -> dict[str, Any]:
         "merges": merges,
         "events_seen": sample.seen,
         "events_sampled": len(sample),
-        "layers": [_layer(each, names, sample.seen) for each in version.layers],
+        "layers": [_layer(each, names) for each in version.layers],
     }
 
 
-def _layer(searched: Searched, names: list[str], events: int) -> dict[str, Any]:
+def _layer(searched: Searched, names: list[str]) -> dict[str, Any]:
     layer = searched.layer
     groups = [
         group
         for plan, seen, careful in zip(layer.plans, searched.seen, (False, True), strict=True)
-        for group in _groups(plan, seen, names, events, careful)
+        for group in _groups(plan, seen, names, searched.events, careful)
     ]
     return {"rows": len(searched), "deleted_rows": searched.dead, "bytes": layer.nbytes, "groups": groups}
 

@@ -61,9 +61,9 @@ def attribute_sets(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], ND
     seed = _SEED
     while True:
         marks = np.random.default_rng(seed).integers(1, 2**64 - 1, len(rows.tops), np.uint64)
-        sums = np.empty(len(rows), np.uint64)
-        kernels.sum_of_marks(rows.starts, rows.columns, marks, sums)
-        _, leaders, set_of, sizes = np.unique(sums, return_index=True, return_inverse=True, return_counts=True)
+        mixed = np.empty(len(rows), np.uint64)
+        kernels.mixed_marks(rows.starts, rows.columns, marks, mixed)
+        _, leaders, set_of, sizes = np.unique(mixed, return_index=True, return_inverse=True, return_counts=True)
         if kernels.first_unlike(rows.starts, rows.columns, leaders, set_of) < 0:
             return leaders, set_of, sizes
         seed += 1

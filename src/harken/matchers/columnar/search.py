@@ -26,6 +26,8 @@ class Searched:
         self.columns = columns
         """The columns whose codes it knows. Columns that came later stand behind them."""
         self.dead = 0
+        self.events = 0
+        """The events that were searched for."""
         self.seen = [np.zeros(_parts(index), np.int64) for index in (layer.plain, layer.careful)]
         """Of plain and careful, by cluster and pool: the slots that were looked at."""
         self._free: tuple[deque[Finder], deque[Finder]] = (deque(maxlen=_KEPT), deque(maxlen=_KEPT))

@@ -1,0 +1,169 @@
+"""Saving a matcher, and statistics alone, as files of arrays; loading them as they lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.errors import SegmentError
+from harken.kernels.clusters import Clusters
+from harken.kernels.pool import Pools
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.columnar.index import Index
+from harken.matchers.columnar.layer import Layer
+from harken.matchers.columnar.matcher import Columnar, State
+from harken.matchers.columnar.plan import Plan
+from harken.matchers.columnar.sample import Sample, SampleState, Statistics
+from harken.matchers.columnar.search import Searched
+from harken.matchers.columnar.versions import Version
+from harken.schema import Kind
+from harken.segments.columns import Column
+from harken.segments.constants import holds_strings
+from harken.segments.dictionary import Dictionary, Numbers, Strings
+from harken.segments.files import ArrayFile
+
+Write = Callable[[str, Mapping[str, NDArray[Any]], Mapping[str, Any]], object]
+"""Writes a file of this name with arrays and plain data, as a draft of a folder does."""
+
+INDEX, STATISTICS = "index", "statistics"
+LAYOUT = 1
+"""To be counted up whenever the arrays of clusters, pools or dictionaries come to mean something else."""
+
+
+def save_matcher(matcher: Columnar, write: Write) -> None:
+    """Write all that a matcher is made of, as one file. Matching goes on meanwhile; changes wait (see `state`)."""
+    save_state(matcher.state(), write)
+
+
+def save_state(state: State, write: Write) -> None:
+    """Write a state that was taken before. The matcher may change meanwhile."""
+    version, base = state.version, state.version.base
+    saved = _Saved({"kind": INDEX, "layout": LAYOUT, "options": state.options, "merges": state.merges})
+    saved.put_columns("columns", version.columns, version.dictionaries)
+    saved.meta["base"] = {"columns": base.columns, "dead": base.dead}
+    layer = base.layer
+    for name, index, plan, seen in zip(_PARTS, (layer.plain, layer.careful), layer.plans, base.seen, strict=True):
+        saved.put_named(f"{name}/clusters", index.clusters)
+        saved.put_named(f"{name}/pools", index.pools)
+        saved.put(name, ids=index.ids, slots=index.slots, dead=index.dead, seen=seen)
+        saved.meta[name] = plan.to_dict()
+    saved.put("layer", doubtful=layer.doubtful)
+    saved.put_named("sample", state.sample.state())
+    saved.put_statistics("given", state.given)
+    write(INDEX, saved.arrays, saved.meta)
+
+
+def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS, **options: Any) -> Columnar:
+    """The matcher that was saved. It goes on as the one that was saved would, with its options if none are given."""
+    saved = _opened(files, INDEX)
+    columns, dictionaries = saved.columns("columns")
+    indexes, plans, seen = [], [], []
+    for name in _PARTS:
+        clusters, pools = saved.named(f"{name}/clusters", Clusters), saved.named(f"{name}/pools", Pools)
+        indexes.append(Index(clusters, pools, *(saved.arrays[f"{name}/{each}"] for each in ("ids", "slots", "dead"))))
+        plans.append(Plan.of_dict(saved.meta[name]))
+        seen.append(saved.arrays[f"{name}/seen"])
+    layer = Layer(indexes[0], indexes[1], saved.arrays["layer/doubtful"], (plans[0], plans[1]))
+    base = Searched(layer, saved.meta["base"]["columns"])
+    base.dead, base.seen = saved.meta["base"]["dead"], seen
+    sample = Sample.of_state(saved.named("sample", SampleState))
+    state = State(
+        Version(columns, dictionaries, base, (), ()),
+        sample,
+        saved.statistics("given"),
+        saved.meta["merges"],
+        saved.meta["options"],
+    )
+    return Columnar.of_state(state, limits, **options)
+
+
+def save_statistics(statistics: Statistics, write: Write) -> None:
+    """Write what was learnt of events, as one file."""
+    saved = _Saved({"kind": STATISTICS, "layout": LAYOUT})
+    saved.put_statistics(STATISTICS, statistics)
+    write(STATISTICS, saved.arrays, saved.meta)
+
+
+def load_statistics(files: Mapping[str, ArrayFile]) -> Statistics:
+    """The statistics that were saved, for `Columnar.give`."""
+    return _opened(files, STATISTICS).statistics(STATISTICS)
+
+
+_PARTS = ("plain", "careful")
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """Arrays under names with slashes, and under some of these names plain data."""
+
+    meta: dict[str, Any]
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def put(self, name: str, **arrays: NDArray[Any]) -> None:
+        self.arrays.update({f"{name}/{each}": array for each, array in arrays.items()})
+
+    def put_named(self, name: str, given: Any) -> None:
+        """A named tuple of arrays and numbers."""
+        fields = given._asdict()
+        self.put(name, **{each: value for each, value in fields.items() if isinstance(value, np.ndarray)})
+        self.meta[name] = {each: value for each, value in fields.items() if not isinstance(value, np.ndarray)}
+
+    def named(self, name: str, kind: type[Any]) -> Any:
+        plain = self.meta[name]
+        arrays = {each: self.arrays[f"{name}/{each}"] for each in kind._fields if each not in plain}
+        return kind(**arrays, **plain)
+
+    def put_columns(self, name: str, columns: tuple[Column, ...], dictionaries: tuple[Dictionary, ...]) -> None:
+        self.meta[name] = []
+        for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
+            plain: dict[str, Any] = {"path": column.path, "kind": column.kind, "coded": column.coded}
+            if isinstance(dictionary, Strings):
+                self.put(f"{name}/{place}", data=dictionary.data, offsets=dictionary.offsets, index=dictionary.index)
+                plain["ordered"] = dictionary.ordered
+            else:
+                self.put(f"{name}/{place}", whole=dictionary.whole, table=dictionary.table)
+                if dictionary.part is not None:
+                    self.put(f"{name}/{place}", part=dictionary.part)
+            self.meta[name].append(plain)
+
+    def columns(self, name: str) -> tuple[tuple[Column, ...], tuple[Dictionary, ...]]:
+        columns: list[Column] = []
+        dictionaries: list[Dictionary] = []
+        for place, plain in enumerate(self.meta[name]):
+            kind, coded = plain["kind"], plain["coded"]
+            column = Column(
+                tuple(plain["path"]), None if kind is None else Kind(kind), None if coded is None else tuple(coded)
+            )
+            columns.append(column)
+            dictionaries.append(self._dictionary(f"{name}/{place}", column, plain))
+        return tuple(columns), tuple(dictionaries)
+
+    def _dictionary(self, name: str, column: Column, plain: Mapping[str, Any]) -> Dictionary:
+        if holds_strings(column):
+            data, offsets, index = (self.arrays[f"{name}/{each}"] for each in ("data", "offsets", "index"))
+            return Strings(data, offsets, index, plain["ordered"])
+        return Numbers(self.arrays[f"{name}/whole"], self.arrays.get(f"{name}/part"), self.arrays[f"{name}/table"])
+
+    def put_statistics(self, name: str, statistics: Statistics) -> None:
+        self.put_columns(f"{name}/columns", statistics.columns, statistics.dictionaries)
+        self.put(name, codes=statistics.codes)
+
+    def statistics(self, name: str) -> Statistics:
+        return Statistics(*self.columns(f"{name}/columns"), self.arrays[f"{name}/codes"])
+
+
+def _opened(files: Mapping[str, ArrayFile], kind: str) -> _Saved:
+    """What a file of this kind holds. Raises SegmentError if there is none, or it is of another layout."""
+    file = files.get(kind)
+    if file is None or file.meta.get("kind") != kind:
+        raise SegmentError(f"there is no {kind} of the columnar matcher in what was saved")
+    if file.meta["layout"] != LAYOUT:
+        raise SegmentError(
+            f"the {kind} was saved in layout {file.meta['layout']}, and this Harken reads layout {LAYOUT}",
+            hint="save it again with this Harken, from the subscriptions' texts",
+        )
+    return _Saved(dict(file.meta), dict(file.arrays))

@@ -1,0 +1,234 @@
+"""A file of named arrays: written once, checked whenever it is opened, and then used as it lies in memory.
+
+    0    the magic                       8 bytes
+    8    the version of the format       4 bytes, and 4 of zeros
+    16   the length of the header        8 bytes
+    24   the length of the file          8 bytes
+    32   the checksum of all up to the end of the header, taken with zeros in this place
+    64   the header: JSON with what the writer wants to be known, and of every array its name, type, shape, place
+         (from the end of the header on) and checksum
+         the arrays
+
+All numbers are little endian. The header and each array start at a multiple of 64 bytes; zeros fill the gaps, and are
+part of what is checked. So there is no bit in a file that could change unnoticed.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import secrets
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.errors import SegmentError
+from harken.kernels.checksum import LINE, checksum
+
+FORMAT = 1
+_MAGIC = b"\x89HARKEN\n"
+_PREFIX = struct.Struct("<8sIIQQQ24x")
+_CHECKSUM_AT = 32
+_TYPES = frozenset("|b1 |i1 |u1 <i2 <u2 <i4 <u4 <i8 <u8 <f4 <f8".split())
+_DAMAGED = "the file was damaged after it was written, or not written to its end: save the index again"
+
+
+class Seal(NamedTuple):
+    """What tells a file from any other: as the header's checksum covers those of the arrays, it stands for all."""
+
+    size: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFile:
+    """The arrays of a file, and what else its writer had to say.
+
+    The arrays are private: they can be written to, and neither the file nor any other process sees it. Pages that were
+    not written to are shared with all who have the file open.
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    meta: Mapping[str, Any]
+    seal: Seal
+
+
+class _Section(NamedTuple):
+    """An array in the header."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    checksum: str
+    readonly: bool
+    """Such an array is read-only again when it is read: to compiled code the two are of unlike types."""
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Seal:
+    """Write a file. It is on disk and whole when it comes to stand at its path. `meta` is whatever JSON can hold."""
+    sections: list[_Section] = []
+    contents: list[NDArray[np.uint8]] = []
+    offset = 0
+    for name, array in arrays.items():
+        if array.dtype.str not in _TYPES:
+            raise TypeError(f"{name} is an array of {array.dtype}, which files do not hold")
+        content = _bytes_of(array)
+        seen = f"{checksum(content):016x}"
+        sections.append(_Section(name, array.dtype.str, array.shape, offset, seen, not array.flags.writeable))
+        contents.append(content)
+        offset += _padded(len(content))
+    header = json.dumps({"meta": meta, "sections": [each._asdict() for each in sections]}).encode()
+    size = _PREFIX.size + _padded(len(header)) + offset
+    head = _head(header, size, 0)
+    seal = Seal(size, checksum(np.frombuffer(head, np.uint8)))
+    with replacing(path) as stream:
+        stream.write(_head(header, size, seal.checksum))
+        for content in contents:
+            stream.write(content.data)
+            stream.write(bytes(_padded(len(content)) - len(content)))
+    return seal
+
+
+def read_arrays(path: Path) -> ArrayFile:
+    """Map a file into memory. Raises SegmentError unless every bit of it is as it was written."""
+    content = _mapped(path)
+    seal, first, header = _read_header(path, content)
+    arrays: dict[str, NDArray[Any]] = {}
+    end = first
+    try:
+        meta = header["meta"]
+        for fields in header["sections"]:
+            section = _Section(**{**fields, "shape": tuple(fields["shape"])})
+            if first + section.offset != end:
+                raise ValueError(f"{section.name} does not start where the one before ends")
+            arrays[section.name], end = _read_section(path, content, end, section)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SegmentError(f"{path}: its header cannot be understood ({error})") from error
+    if end != seal.size:
+        raise SegmentError(f"{path}: {seal.size - end} bytes of it belong to no array")
+    return ArrayFile(arrays, meta, seal)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the path's place once it is whole and on disk, and leaves no trace if that fails.
+
+    What stands at the path already is not written to: others may have it mapped.
+    """
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            with scratch.open("xb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(scratch, path)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+    except OSError as error:
+        raise SegmentError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def sync_folder(path: Path) -> None:
+    """Have the names in a folder on disk."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _padded(size: int) -> int:
+    return -(-size // LINE) * LINE
+
+
+def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if flat.ctypes.data % 8:
+        flat = flat.copy()
+    return flat.view(np.uint8)
+
+
+def _head(header: bytes, size: int, seen: int) -> bytes:
+    """Everything in front of the arrays."""
+    return _PREFIX.pack(_MAGIC, FORMAT, 0, len(header), size, seen) + header.ljust(_padded(len(header)), b"\0")
+
+
+def _mapped(path: Path) -> NDArray[np.uint8]:
+    try:
+        with path.open("rb") as stream:
+            if not os.fstat(stream.fileno()).st_size:
+                raise SegmentError(f"{path} is empty", hint=_DAMAGED)
+            return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY), np.uint8)
+    except (OSError, ValueError) as error:
+        raise SegmentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _read_header(path: Path, content: NDArray[np.uint8]) -> tuple[Seal, int, Any]:
+    """What the file is sealed by, where its header ends, and what that says."""
+    start = content[: len(_MAGIC)].tobytes()
+    if not _MAGIC.startswith(start):
+        raise SegmentError(f"{path} is not a file of arrays that Harken wrote")
+    if len(content) < _PREFIX.size:
+        raise _torn(path, f"it has {len(content)} bytes, which is not even the beginning of a header")
+    _, version, _, length, size, seen = _PREFIX.unpack(content[: _PREFIX.size].tobytes())
+    check_format(path, version, FORMAT)
+    end = _PREFIX.size + _padded(length)
+    if end > len(content):
+        raise _torn(path, f"it has {len(content)} bytes, and its header alone takes {end}")
+    head = content[:end].copy()
+    head[_CHECKSUM_AT : _CHECKSUM_AT + 8] = 0
+    if checksum(head) != seen:
+        raise SegmentError(f"{path}: its header does not have the checksum that it was written with", hint=_DAMAGED)
+    if size != len(content):
+        raise _torn(path, f"it has {len(content)} bytes, and {size} were written")
+    try:
+        return Seal(size, seen), end, json.loads(head[_PREFIX.size : _PREFIX.size + length].tobytes())
+    except ValueError as error:
+        raise SegmentError(f"{path}: its header cannot be understood ({error})") from error
+
+
+def check_format(path: Path, version: int, known: int) -> None:
+    """Raise SegmentError if this is not the version of a format that this build knows."""
+    if version == known:
+        return
+    newer = version > known
+    raise SegmentError(
+        f"{path} has version {version} of its format, and this Harken reads version {known}",
+        hint="it was written by a newer Harken: upgrade, or save the index again" if newer else _DAMAGED,
+    )
+
+
+def _read_section(path: Path, content: NDArray[np.uint8], start: int, section: _Section) -> tuple[NDArray[Any], int]:
+    """An array, and where the next one starts."""
+    if section.dtype not in _TYPES or min(section.shape, default=0) < 0:
+        raise ValueError(f"{section.name} is of {section.dtype}, {section.shape}")
+    end = start + _padded(section.size)
+    if end > len(content):
+        raise ValueError(f"{section.name} ends at {end}, behind the end of the file")
+    if f"{checksum(content[start:end]):016x}" != section.checksum:
+        raise SegmentError(
+            f"{path}: the array {section.name} does not have the checksum that it was written with", hint=_DAMAGED
+        )
+    found = content[start : start + section.size].view(section.dtype).reshape(section.shape)
+    found.flags.writeable = not section.readonly
+    return found, end
+
+
+def _torn(path: Path, reason: str) -> SegmentError:
+    return SegmentError(f"{path} is torn: {reason}", hint=_DAMAGED)
