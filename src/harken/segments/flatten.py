@@ -47,9 +47,13 @@ def flatten(
     inexact: list[bool] = []
     flattener = _Flattener()
     for number, form in entries:
+        if flattener.took_plain(form, len(numbers)):
+            numbers.append(number)
+            inexact.append(False)
+            continue
         for row, is_exact in flattener.rows(form):
-            for predicate in row:
-                flattener.gathered[predicate.column].add(len(numbers), predicate)
+            for column, low, high in row:
+                flattener.gathered[column].add(len(numbers), low, high)
             numbers.append(number)
             inexact.append(not is_exact)
     found = [each.predicates() for each in flattener.gathered if each.rows]
@@ -65,13 +69,12 @@ class _Gathered:
         self.rows: list[int] = []
         self.cuts: list[int] = []
 
-    def add(self, row: int, predicate: _Between) -> None:
+    def add(self, row: int, low: Cut | None, high: Cut | None) -> None:
         self.rows.append(row)
-        for cut in predicate[1:]:
-            if cut is None:
-                self.cuts += (-1, 0)
-            else:
-                self.cuts += (self.constants.setdefault(cut[0], len(self.constants)), cut[1])
+        constants = self.constants
+        first, low_side = (-1, 0) if low is None else (constants.setdefault(low[0], len(constants)), low[1])
+        last, high_side = (-1, 0) if high is None else (constants.setdefault(high[0], len(constants)), high[1])
+        self.cuts += (first, low_side, last, high_side)
 
     def predicates(self) -> ColumnPredicates:
         cuts = np.array(self.cuts, np.int32).reshape(-1, 4)
@@ -87,8 +90,41 @@ class _Flattener:
     def __init__(self) -> None:
         self.gathered: list[_Gathered] = []
         self._places: dict[Column, int] = {}
+        # Of kinds between two values of which there are always others, unless a domain says otherwise.
+        self._numbers: dict[Path, _Gathered] = {}
+        self._strings: dict[Path, _Gathered] = {}
         # A coded domain may be long: its column is looked up by the domain's identity.
         self._quick: dict[tuple[Path, Kind | None, int], tuple[int, CodedDomain | None]] = {}
+
+    def took_plain(self, form: NormalForm, row: int) -> bool:
+        """Take a subscription that is one row as it stands: the most common ones, without detours."""
+        if len(form.conjunctions) != 1:
+            return False
+        conjunction = form.conjunctions[0]
+        if conjunction.residuals:
+            return False
+        found: list[tuple[_Gathered, Cut | None, Cut | None]] = []
+        for path, constraint in conjunction.constraints:
+            if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
+                return False
+            parts = constraint.parts
+            kind, (inside, cuts) = parts[0]
+            # By kind two dictionaries: the hash of an enumeration's member is computed in Python.
+            known = self._numbers if kind is Kind.NUMBER else self._strings if kind is Kind.STRING else None
+            if known is None or len(parts) > 1 or len(cuts) > 2:
+                return False
+            gathered = known.get(path)
+            if gathered is None:
+                gathered = known[path] = self.gathered[self._place(path, kind)]
+            if len(cuts) == 1:
+                found.append((gathered, None, cuts[0]) if inside else (gathered, cuts[0], None))
+            elif not cuts:
+                found.append((gathered, None, None))
+            else:
+                found.append((gathered, cuts[1], cuts[0]) if inside else (gathered, cuts[0], cuts[1]))
+        for gathered, low, high in found:
+            gathered.add(row, low, high)
+        return True
 
     def rows(self, form: NormalForm) -> Iterable[tuple[tuple[_Between, ...], bool]]:
         """The different rows of a subscription, and whether each is exact."""

@@ -75,3 +75,13 @@ def test_rates_are_items_a_second_and_the_slowest_round_has_the_lowest() -> None
 
 def test_rates_are_rounded_to_a_tenth() -> None:
     assert Timing((3.0, 3.0, 3.0)).rates(100) == {"median": 33.3, "slowest": 33.3, "quickest": 33.3}
+
+
+def test_microseconds_an_item_round_by_round() -> None:
+    assert Timing((2.0, 1.0)).microseconds(1_000) == (2_000.0, 1_000.0)
+
+
+def test_times_pairs_the_rounds() -> None:
+    assert Timing((2.0, 9.0)).times(Timing((1.0, 3.0))) == (2.0, 3.0)
+    with pytest.raises(ValueError, match="zip"):
+        Timing((2.0, 9.0)).times(Timing((1.0,)))

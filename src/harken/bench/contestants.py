@@ -1,0 +1,118 @@
+"""The matchers as they are timed: codes of a batch in, ids of every match in a buffer that is used again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harken.events import validate
+from harken.matchers.columnar.index import Finder, build
+from harken.matchers.columnar.plan import plan
+from harken.matchers.columnar.rows import rows_of
+from harken.matchers.columnar.statistics import frequencies
+from harken.matchers.counting_lists import CountingIndex
+from harken.segments.columns import ColumnPredicates
+from harken.segments.conjunctions import Conjunctions, code
+from harken.segments.encode import encode
+
+Codes = NDArray[np.uint32]
+Ids = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+
+
+class Contestant(Protocol):
+    """An index that is ready, and what one thread needs to match with it."""
+
+    def find(self, codes: Codes, offsets: Offsets) -> Ids:
+        """The ids of all events behind each other, valid until the next call; `offsets` gets where each event's end."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the index, besides dictionaries."""
+
+    def candidates(self, codes: Codes) -> float | None:
+        """How many slots were looked at for an event, on average; None where that is not counted."""
+
+
+Factory = Callable[[Conjunctions, Codes], Contestant]
+"""Makes a contestant from conjunctions and the codes of a sample of other events."""
+
+
+class ColumnarContestant:
+    """The columnar index."""
+
+    def __init__(self, conjunctions: Conjunctions, sample: Codes) -> None:
+        rows = rows_of(conjunctions)
+        known = frequencies(rows.tops, sample)
+        self._index = build(rows, conjunctions.numbers, plan(rows, known))
+        self._finder = Finder(self._index, len(conjunctions.columns))
+
+    @property
+    def nbytes(self) -> int:
+        return self._index.nbytes
+
+    def find(self, codes: Codes, offsets: Offsets) -> Ids:
+        return self._found(codes, offsets)[0]
+
+    def candidates(self, codes: Codes) -> float | None:
+        _, candidates = self._found(codes, np.zeros(codes.shape[1] + 1, np.int64))
+        return float(candidates.mean())
+
+    def _found(self, codes: Codes, offsets: Offsets) -> tuple[Ids, NDArray[np.int64]]:
+        return self._finder.find(codes, np.zeros(codes.shape[1], np.bool_), offsets, has_dead=False)
+
+
+class CountingContestant:
+    """The lists of the counting algorithm."""
+
+    def __init__(self, conjunctions: Conjunctions, sample: Codes) -> None:
+        self._index = CountingIndex(conjunctions)
+        self._ids = np.empty(1 << 18, np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        return self._index.nbytes
+
+    def find(self, codes: Codes, offsets: Offsets) -> Ids:
+        offsets[0] = done = 0
+        while True:
+            done = self._index.match_codes(codes, self._ids, offsets, done)
+            if done == codes.shape[1]:
+                return self._ids[: offsets[-1]]
+            larger = np.empty(2 * len(self._ids), np.int32)
+            larger[: offsets[done]] = self._ids[: offsets[done]]
+            self._ids = larger
+
+    def candidates(self, codes: Codes) -> float | None:
+        return None
+
+
+CONTESTANTS: dict[str, Factory] = {"columnar": ColumnarContestant, "counting_lists": CountingContestant}
+"""By the names that the algorithms have in the registry. The first is measured, the last is what it is measured by."""
+BASELINE = "counting_lists"
+
+
+def ready(
+    factory: Factory, predicates: list[ColumnPredicates], size: int, sample: pa.Table
+) -> tuple[Conjunctions, Contestant]:
+    """All the way from normalised arrays to an index that is ready to match."""
+    conjunctions = code(np.arange(size, dtype=np.int32), predicates)
+    return conjunctions, factory(conjunctions, codes_of(sample, conjunctions))
+
+
+def codes_of(events: pa.Table, conjunctions: Conjunctions) -> Codes:
+    """All the way from an Arrow table to codes."""
+    encoded = encode(validate(events).batch, conjunctions.columns, conjunctions.dictionaries)
+    assert not len(encoded.several), "events of workloads have one value an attribute"
+    return encoded.codes
+
+
+def dictionary_bytes(conjunctions: Conjunctions) -> int:
+    """The bytes of the arrays of all dictionaries."""
+    arrays = [getattr(each, part.name) for each in conjunctions.dictionaries for part in fields(each)]
+    return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))

@@ -1,0 +1,123 @@
+"""The time that matching takes: every matcher at every size of a workload, and what bounds it, in the same rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harken.bench.answers import refuse_unlike_arrow
+from harken.bench.contestants import BASELINE, Ids, Offsets, codes_of, dictionary_bytes
+from harken.bench.figures import Key, NotMeasured, Result
+from harken.bench.rounds import Timing, interleaved
+from harken.bench.trials import Ready, Trial
+
+
+def measure_matching(result: Result, trials: Sequence[Trial], rounds: int) -> None:
+    """Time all sizes of a workload together, so that ratios and growth come from the same rounds."""
+    for trial in trials:
+        trial.verify()
+        _note_unable(result, trial)
+    contestants: dict[Key, Callable[[], object]] = {}
+    for trial in trials:
+        contestants |= _contestants(trial)
+    found = interleaved(contestants, rounds)
+    for trial in trials:
+        for key, timing in found.items():
+            if key.size == trial.size:
+                result.add(key, timing.microseconds(trial.events))
+        _add_ratios(result, trial, found)
+        _add_sizes(result, trial)
+    for smaller, larger in _growing(trials):
+        _add_growth(result, smaller, larger, found)
+
+
+def _contestants(trial: Trial) -> dict[Key, Callable[[], object]]:
+    """All that is timed of a trial."""
+    name, size = trial.workload.name, trial.size
+    found: dict[Key, Callable[[], object]] = {
+        Key("match", name, size, matcher): each.find for matcher, each in trial.matchers.items()
+    }
+    if trial.matchers:
+        first = next(iter(trial.matchers.values()))
+        found |= {Key(what, name, size): run for what, run in _around(trial, first)}
+    return found
+
+
+def _around(trial: Trial, first: Ready) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What comes before and after matching, on the answers of one matcher."""
+    ids, offsets = first.find().copy(), first.offsets.copy()
+    target = np.empty_like(ids)
+    names = external_ids(trial.size)
+    refuse_unlike_arrow(ids, offsets, arrow_ints(ids, offsets))
+    refuse_unlike_arrow(ids, offsets, arrow_strings(ids, offsets, names))
+    yield "copy", lambda: np.copyto(target, ids)
+    yield "encode", lambda: codes_of(trial.workload.events, first.conjunctions)
+    yield "arrow_ints", lambda: arrow_ints(ids, offsets)
+    yield "arrow_strings", lambda: arrow_strings(ids, offsets, names)
+
+
+def arrow_ints(ids: Ids, offsets: Offsets) -> pa.ListArray:
+    """A fresh Arrow list<int32>: the ids are copied, because their buffer is used again."""
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(ids.copy()))
+
+
+def arrow_strings(ids: Ids, offsets: Offsets, names: pa.Array) -> pa.ListArray:
+    """A fresh Arrow list<string> of external ids."""
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), names.take(pa.array(ids)))
+
+
+def external_ids(size: int) -> pa.Array:
+    """The ids of a workload's subscriptions: s0, s1, …"""
+    return pc.binary_join_element_wise("s", pc.cast(pa.array(np.arange(size)), pa.string()), "")
+
+
+def _add_ratios(result: Result, trial: Trial, found: dict[Key, Timing]) -> None:
+    name, size = trial.workload.name, trial.size
+    baseline = found.get(Key("match", name, size, BASELINE))
+    for matcher in trial.matchers:
+        own = found[Key("match", name, size, matcher)]
+        if baseline is not None and matcher != BASELINE:
+            result.add(Key("speedup", name, size, matcher), baseline.times(own))
+        result.add(Key("to_copy", name, size, matcher), own.times(found[Key("copy", name, size)]))
+
+
+def _add_sizes(result: Result, trial: Trial) -> None:
+    """Matches, candidates, bytes and the time to build."""
+    name, size = trial.workload.name, trial.size
+    for matcher, each in trial.matchers.items():
+        result.add(Key("matches", name, size, matcher), len(each.find()) / trial.events)
+        candidates = each.contestant.candidates(each.codes)
+        if candidates is None:
+            reason = "this matcher does not count what it looks at"
+            result.not_measured.append(NotMeasured(Key("candidates", name, size, matcher), reason))
+        else:
+            result.add(Key("candidates", name, size, matcher), candidates)
+        index, dictionaries = each.contestant.nbytes / size, dictionary_bytes(each.conjunctions) / size
+        result.add(Key("index_bytes", name, size, matcher), index)
+        result.add(Key("dictionary_bytes", name, size, matcher), dictionaries)
+        result.add(Key("bytes", name, size, matcher), index + dictionaries)
+        if each.build_seconds:
+            result.add(Key("build", name, size, matcher), each.build_seconds)
+
+
+def _growing(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
+    """Pairs of a size and the next larger one."""
+    ordered = sorted(trials, key=lambda trial: trial.size)
+    return pairwise(ordered)
+
+
+def _add_growth(result: Result, smaller: Trial, larger: Trial, found: dict[Key, Timing]) -> None:
+    name = larger.workload.name
+    for matcher in (each for each in larger.matchers if each in smaller.matchers):
+        after, before = (found[Key("match", name, trial.size, matcher)] for trial in (larger, smaller))
+        # The sizes have the same number of events.
+        result.add(Key("growth", name, larger.size, matcher, f"from {smaller.size}"), after.times(before))
+
+
+def _note_unable(result: Result, trial: Trial) -> None:
+    for matcher, reason in trial.unable.items():
+        result.not_measured.append(NotMeasured(Key("match", trial.workload.name, trial.size, matcher), reason))

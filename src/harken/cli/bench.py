@@ -1,0 +1,243 @@
+"""`harken bench`: how long matching takes, what it needs, and whether that is as it should be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harken.cli.exits import ExitCode
+from harken.cli.options import Json, Verbose
+from harken.cli.screen import Screen
+from harken.cli.session import session
+
+if TYPE_CHECKING:
+    from harken.bench.figures import Result
+    from harken.bench.run import Settings
+
+EXAMPLES = """\b
+Examples:
+  harken bench --quick
+  harken bench --output new.json --plots plots
+  harken bench --workload stock --size 100000 --size 1000000 --rounds 11
+  harken bench --check new.json
+  harken bench --compare old.json new.json
+"""
+
+
+def bench(
+    workload: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="May be repeated. [default: the four, and mixed]")
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N",
+            help="How many subscriptions; may be repeated. NAME=N is for one workload, besides the others."
+            " [default: 10,000, 100,000 and 1,000,000]",
+        ),
+    ] = None,
+    events: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many events. [default: 1,024; of w4 64]")
+    ] = None,
+    matcher: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="May be repeated. [default: columnar, counting_lists]")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How often each is timed. [default: 7]")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads.")] = 0,
+    engine_size: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="The most for matchers that take them one by one. [default: 100,000]"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Little of everything, in a minute.")] = False,
+    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result.")] = None,
+    plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw it, as SVG and PNG.")] = None,
+    show: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Measure nothing; show, and draw, what was written before.")
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Measure nothing; hold a result against the targets.")
+    ] = None,
+    targets: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The targets. [default: those of a clone]")
+    ] = None,
+    compare: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Measure nothing; compare two results.")
+    ] = None,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Measure matching: its time, its memory, building and changes.
+
+    Matchers take turns on the same events, and their answers are verified. What is timed, and how, stands in
+    docs/benchmarks.md. With --check the exit code is 1 if a target is missed.
+    """
+    with session(json, verbose) as screen:
+        if check is not None:
+            _check(screen, check, targets)
+        elif compare is not None:
+            _compare(screen, *compare)
+        else:
+            if plots is not None:
+                from harken.bench.plots import refuse_without_altair
+
+                refuse_without_altair()
+            if show is not None:
+                from harken.bench.figures import read_result
+
+                result = read_result(show)
+            else:
+                settings = _settings(workload, size, events, matcher, rounds, seed, engine_size, quick)
+                result = _measure(screen, settings, output)
+            _show(screen, result)
+            if plots is not None:
+                _draw(screen, result, plots)
+
+
+def _settings(
+    workloads: list[str] | None,
+    sizes: list[str] | None,
+    events: int | None,
+    matchers: list[str] | None,
+    rounds: int | None,
+    seed: int,
+    engine_size: int | None,
+    quick: bool,
+) -> Settings:
+    from harken.bench.contestants import CONTESTANTS
+    from harken.bench.run import Settings
+    from harken.workloads import WORKLOADS
+
+    _refuse_unknown("--workload", workloads, list(WORKLOADS))
+    _refuse_unknown("--matcher", matchers, list(CONTESTANTS))
+    settings = replace(Settings(), events=events, seed=seed)
+    if quick:
+        settings = settings.quick()
+    if workloads:
+        settings = replace(settings, workloads=tuple(dict.fromkeys(workloads)))
+    if matchers:
+        settings = replace(settings, matchers=tuple(dict.fromkeys(matchers)))
+    if rounds is not None:
+        settings = replace(settings, rounds=rounds)
+    if engine_size is not None:
+        settings = replace(settings, engine_size=engine_size)
+    return _with_sizes(settings, sizes or [])
+
+
+def _with_sizes(settings: Settings, given: list[str]) -> Settings:
+    """Sizes for all workloads in place of the usual ones, and sizes for some besides."""
+    for_all: list[int] = []
+    for_some: list[tuple[str, int]] = []
+    for text in given:
+        name, _, number = text.rpartition("=")
+        digits = number.replace("_", "").replace(",", "")
+        if not digits.isdecimal() or not 1 <= int(digits) < 2**31:
+            raise typer.BadParameter(f"it is a number such as 100000, not {number}", param_hint="--size")
+        if name and name not in settings.workloads:
+            raise typer.BadParameter(f"{name} is not among the workloads", param_hint="--size")
+        if name:
+            for_some.append((name, int(digits)))
+        else:
+            for_all.append(int(digits))
+    sizes = tuple(sorted(set(for_all))) or settings.sizes
+    return replace(settings, sizes=sizes, more_sizes=tuple(for_some))
+
+
+def _refuse_unknown(option: str, given: list[str] | None, known: list[str]) -> None:
+    for name in given or []:
+        if name not in known:
+            raise typer.BadParameter(f"there is no {name}; there are: {', '.join(known)}", param_hint=option)
+
+
+def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
+    """Measure, and write the result if there is a place for it, which is tried before."""
+    from harken.bench.run import run
+    from harken.cli.atomic import replacing
+
+    started = perf_counter()
+
+    def tell(text: str) -> None:
+        seconds = perf_counter() - started
+        screen.aside({"kind": "progress", "seconds": round(seconds, 1), "message": text}, f"{seconds:6.1f} s  {text}")
+
+    if output is None:
+        return run(settings, tell)
+    with replacing(output) as stream:
+        result = run(settings, tell)
+        stream.write(result.to_json().encode())
+    return result
+
+
+def _show(screen: Screen, result: Result) -> None:
+    if screen.json:
+        for figure in result.figures:
+            screen.line({"kind": "figure", **figure.to_dict()})
+        for each in result.not_measured:
+            screen.line({"kind": "not measured", **each.to_dict()})
+        return
+    from harken.cli.bench_tables import figure_tables, missing_lines
+
+    for table in figure_tables(result):
+        screen.show(table, wrap=True)
+    for line in missing_lines(result):
+        screen.show(line)
+
+
+def _draw(screen: Screen, result: Result, folder: str) -> None:
+    from harken.bench.peers import BENCHMARKS, read_peers
+    from harken.bench.plots import draw
+
+    known = BENCHMARKS / "peers.json"
+    paths = draw(result, folder, read_peers(known) if known.exists() else [])
+    names = [str(path) for path in paths]
+    screen.aside({"kind": "plots", "files": names}, f"drawn: {', '.join(names) or 'nothing, for lack of figures'}")
+
+
+def _check(screen: Screen, path: str, targets: str | None) -> None:
+    from harken.bench.figures import read_result
+    from harken.bench.peers import BENCHMARKS, read_peers
+    from harken.bench.targets import judge, read_targets, targets_from
+
+    wanted = read_targets(Path(targets) if targets else BENCHMARKS / "targets.json")
+    if targets is None:
+        wanted += targets_from(read_peers())
+    verdicts = judge(read_result(path), wanted)
+    reached = sum(verdict.is_reached for verdict in verdicts)
+    if screen.json:
+        for verdict in verdicts:
+            screen.line(verdict.to_dict())
+    else:
+        from harken.cli.bench_tables import target_table, unmeasured_lines
+
+        screen.show(target_table(verdicts), wrap=True)
+        for line in unmeasured_lines(verdicts):
+            screen.show(line)
+    summary = {"kind": "summary", "targets": len(verdicts), "reached": reached}
+    screen.aside(summary, f"{reached} of {len(verdicts)} targets are reached")
+    if reached < len(verdicts):
+        raise typer.Exit(ExitCode.FAULTS)
+
+
+def _compare(screen: Screen, old: str, new: str) -> None:
+    from harken.bench.comparison import compare
+    from harken.bench.figures import read_result
+
+    comparison = compare(read_result(old), read_result(new))
+    if screen.json:
+        for change in comparison.changes:
+            screen.line(change.to_dict())
+    else:
+        from harken.cli.bench_tables import change_table
+
+        screen.show(change_table(comparison.changes), wrap=True)
+    for difference in comparison.differences:
+        screen.aside({"kind": "difference", "message": difference}, f"they differ in {difference}")
+    for which, keys in (("old", comparison.only_old), ("new", comparison.only_new)):
+        if keys:
+            text = f"only in the {which} result: {', '.join(keys)}"
+            screen.aside({"kind": "unmatched", "in": which, "figures": keys}, text)

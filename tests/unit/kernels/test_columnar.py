@@ -1,0 +1,82 @@
+"""The kernels of the columnar matcher: what they compute, compiled and as plain Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harken.kernels import intrinsics, plain
+from harken.kernels.compile import kernel
+from harken.kernels.vector import ROWS, first_bits, spread, write_run
+
+PROGRAM = Path(__file__).parent / "plain_columnar.py"
+
+
+def run(**environment: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_without_compilation_the_answers_are_the_same() -> None:
+    compiled, plainly = run(), run(NUMBA_DISABLE_JIT="1")
+    assert compiled == plainly
+    assert len(compiled) == 4
+    assert len({line.partition("[")[2] for line in compiled}) == 1, "all layouts find the same"
+    assert compiled[0].count("'") > 200
+
+
+@kernel
+def _within(columns, low, span, code, wide):
+    if wide:
+        return intrinsics.within_wide(columns, low, span, np.uint64(code))
+    return intrinsics.within_narrow(columns, low, span, np.uint64(code))
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.uint32])
+def test_within(kind: type) -> None:
+    rng = np.random.default_rng(1)
+    columns = rng.integers(0, 50, 400).astype(kind)
+    columns[:200] -= kind(20)  # some wrap around
+    for low, span, code in rng.integers(0, 300, (50, 3)).tolist():
+        expected = plain.within_narrow(columns, low, span, code % 60)
+        assert _within(columns, low, span, code % 60, kind is np.uint32) == expected
+
+
+@pytest.mark.parametrize("density", [0, 0.05, 0.5, 1])
+def test_spread_appends_the_ids_of_the_bits(density: float) -> None:
+    rng = np.random.default_rng(2)
+    ids = rng.permutation(200).astype(np.int32)
+    bits = rng.random(ROWS) < density
+    word = np.packbits(bits, bitorder="little").view(np.uint64)[0]
+    out = np.full(200, -5, np.int32)
+    end = spread(ids, 31, word, out, 10, len(out))
+    assert out[10:end].tolist() == ids[31 : 31 + ROWS][bits].tolist()
+    assert (out[:10] == -5).all()
+    near = np.full(200, -5, np.int32)
+    limit = 10 + int(bits.sum())
+    assert spread(ids, 31, word, near, 10, limit) == end
+    assert (near[limit:] == -5).all(), "nothing from the limit on is touched"
+
+
+def test_first_bits() -> None:
+    assert [int(first_bits(count)).bit_count() for count in (-5, 0, 1, 63, 64, 99)] == [0, 0, 1, 63, 64, 64]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 32, 33, 100, 257])
+def test_a_run_is_written_and_nothing_else(length: int, streaming: bool) -> None:
+    source = np.arange(1_000, dtype=np.int32)
+    for start in range(17):
+        out = np.full(600, -1, np.int32)
+        write_run(source, start, length, out, 3 * start, streaming)
+        assert out[3 * start : 3 * start + length].tolist() == source[start : start + length].tolist()
+        assert (out[: 3 * start] == -1).all()
+        assert (out[3 * start + length :] == -1).all()
