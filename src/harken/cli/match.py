@@ -26,7 +26,10 @@ subscription or match (what was refused), more, log, error or summary.
 def match(
     events: Annotated[str, typer.Argument(metavar="EVENTS", help=f"{FORMATS}; - is standard input.")],
     subscriptions: Annotated[
-        str, typer.Option("--subscriptions", "-s", metavar="FILE", help=f"{FORMATS}, with the fields id and where.")
+        str,
+        typer.Option(
+            "--subscriptions", "-s", metavar="FILE", help=f"{FORMATS}, with the fields id and where; or a saved engine."
+        ),
     ],
     schema: SchemaFile = None,
     algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="One of those in `harken algorithms`.")] = None,
@@ -41,6 +44,10 @@ def match(
     ] = None,
     format: EventFormat = None,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are matched at once.")] = 4_096,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.")] = 1,
+    save: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Save the engine there, to be used as FILE another time.")
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Of subscriptions with one id, take the last.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything was refused.")] = False,
     json: Json = False,
@@ -55,9 +62,20 @@ def match(
     with session(json, verbose) as screen:
         from harken.cli.matching import Request, run
 
-        _refuse_confusion([events, subscriptions, schema], {"--output": output, "--refused": refused})
+        _refuse_confusion([events, subscriptions, schema], {"--output": output, "--refused": refused, "--save": save})
         request = Request(
-            events, subscriptions, schema, algorithm, output, event_id, refused, format, batch_size, replace
+            events,
+            subscriptions,
+            schema,
+            algorithm,
+            output,
+            event_id,
+            refused,
+            format,
+            batch_size,
+            replace,
+            threads,
+            save,
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -42,6 +43,8 @@ class Request:
     format: str | None = None
     batch_size: int = 4_096
     replace: bool = False
+    threads: int = 1
+    save: str | None = None
 
 
 @dataclass(slots=True)
@@ -85,14 +88,19 @@ def run(request: Request, screen: Screen) -> Summary:
     """Do what the request asks for. Raises HarkenError where nothing can be done."""
     started = perf_counter()
     names = EventNames(request.event_id)
-    schema = None if request.schema is None else load_schema(request.schema)
-    engine = Engine(schema, request.algorithm or DEFAULT_ALGORITHM)
+    is_saved = os.path.isdir(request.subscriptions)
+    engine = _saved_engine(request) if is_saved else _new_engine(request)
     # Both say at once if there is no such file, before anything is written.
-    rows = read_rows(request.subscriptions, types=False)
-    batches = read_events(request.events, request.format, schema, batch_size=request.batch_size)
+    rows = None if is_saved else read_rows(request.subscriptions, types=False)
+    batches = read_events(request.events, request.format, engine.schema, batch_size=request.batch_size)
     with destination(request.output, screen) as open_output, refusals(screen, request.refused) as refused:
-        fields = _subscribe(engine, rows, request, screen, refused)
-        matching = _Matching(engine, request.events, names, fields, refused)
+        if rows is None:
+            fields = Fields(engine, [each.id for each in engine])
+        else:
+            fields = _subscribe(engine, rows, request, screen, refused)
+        if request.save is not None:
+            log.info("version %d saved to %s", engine.save(request.save), request.save)
+        matching = _Matching(engine, request, names, fields, refused)
         loaded = perf_counter()
         with closing(open_output(names, fields)) as output, screen.progress("matching events") as advance:
             for decoded in batches:
@@ -116,9 +124,10 @@ def run(request: Request, screen: Screen) -> Summary:
 class _Matching:
     """Turns batches of events into rows, and counts."""
 
-    def __init__(self, engine: Engine, file: str, names: EventNames, fields: Fields, refused: Refusals) -> None:
+    def __init__(self, engine: Engine, request: Request, names: EventNames, fields: Fields, refused: Refusals) -> None:
         self._engine = engine
-        self._file = file
+        self._file = request.events
+        self._threads = request.threads
         self._names = names
         self._fields = fields
         self._refused = refused
@@ -129,7 +138,7 @@ class _Matching:
         """The rows of a batch. What was refused of it is reported."""
         for each in decoded.refused:
             self._refused.add(of_refused(self._file, each))
-        found = self._engine.match_decoded(decoded)
+        found = self._engine.match_decoded(decoded, threads=self._threads)
         for position, id, error in found.errors:
             self._refused.add(Finding("match", self._file, error, position, id=id))
         self.events += len(found.ids)
@@ -148,6 +157,18 @@ class _Matching:
             self.matches += len(ids)
             for id in ids:
                 yield {EVENT: name, **self._fields.of(id)}
+
+
+def _new_engine(request: Request) -> Engine:
+    schema = None if request.schema is None else load_schema(request.schema)
+    return Engine(schema, request.algorithm or DEFAULT_ALGORITHM)
+
+
+def _saved_engine(request: Request) -> Engine:
+    if request.schema is not None or request.algorithm is not None:
+        hint = "leave out --schema and --algorithm: it has its own"
+        raise SourceError(f"{request.subscriptions} is a folder with a saved engine", hint=hint)
+    return Engine.load(request.subscriptions)
 
 
 def _subscribe(engine: Engine, rows: Iterator[RawRow], request: Request, screen: Screen, refused: Refusals) -> Fields:

@@ -27,11 +27,16 @@ class Delta(NamedTuple):
     """The subscription of each row."""
     alive: NDArray[np.bool_]
     """Whether the row is there, and not gone again."""
+    verify: NDArray[np.bool_]
+    """Whether what the row finds has to be verified."""
+    overlaps: NDArray[np.bool_]
+    """Whether another row of the same subscription may find the same."""
     starts: NDArray[np.int32]
     columns: NDArray[np.int32]
     low: NDArray[np.uint32]
     span: NDArray[np.uint32]
-    """The predicates of row i are those from starts[i] to starts[i + 1]."""
+    tops: NDArray[np.uint32]
+    """The predicates of row i are those from starts[i] to starts[i + 1], each with the greatest code of its column."""
     by_value: NDArray[np.int32]
     """The first row of each chain of equal hashes. A power of two of them."""
     by_column: NDArray[np.int32]
@@ -52,35 +57,64 @@ def _bucket(column, code, count):
 
 
 @kernel
-def append(delta, first, starts, columns, low, high, keys, numbers):
+def append(delta, first, starts, columns, low, high, tops, places, numbers, verify, overlaps):
     """Append rows from `first` on, whose predicates are given as codes from low to high.
 
-    `keys` has the predicate by which each row is found: its place, or -1.
+    `places` has the place of each of their columns among all, `tops` its greatest code.
     """
-    end = delta.starts[first]
     for i in range(numbers.size):
-        row = first + i
+        end = delta.starts[first + i]
         for at in range(starts[i], starts[i + 1]):
-            delta.columns[end] = columns[at]
+            delta.columns[end] = places[columns[at]]
             delta.low[end] = low[at]
             delta.span[end] = (np.int64(high[at]) - np.int64(low[at])) & _LOW_BITS
+            delta.tops[end] = tops[columns[at]]
             end += 1
-        delta.starts[row + 1] = end
-        delta.numbers[row] = numbers[i]
-        delta.alive[row] = True
-        delta.keyed_by[row] = -1
-        if keys[i] >= 0:
-            column = columns[keys[i]]
-            delta.keyed_by[row] = column
-            chain = _bucket(column, low[keys[i]], delta.by_value.size)
-            delta.following[row] = delta.by_value[chain]
-            delta.by_value[chain] = row
-            delta.is_key[column] = True
-        else:
-            column = columns[starts[i]] if starts[i] < starts[i + 1] else np.int64(delta.by_column.size - 1)
-            delta.keyed_by[row] = column
-            delta.following[row] = delta.by_column[column]
-            delta.by_column[column] = row
+        delta.starts[first + i + 1] = end
+        _link(delta, first + i, numbers[i], verify[i], overlaps[i])
+
+
+@kernel
+def append_one(delta, row, asked, number, verify):
+    """Append one row. For each predicate there are its column, the low and the high code, and the greatest."""
+    end = delta.starts[row]
+    for i in range(asked.shape[0]):
+        delta.columns[end] = asked[i, 0]
+        delta.low[end] = asked[i, 1]
+        delta.span[end] = (asked[i, 2] - asked[i, 1]) & _LOW_BITS
+        delta.tops[end] = asked[i, 3]
+        end += 1
+    delta.starts[row + 1] = end
+    _link(delta, row, number, verify, False)
+
+
+@kernel
+def _link(delta, row, number, verify, overlaps):
+    """Have a row found, whose predicates are written.
+
+    Of several equalities it is found by that on the column with most constants: it is likely to tell most.
+    """
+    delta.numbers[row] = number
+    delta.alive[row] = True
+    delta.verify[row] = verify
+    delta.overlaps[row] = overlaps
+    key = -1
+    for at in range(delta.starts[row], delta.starts[row + 1]):
+        if delta.span[at] == 0 and (key < 0 or delta.tops[at] > delta.tops[key]):
+            key = at
+    if key >= 0:
+        column = delta.columns[key]
+        delta.keyed_by[row] = column
+        chain = _bucket(column, delta.low[key], delta.by_value.size)
+        delta.following[row] = delta.by_value[chain]
+        delta.by_value[chain] = row
+        delta.is_key[column] = True
+        return
+    asks = delta.starts[row] < delta.starts[row + 1]
+    column = delta.columns[delta.starts[row]] if asks else np.int32(delta.by_column.size - 1)
+    delta.keyed_by[row] = column
+    delta.following[row] = delta.by_column[column]
+    delta.by_column[column] = row
 
 
 @kernel

@@ -220,7 +220,8 @@ def pool_matches(
             if writing:
                 if CAN_COMPRESS and count > _FEW:
                     for w in range(WORDS):
-                        held = compressed(ids, base + w * ROWS, word[w], staged, held)
+                        if word[w] != NO_BITS:
+                            held = compressed(ids, base + w * ROWS, word[w], staged, held)
                 else:
                     for w in range(WORDS):
                         held = spread(ids, base + w * ROWS, word[w], staged, held, staged.size)
@@ -247,15 +248,15 @@ def cell_numbers(starts, columns, asked, rows, directory, radix, cells):
 
 @kernel
 def leading_codes(starts, columns, low, high, rows, result):
-    """A number by which rows of the same columns are sorted so that those that ask alike stand together."""
+    """The intervals of each row's first four predicates as one number, by which rows that ask alike come together."""
     for i in range(rows.size):
-        mixed = np.uint32(0)
+        mixed = np.uint64(0)
         begin = starts[rows[i]]
-        count = min(3, starts[rows[i] + 1] - begin)
-        for j in range(3):
-            mixed <<= np.uint32(8)
+        count = min(4, starts[rows[i] + 1] - begin)
+        for j in range(4):
+            mixed <<= np.uint64(14)
             if j < count:
-                mixed |= ((low[begin + j] << np.uint32(4)) ^ high[begin + j]) & np.uint32(255)
+                mixed |= np.uint64(low[begin + j]) << np.uint64(7) | np.uint64(high[begin + j])
         result[i] = mixed
 
 

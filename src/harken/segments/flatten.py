@@ -60,6 +60,27 @@ def flatten(
     return np.array(numbers, np.int32), found, np.array(inexact, np.bool_)
 
 
+def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut | None]] | None:
+    """The predicates of a subscription that is one exact row of numbers and strings, with their cuts; else None."""
+    if len(form.conjunctions) != 1 or form.conjunctions[0].residuals:
+        return None
+    found: list[tuple[Path, Kind, Cut | None, Cut | None]] = []
+    for path, constraint in form.conjunctions[0].constraints:
+        if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
+            return None
+        parts = constraint.parts
+        kind, (inside, cuts) = parts[0]
+        if len(parts) > 1 or len(cuts) > 2 or (kind is not Kind.NUMBER and kind is not Kind.STRING):
+            return None
+        if len(cuts) == 2:
+            found.append((path, kind, cuts[1], cuts[0]) if inside else (path, kind, cuts[0], cuts[1]))
+        elif cuts:
+            found.append((path, kind, None, cuts[0]) if inside else (path, kind, cuts[0], None))
+        else:
+            found.append((path, kind, None, None))
+    return found
+
+
 class _Gathered:
     """The predicates of one column as they come."""
 
@@ -98,31 +119,15 @@ class _Flattener:
 
     def took_plain(self, form: NormalForm, row: int) -> bool:
         """Take a subscription that is one row as it stands: the most common ones, without detours."""
-        if len(form.conjunctions) != 1:
+        predicates = plain_predicates(form)
+        if predicates is None:
             return False
-        conjunction = form.conjunctions[0]
-        if conjunction.residuals:
-            return False
-        found: list[tuple[_Gathered, Cut | None, Cut | None]] = []
-        for path, constraint in conjunction.constraints:
-            if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
-                return False
-            parts = constraint.parts
-            kind, (inside, cuts) = parts[0]
+        for path, kind, low, high in predicates:
             # By kind two dictionaries: the hash of an enumeration's member is computed in Python.
-            known = self._numbers if kind is Kind.NUMBER else self._strings if kind is Kind.STRING else None
-            if known is None or len(parts) > 1 or len(cuts) > 2:
-                return False
+            known = self._numbers if kind is Kind.NUMBER else self._strings
             gathered = known.get(path)
             if gathered is None:
                 gathered = known[path] = self.gathered[self._place(path, kind)]
-            if len(cuts) == 1:
-                found.append((gathered, None, cuts[0]) if inside else (gathered, cuts[0], None))
-            elif not cuts:
-                found.append((gathered, None, None))
-            else:
-                found.append((gathered, cuts[1], cuts[0]) if inside else (gathered, cuts[0], cuts[1]))
-        for gathered, low, high in found:
             gathered.add(row, low, high)
         return True
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.kernels import recode as kernels
 from harken.segments.columns import Column, ColumnPredicates
 from harken.segments.conjunctions import CodedPredicates, Conjunctions
 from harken.segments.constants import as_cells, constants_of
@@ -26,20 +27,13 @@ def recode(flat: Flat, dictionaries: Mapping[Column, Dictionary]) -> Conjunction
 
 
 def _recoded(given: ColumnPredicates, dictionary: Dictionary, inexact: NDArray[np.bool_]) -> CodedPredicates:
-    top = 2 * len(dictionary) + 1
     constants = constants_of(given.column, given.constants)
-    codes = np.zeros(len(constants) + 1, np.int64)  # the last place is for -1: no constant
-    codes[:-1] = dictionary.encode(as_cells(given.column, constants))
-    first, second = codes[given.low], codes[given.high]
-    low = np.where(given.low < 0, 1, first + (given.low_side & (first & 1 == 0)))
-    high = np.where(given.high < 0, top, second - ((1 - given.high_side.astype(np.int64)) & (second & 1 == 0)))
-    known = (first & 1 == 0) & (second & 1 == 0)
-    is_same = (given.low == given.high) & (given.low >= 0)
-    # What lies outside a gap, or between two constants of one gap, cannot be told from the rest.
-    vague = ~known & ((first > second) | ((first == second) & ~(is_same & (given.low_side == 0))))
-    vague &= (given.low >= 0) & (given.high >= 0)
-    if isinstance(dictionary, Strings) and not dictionary.ordered:
-        vague |= ~(is_same & (given.low_side != given.high_side)) & ((given.low >= 0) | (given.high >= 0))
-    low[vague], high[vague] = 1, top
-    inexact[given.rows[~known | vague]] = True
-    return CodedPredicates(given.column, dictionary, given.rows, low.astype(np.uint32), high.astype(np.uint32))
+    codes = dictionary.encode(as_cells(given.column, constants)).astype(np.int64)
+    count = len(given.rows)
+    low, high, known = np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.bool_)
+    is_ordered = not isinstance(dictionary, Strings) or dictionary.ordered
+    top = 2 * len(dictionary) + 1
+    kernels.recode(codes, given.low, given.low_side, given.high, given.high_side, top, is_ordered, low, high, known)
+    if not known.all():
+        inexact[given.rows[~known]] = True
+    return CodedPredicates(given.column, dictionary, given.rows, low, high)

@@ -30,13 +30,15 @@ class Index:
     pools: Pools
     ids: NDArray[np.int32]
     """By slot: the number of the subscription, -1 where a block of a pool is not full. Padded by 64."""
-    slots: NDArray[np.int32]
-    """The slots that are taken, by the number of their subscription: to find what is to be deleted."""
+    rows: int
+    """The slots that are taken."""
     dead: NDArray[np.uint64]
     """A bit for every slot that was deleted."""
+    _by_number: NDArray[np.int32] | None = None
+    """The slots that are taken, by the number of their subscription; made when something is first deleted."""
 
     def __len__(self) -> int:
-        return len(self.slots)
+        return self.rows
 
     @property
     def nbytes(self) -> int:
@@ -45,7 +47,7 @@ class Index:
         )
 
     def arrays(self) -> tuple[NDArray[np.generic], ...]:
-        return self.ids, self.slots, self.dead
+        return self.ids, self.dead
 
     def most_predicates(self) -> int:
         """No fewer than its rows have in all."""
@@ -55,10 +57,22 @@ class Index:
         in_pools = (blocks * self.pools.block_slots).sum()
         return int(in_clusters.sum() + len(clusters.list_columns) + in_pools)
 
+    def taken(self) -> NDArray[np.int32]:
+        """The slots that are taken, ascending."""
+        return np.flatnonzero(self.ids >= 0).astype(np.int32)
+
+    def buried(self, dead: NDArray[np.uint64] | None = None) -> NDArray[np.int32]:
+        """The slots that were deleted, ascending, by the present bitmap or another."""
+        bits = (self.dead if dead is None else dead).view(np.uint8)
+        return np.flatnonzero(np.unpackbits(bits, bitorder="little")).astype(np.int32)
+
     def delete(self, numbers: NDArray[np.int32]) -> int:
         """Mark the slots of subscriptions as deleted. Returns how many there are."""
+        if self._by_number is None:
+            taken = self.taken()
+            self._by_number = taken[np.argsort(self.ids[taken], kind="stable")]
         dead = self.dead.copy()
-        found: int = bury(self.ids, self.slots, numbers, dead)
+        found: int = bury(self.ids, self._by_number, numbers, dead)
         if found:
             self.dead = dead
         return found
@@ -76,9 +90,7 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
     ids[: len(clustered)] = numbers[clustered]
     filled = np.flatnonzero(pooled >= 0)
     ids[first_slot + filled] = numbers[pooled[filled]]
-    taken = np.flatnonzero(ids >= 0).astype(np.int32)
-    slots = taken[np.argsort(ids[taken], kind="stable")]
-    return Index(builder.arrays(), pools, ids, slots, np.zeros(len(ids) // 64 + 2, np.uint64))
+    return Index(builder.arrays(), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
 
 
 class Finder:

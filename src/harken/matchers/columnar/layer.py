@@ -124,8 +124,7 @@ def _unbuilt(index: Index, dictionaries: Sequence[Dictionary]) -> _Part:
     dead = index.dead.copy()  # others may delete meanwhile
     found = cluster_rows(index.clusters, dead, tops, keys, slots, columns, low, high)
     found = pool_rows(index.pools, dead, tops, slots, columns, low, high, found)
-    alive = index.slots[~_bits(dead, index.slots)]
-    alive.sort()
+    alive = np.setdiff1d(index.taken(), index.buried(dead), assume_unique=True)
     rows = np.searchsorted(alive, slots[:found]).astype(np.int32)
     order = np.lexsort((rows, columns[:found]))
     bounds = np.searchsorted(columns[:found][order], np.arange(len(tops) + 1))
@@ -134,11 +133,6 @@ def _unbuilt(index: Index, dictionaries: Sequence[Dictionary]) -> _Part:
         chosen = order[bounds[column] : bounds[column + 1]]
         predicates.append(_Predicates(rows[chosen], low[chosen], high[chosen]))
     return _Part(index.ids[alive], predicates)
-
-
-def _bits(bitmap: NDArray[np.uint64], places: NDArray[np.int32]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = bitmap[places >> 6] >> (places & 63).astype(np.uint64) & np.uint64(1) != 0
-    return found
 
 
 def _only(coded: Conjunctions, wanted: NDArray[np.bool_]) -> Conjunctions:

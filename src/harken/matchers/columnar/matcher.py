@@ -31,6 +31,8 @@ RECENT_ROWS = 4_096
 """Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""
 _SHARE_BEHIND = 4
 """The base is made anew when what is behind it is a quarter of it, or a quarter of it is deleted."""
+_FEW = 16
+"""As many subscriptions as this are coded one by one; more, column by column."""
 _WAITING = 256
 """Subscriptions that wait to be coded or deleted until there is an event, at most."""
 
@@ -196,9 +198,11 @@ class Columnar:
             numbers, self._leaving = np.array(self._leaving, np.int32), []
             for searched in self._version.layers:
                 searched.delete(numbers)
-        if self._waiting:
-            flat = Flat.of_forms(self._waiting.items())
-            self._waiting = {}
+        waiting, self._waiting = self._waiting, {}
+        if len(waiting) <= _FEW:
+            waiting = {number: form for number, form in waiting.items() if not self._version.add_form(number, form)}
+        if waiting:
+            flat = Flat.of_forms(waiting.items())
             self._version = self._version.knowing([each.column for each in flat.columns])
             self._version.add(flat)
 

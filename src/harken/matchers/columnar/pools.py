@@ -99,7 +99,7 @@ def _lay_out(rows: Rows, plan: PoolPlan) -> _Laid:
     cells = np.zeros(len(members), np.int64)
     asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
     layout.cell_numbers(rows.starts, rows.columns, asked, members, plan.directory, radix, cells)
-    leading = np.empty(len(members), np.uint32)
+    leading = np.empty(len(members), np.uint64)
     layout.leading_codes(rows.starts, rows.columns, rows.low, rows.high, members, leading)
     order = np.lexsort((leading, _by_rarest_column(rows, members, plan), cells))
     members, cells = members[order], cells[order]

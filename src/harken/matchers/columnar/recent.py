@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.delta import NO_ROW, Delta, append, find_in_delta, find_several_in_delta
-from harken.kernels.rows import POINT
+from harken.kernels.delta import NO_ROW, Delta, append, append_one, find_in_delta, find_several_in_delta
 from harken.kernels.several import Values
+from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.rows import rows_of
 from harken.segments.conjunctions import Conjunctions
 from harken.segments.flat import Flat, joined
+
+CodedPredicate = tuple[int, int, int, int]
+"""The place of a column, the lowest and the highest code that is admitted, and the greatest that there is."""
 
 _CHAINS = 1 << 13
 _PREDICATES_A_ROW = 6
@@ -21,12 +24,13 @@ class Recent:
     """Rows that may still be appended to. One thread appends and removes; others may look meanwhile."""
 
     def __init__(self, columns: int) -> None:
-        self.flats: list[Flat] = []
+        self._flats: list[tuple[int, Flat]] = []
+        """Rows with their constants, and where the first of them is."""
+        self._forms: dict[int, tuple[int, NormalForm]] = {}
+        """Rows that came one by one: the subscription of each."""
         self._delta = _empty(columns, _FIRST_ROWS, _FIRST_ROWS * _PREDICATES_A_ROW)
         self._rows = 0
         self._rows_of: dict[int, list[int]] = {}
-        self._verify = np.empty(0, np.bool_)
-        self._overlaps = np.empty(0, np.bool_)
 
     def __len__(self) -> int:
         return self._rows
@@ -34,29 +38,35 @@ class Recent:
     def flat(self) -> Flat:
         """Its rows with their constants, those of subscriptions that left it not."""
         alive = self._delta.alive[: self._rows].copy()  # row by row: a number may have come a second time
-        return joined(self.flats).only(alive)
+        parts = [flat.only(alive[first : first + len(flat)]) for first, flat in self._flats]
+        forms = [entry for row, entry in list(self._forms.items()) if alive[row]]
+        return joined([*parts, Flat.of_forms(forms)])
 
     def add(self, flat: Flat, coded: Conjunctions, place_of: NDArray[np.int32], columns: int) -> None:
         """Append rows. `place_of` tells the place among all columns of each column that is coded."""
         rows = rows_of(coded)
-        keys = np.full(len(rows), NO_ROW, np.int64)
-        points = np.flatnonzero(rows.classes == POINT)
-        # Of several equalities the one on the column with most constants: it is likely to tell most.
-        owner = np.repeat(np.arange(len(rows)), rows.lengths)[points]
-        by_size = np.argsort(rows.tops[rows.columns[points]], kind="stable")
-        keys[owner[by_size]] = points[by_size]
+        verify = coded.inexact
+        if len(verify) > 1 and verify.any():
+            # If one row of a subscription is inexact, what its others find is verified too: so it is found once.
+            verify = np.isin(coded.numbers, coded.numbers[verify])
         self._make_room(len(rows), len(rows.columns), columns)
-        places = place_of[rows.columns].astype(np.int32)
-        # Before the rows can be found: whoever finds one looks here next.
-        # If one row of a subscription is inexact, what its other rows find is verified too: so it is found once.
-        inexact = np.isin(coded.numbers, coded.numbers[coded.inexact])
-        self._verify = np.concatenate([self._verify, inexact])
-        self._overlaps = np.concatenate([self._overlaps, flat.overlapping])
-        append(self._delta, self._rows, rows.starts, places, rows.low, rows.high, keys, coded.numbers)
+        append(
+            self._delta, self._rows, rows.starts, rows.columns, rows.low, rows.high, rows.tops, place_of,
+            coded.numbers, verify, flat.overlapping,
+        )  # fmt: skip
         for row, number in enumerate(coded.numbers.tolist(), self._rows):
             self._rows_of.setdefault(number, []).append(row)
-        self.flats.append(flat)
+        self._flats.append((self._rows, flat))
         self._rows += len(rows)
+
+    def add_form(self, number: int, form: NormalForm, coded: list[CodedPredicate], exact: bool, columns: int) -> None:
+        """Append one row, given as its predicates in codes."""
+        self._make_room(1, len(coded), columns)
+        asked = np.array(coded, np.int64).reshape(-1, 4)
+        append_one(self._delta, self._rows, asked, number, not exact)
+        self._rows_of[number] = [self._rows]
+        self._forms[self._rows] = (number, form)
+        self._rows += 1
 
     def remove(self, number: int) -> bool:
         """Let go of a subscription, if it is here."""
@@ -79,7 +89,7 @@ class Recent:
                 break
             out = np.concatenate([out, np.empty(max(len(out), self._rows), np.int32)])
         rows = out[: offsets[-1]]
-        return offsets, delta.numbers[rows], self._verify[rows], self._overlaps[rows]
+        return offsets, delta.numbers[rows], delta.verify[rows], delta.overlaps[rows]
 
     def find_several(self, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
         """Append the numbers that may match an event with several values. Returns their end, or -1 without room."""
@@ -95,10 +105,10 @@ class Recent:
             return
         larger = _empty(columns, max(rows, 2 * len(delta.numbers)), max(predicates, 2 * len(delta.columns)))
         count = self._rows
-        for name in ("numbers", "alive", "following", "keyed_by"):
+        for name in ("numbers", "alive", "verify", "overlaps", "following", "keyed_by"):
             getattr(larger, name)[:count] = getattr(delta, name)[:count]
         larger.starts[: count + 1] = delta.starts[: count + 1]
-        for name in ("columns", "low", "span"):
+        for name in ("columns", "low", "span", "tops"):
             getattr(larger, name)[:used] = getattr(delta, name)[:used]
         larger.by_value[:] = delta.by_value
         known = len(delta.by_column) - 1
@@ -114,8 +124,11 @@ def _empty(columns: int, rows: int, predicates: int) -> Delta:
     return Delta(
         np.full(rows, NO_ROW, np.int32),
         np.zeros(rows, np.bool_),
+        np.zeros(rows, np.bool_),
+        np.zeros(rows, np.bool_),
         np.zeros(rows + 1, np.int32),
         np.empty(predicates, np.int32),
+        np.empty(predicates, np.uint32),
         np.empty(predicates, np.uint32),
         np.empty(predicates, np.uint32),
         np.full(_CHAINS, NO_ROW, np.int32),

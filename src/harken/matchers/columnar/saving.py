@@ -42,15 +42,16 @@ def save_matcher(matcher: Columnar, write: Write) -> None:
 def save_state(state: State, write: Write) -> None:
     """Write a state that was taken before. The matcher may change meanwhile."""
     version, base = state.version, state.version.base
-    saved = _Saved({"kind": INDEX, "layout": LAYOUT, "options": state.options, "merges": state.merges})
+    saved = _Saved({"kind": INDEX, "layout": LAYOUT, "options": state.options, "merges": state.merges, "rows": {}})
     saved.put_columns("columns", version.columns, version.dictionaries)
-    saved.meta["base"] = {"columns": base.columns, "dead": base.dead}
+    saved.meta["base"] = {"columns": base.columns, "dead": base.dead, "events": base.events}
     layer = base.layer
     for name, index, plan, seen in zip(_PARTS, (layer.plain, layer.careful), layer.plans, base.seen, strict=True):
         saved.put_named(f"{name}/clusters", index.clusters)
         saved.put_named(f"{name}/pools", index.pools)
-        saved.put(name, ids=index.ids, slots=index.slots, dead=index.dead, seen=seen)
+        saved.put(name, ids=index.ids, dead=index.dead, seen=seen)
         saved.meta[name] = plan.to_dict()
+        saved.meta["rows"][name] = len(index)
     saved.put("layer", doubtful=layer.doubtful)
     saved.put_named("sample", state.sample.state())
     saved.put_statistics("given", state.given)
@@ -64,12 +65,14 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
     indexes, plans, seen = [], [], []
     for name in _PARTS:
         clusters, pools = saved.named(f"{name}/clusters", Clusters), saved.named(f"{name}/pools", Pools)
-        indexes.append(Index(clusters, pools, *(saved.arrays[f"{name}/{each}"] for each in ("ids", "slots", "dead"))))
+        ids, dead = saved.arrays[f"{name}/ids"], saved.arrays[f"{name}/dead"]
+        indexes.append(Index(clusters, pools, ids, saved.meta["rows"][name], dead))
         plans.append(Plan.of_dict(saved.meta[name]))
         seen.append(saved.arrays[f"{name}/seen"])
     layer = Layer(indexes[0], indexes[1], saved.arrays["layer/doubtful"], (plans[0], plans[1]))
     base = Searched(layer, saved.meta["base"]["columns"])
     base.dead, base.seen = saved.meta["base"]["dead"], seen
+    base.events = saved.meta["base"]["events"]
     sample = Sample.of_state(saved.named("sample", SampleState))
     state = State(
         Version(columns, dictionaries, base, (), ()),

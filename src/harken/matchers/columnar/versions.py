@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from harken.events.cells import whole_and_part
+from harken.kernels.recode import admitted
+from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.layer import Choices, build_layer, unbuild
-from harken.matchers.columnar.recent import Recent
+from harken.matchers.columnar.recent import CodedPredicate, Recent
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.search import Searched
+from harken.schema import Kind
+from harken.schema.paths import Path
 from harken.segments.columns import Column
 from harken.segments.conjunctions import CodedPredicates, Conjunctions
-from harken.segments.dictionary import Dictionary, dictionary_of
+from harken.segments.dictionary import Dictionary, Strings, dictionary_of
 from harken.segments.flat import Flat, joined
+from harken.segments.flatten import plain_predicates
 from harken.segments.recode import recode
 
 
@@ -29,7 +35,7 @@ class Middle:
     def alive(self) -> Flat:
         """Its rows, those of subscriptions that left it not."""
         layer = self.searched.layer
-        gone = [index.ids[index.slots[_buried(index.dead, index.slots)]] for index in (layer.plain, layer.careful)]
+        gone = [index.ids[index.buried()] for index in (layer.plain, layer.careful)]
         return self.flat.only(~np.isin(self.flat.numbers, np.concatenate(gone)))
 
 
@@ -43,6 +49,12 @@ class Version:
     middles: tuple[Middle, ...]
     recents: tuple[Recent, ...]
     """The last of them is still appended to."""
+    places: dict[tuple[Path, Kind | None], int] = field(init=False, repr=False, compare=False)
+    """Where the columns are that have no coded domain."""
+
+    def __post_init__(self) -> None:
+        places = {(each.path, each.kind): place for place, each in enumerate(self.columns) if each.coded is None}
+        object.__setattr__(self, "places", places)
 
     @property
     def layers(self) -> list[Searched]:
@@ -61,7 +73,7 @@ class Version:
     def copied(self) -> Version:
         """The base as it is now: what is deleted from this version later is not deleted from the copy."""
         base = Searched(self.base.layer.copied(), self.base.columns)
-        base.dead = self.base.dead
+        base.dead, base.events = self.base.dead, self.base.events
         base.seen = [seen.copy() for seen in self.base.seen]
         return replace(self, base=base, middles=(), recents=())
 
@@ -80,6 +92,30 @@ class Version:
         coded = recode(flat, known)
         places = np.array([place[each.column] for each in coded.predicates], np.int32)
         self.recents[-1].add(flat, coded, places, len(self.columns))
+
+    def add_form(self, number: int, form: NormalForm) -> bool:
+        """Append a subscription that is one row of numbers and strings in columns that are known; False for others."""
+        predicates = plain_predicates(form)
+        if predicates is None:
+            return False
+        coded: list[CodedPredicate] = []
+        exact = True
+        for path, kind, low, high in predicates:
+            place = self.places.get((path, kind))
+            if place is None:
+                return False
+            dictionary = self.dictionaries[place]
+            first = -1 if low is None else _code(dictionary, low[0])
+            is_same = low is not None and high is not None and low[0] == high[0]
+            last = first if is_same else -1 if high is None else _code(dictionary, high[0])
+            sides = 0 if low is None else low[1], 0 if high is None else high[1]
+            ordered = not isinstance(dictionary, Strings) or dictionary.ordered
+            top = 2 * len(dictionary) + 1
+            lowest, highest, is_exact = admitted(first, last, *sides, is_same, top, ordered)
+            coded.append((place, lowest, highest, top))
+            exact = exact and is_exact
+        self.recents[-1].add_form(number, form, coded, exact, len(self.columns))
+        return True
 
     def opened(self) -> Version:
         """The same with a fresh place for what comes next."""
@@ -119,6 +155,12 @@ def middle(flats: Sequence[Flat], version: Version, sample: Sample, choices: Cho
     return Middle(flat, Searched(layer, len(version.columns)))
 
 
+def _code(dictionary: Dictionary, value: Any) -> int:
+    if isinstance(dictionary, Strings):
+        return dictionary.code_of(value)
+    return dictionary.code_of(*whole_and_part(value))
+
+
 def _in_order(coded: Conjunctions, version: Version) -> Conjunctions:
     """The predicates column by column, for all columns of the version."""
     found = {each.column: each for each in coded.predicates}
@@ -128,8 +170,3 @@ def _in_order(coded: Conjunctions, version: Version) -> Conjunctions:
         for column, dictionary in zip(version.columns, version.dictionaries, strict=True)
     ]
     return replace(coded, predicates=tuple(every))
-
-
-def _buried(dead: NDArray[np.uint64], slots: NDArray[np.int32]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = dead[slots >> 6] >> (slots & 63).astype(np.uint64) & np.uint64(1) != 0
-    return found
