@@ -18,9 +18,11 @@ from harken.kernels.rows import UP_TO
 from harken.kernels.vector import (
     ALL_BITS,
     NO_BITS,
+    ONE_BIT,
     ROWS,
     borrowed,
     first_bits,
+    prefetch_read,
     spread,
     trailing_zeros,
     within_narrow,
@@ -58,6 +60,10 @@ _WORD = np.uint64(0xFFFF_FFFF)
 _WORD_BITS = 32
 _LOW_BITS = 0xFFFF_FFFF
 _LINEAR = 16
+_LINE = 16
+_AHEAD = 6
+_FETCHED = 128
+"""Of a long run only the first bounds are fetched ahead; searching it does the rest."""
 
 
 class Clusters(NamedTuple):
@@ -91,9 +97,19 @@ class Runs(NamedTuple):
     length: NDArray[np.int32]
     passed: NDArray[np.int32]
     """The ids that passed a comparison. A run that starts at s < 0 begins at passed[-s - 1]."""
+    who: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    """Room for the events that a cluster applies to, and the slots that each has to look at."""
     order: NDArray[np.int32]
     firsts: NDArray[np.int64]
     """Room for sorting the runs by event."""
+
+
+@kernel
+def is_dead(dead, slot):
+    """Whether a slot is deleted."""
+    return (dead[slot >> 6] >> np.uint64(slot & 63)) & ONE_BIT != NO_BITS
 
 
 @kernel
@@ -120,7 +136,8 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     list_starts, list_columns = index.list_starts, index.list_columns
     list_low, list_span = index.list_low, index.list_span
     run_event, run_start, run_length, passed_ids = runs.event, runs.start, runs.length, borrowed(runs.passed)
-    ids, dead = borrowed(ids), borrowed(dead)
+    ids, dead, starts = borrowed(ids), borrowed(dead), borrowed(starts)
+    who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
     found = 0
     passed = 0
     room = passed_ids.size
@@ -136,102 +153,137 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
         rest_count = cluster[REST_COUNT]
         lists = cluster[LIST_START]
         looked_at = np.int64(0)
+        # Step by step for all events that the cluster applies to, each step fetching what the next one will read: so
+        # that the processor waits for many places in memory at once, and not for one after the other.
+        count = 0
         for word_number in range(words):
             applicable = present[present.shape[0] - 1, word_number]
             for i in range(mask_count):
                 applicable &= present[masks[mask + i], word_number]
             while applicable != NO_BITS:
-                event = (word_number << 6) + trailing_zeros(applicable)
+                who[count] = (word_number << 6) + trailing_zeros(applicable)
+                begins[count] = 0
+                stops[count] = cluster[SLOT_COUNT]
+                count += 1
                 applicable &= applicable - np.uint64(1)
-                start = np.int64(0)
-                end = cluster[SLOT_COUNT]
-                if key_column != NONE:
-                    code = codes[key_column, first + event]
-                    if code & np.uint32(1):
-                        continue  # a gap: no constant is equal
-                    place = np.int64(code >> np.uint32(1)) - 1
-                    if cluster[HASH_START] != NONE:
-                        place = hashed_place(hashed, cluster[HASH_START], cluster[HASH_BITS], code)
-                        if place < 0:
-                            continue
-                    at = cluster[KEY_START] + place
-                    start = np.int64(starts[at])
-                    end = np.int64(starts[at + 1])
-                    if start == end:
+        if key_column != NONE:
+            kept = 0
+            for i in range(count):
+                code = codes[key_column, first + who[i]]
+                if code & np.uint32(1):
+                    continue  # a gap: no constant is equal
+                place = np.int64(code >> np.uint32(1)) - 1
+                if cluster[HASH_START] != NONE:
+                    place = hashed_place(hashed, cluster[HASH_START], cluster[HASH_BITS], code)
+                    if place < 0:
                         continue
-                if range_column != NONE:
-                    code = codes[range_column, first + event]
-                    bounds = cluster[BOUND_START]
-                    if cluster[RANGE_CLASS] == UP_TO:
-                        if cluster[BOUND_WIDE]:
-                            start = _first_from(wide, bounds, start, end, code)
-                        else:
-                            start = _first_from(narrow, bounds, start, end, code)
-                    else:
-                        # Of an interval with two ends the low one is at most as far away as the longest is long.
-                        lowest = np.int64(code) - cluster[RANGE_SPAN]
-                        if cluster[BOUND_WIDE]:
-                            end = _first_from(wide, bounds, start, end, code + np.uint32(1))
-                            if lowest > 1:
-                                start = _first_from(wide, bounds, start, end, np.uint32(lowest))
-                        else:
-                            end = _first_from(narrow, bounds, start, end, code + np.uint32(1))
-                            if lowest > 1:
-                                start = _first_from(narrow, bounds, start, end, np.uint32(lowest))
-                    if start >= end:
-                        continue
-                candidates[first + event] += end - start
-                looked_at += end - start
-                if rest_count == 0 and lists == NONE and not has_dead:
-                    run_event[found] = event
-                    run_start[found] = slots + start
-                    run_length[found] = end - start
-                    found += 1
-                    counts[event] += end - start
+                who[kept] = who[i]
+                begins[kept] = cluster[KEY_START] + place
+                prefetch_read(starts, begins[kept])
+                kept += 1
+            count, kept = kept, 0
+            for i in range(count):
+                start, end = np.int64(starts[begins[i]]), np.int64(starts[begins[i] + 1])
+                if start == end:
                     continue
-                if passed + (end - start) + ROWS > room:
-                    return -1
-                before = passed
-                if lists == NONE:
-                    for slot in range(start, end, ROWS):
-                        word = first_bits(end - slot)
-                        if has_dead:
-                            word &= live_word(dead, slots + slot)
-                        for i in range(rest, rest + rest_count):
-                            code = codes[compared[i, REST_COLUMN], first + event]
-                            low = compared[i, REST_LOW] + slot
-                            span = compared[i, REST_SPAN] + slot
-                            if compared[i, REST_WIDE]:
-                                word &= within_wide(wide, low, span, np.uint64(code))
-                            else:
-                                word &= within_narrow(narrow, low, span, np.uint64(code))
-                            if word == NO_BITS:
-                                break
-                        if word == ALL_BITS:
-                            for i in range(ROWS):
-                                passed_ids[passed + i] = ids[slots + slot + i]
-                            passed += ROWS
-                        elif word != NO_BITS:
-                            passed = spread(ids, slots + slot, word, passed_ids, passed, room)
+                who[kept], begins[kept], stops[kept] = who[i], start, end
+                kept += 1
+                if range_column != NONE:
+                    for at in range(start, min(end, start + _FETCHED), _LINE):
+                        if cluster[BOUND_WIDE]:
+                            prefetch_read(wide, cluster[BOUND_START] + at)
+                        else:
+                            prefetch_read(narrow, cluster[BOUND_START] + at)
+            count = kept
+        if range_column != NONE:
+            kept = 0
+            for i in range(count):
+                start, end = begins[i], stops[i]
+                code = codes[range_column, first + who[i]]
+                bounds = cluster[BOUND_START]
+                if cluster[RANGE_CLASS] == UP_TO:
+                    if cluster[BOUND_WIDE]:
+                        start = _first_from(wide, bounds, start, end, code)
+                    else:
+                        start = _first_from(narrow, bounds, start, end, code)
                 else:
-                    for slot in range(start, end):
-                        met = not (
-                            has_dead and (dead[(slots + slot) >> 6] >> np.uint64((slots + slot) & 63)) & np.uint64(1)
-                        )
-                        for i in range(list_starts[lists + slot], list_starts[lists + slot + 1]):
-                            if not met:
-                                break
-                            code = codes[list_columns[i], first + event]
-                            met = code != 0 and (np.int64(code) - np.int64(list_low[i])) & _LOW_BITS <= list_span[i]
-                        if met:
-                            passed_ids[passed] = ids[slots + slot]
-                            passed += 1
-                if passed > before:
-                    run_event[found] = event
-                    run_start[found] = -before - 1
-                    run_length[found] = passed - before
-                    found += 1
-                    counts[event] += passed - before
+                    # Of an interval with two ends the low one is at most as far away as the longest is long.
+                    lowest = np.int64(code) - cluster[RANGE_SPAN]
+                    if cluster[BOUND_WIDE]:
+                        end = _first_from(wide, bounds, start, end, code + np.uint32(1))
+                        if lowest > 1:
+                            start = _first_from(wide, bounds, start, end, np.uint32(lowest))
+                    else:
+                        end = _first_from(narrow, bounds, start, end, code + np.uint32(1))
+                        if lowest > 1:
+                            start = _first_from(narrow, bounds, start, end, np.uint32(lowest))
+                if start >= end:
+                    continue
+                who[kept], begins[kept], stops[kept] = who[i], start, end
+                kept += 1
+                prefetch_read(ids, slots + start)
+                for j in range(rest, rest + rest_count):
+                    if compared[j, REST_WIDE]:
+                        prefetch_read(wide, compared[j, REST_LOW] + start)
+                        prefetch_read(wide, compared[j, REST_SPAN] + start)
+                        prefetch_read(wide, compared[j, REST_LOW] + start + _LINE)
+                        prefetch_read(wide, compared[j, REST_SPAN] + start + _LINE)
+                    else:
+                        prefetch_read(narrow, compared[j, REST_LOW] + start)
+                        prefetch_read(narrow, compared[j, REST_SPAN] + start)
+            count = kept
+        for k in range(count):
+            event, start, end = who[k], begins[k], stops[k]
+            candidates[first + event] += end - start
+            looked_at += end - start
+            if rest_count == 0 and lists == NONE and not has_dead:
+                run_event[found] = event
+                run_start[found] = slots + start
+                run_length[found] = end - start
+                found += 1
+                counts[event] += end - start
+                continue
+            if passed + (end - start) + ROWS > room:
+                return -1
+            before = passed
+            if lists == NONE:
+                for slot in range(start, end, ROWS):
+                    word = first_bits(end - slot)
+                    if has_dead:
+                        word &= live_word(dead, slots + slot)
+                    for i in range(rest, rest + rest_count):
+                        code = codes[compared[i, REST_COLUMN], first + event]
+                        low = compared[i, REST_LOW] + slot
+                        span = compared[i, REST_SPAN] + slot
+                        if compared[i, REST_WIDE]:
+                            word &= within_wide(wide, low, span, np.uint64(code))
+                        else:
+                            word &= within_narrow(narrow, low, span, np.uint64(code))
+                        if word == NO_BITS:
+                            break
+                    if word == ALL_BITS:
+                        for i in range(ROWS):
+                            passed_ids[passed + i] = ids[slots + slot + i]
+                        passed += ROWS
+                    elif word != NO_BITS:
+                        passed = spread(ids, slots + slot, word, passed_ids, passed, room)
+            else:
+                for slot in range(start, end):
+                    met = not (has_dead and is_dead(dead, slots + slot))
+                    for i in range(list_starts[lists + slot], list_starts[lists + slot + 1]):
+                        if not met:
+                            break
+                        code = codes[list_columns[i], first + event]
+                        met = code != 0 and (np.int64(code) - np.int64(list_low[i])) & _LOW_BITS <= list_span[i]
+                    if met:
+                        passed_ids[passed] = ids[slots + slot]
+                        passed += 1
+            if passed > before:
+                run_event[found] = event
+                run_start[found] = -before - 1
+                run_length[found] = passed - before
+                found += 1
+                counts[event] += passed - before
         seen[number] += looked_at
     return found
 
@@ -253,6 +305,10 @@ def copy_runs(runs, found, events, ids, ends, out, streaming):
         firsts[run_event[i] + 1] -= 1
         order[firsts[run_event[i] + 1]] = i
     for i in range(found):
+        if i + _AHEAD < found:
+            ahead = run_start[order[i + _AHEAD]]
+            if ahead >= 0:
+                prefetch_read(ids, ahead)
         run = order[i]
         event = run_event[run]
         length = run_length[run]

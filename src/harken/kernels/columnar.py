@@ -11,10 +11,8 @@ from harken.kernels.clusters import Runs, copy_runs, find_runs
 from harken.kernels.compile import kernel
 from harken.kernels.pool import Visits, find_bitmaps, find_visits, pool_matches
 
-CHUNK = 128
-"""Events that are taken through a segment together: their codes stay in the cache while clusters pass by."""
-
-
+CHUNK = 512
+"""Events that are taken through an index together, at most: what one brings to the cache serves others."""
 _CACHED = 1 << 17
 """A chunk of more ids than this is written past the cache."""
 

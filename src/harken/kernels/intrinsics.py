@@ -130,20 +130,23 @@ def and_bitmaps(
     return types.int64(words, bitmaps, places, columns, chosen, types.int64, types.int64), generate
 
 
-@intrinsic
-def prefetch_write(typing: Any, array: Any, at: Any) -> Any:
-    """Have the line of array[at] fetched, to be written soon. The place may lie beyond the array."""
+def _prefetch(for_writing: bool) -> Any:
+    @intrinsic
+    def prefetch(typing: Any, array: Any, at: Any) -> Any:
+        """Have the line of array[at] fetched, to be used soon. The place may lie beyond the array."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _data(context, builder, signature.args[0], args[0], args[1])
-        place = ir.PointerType(ir.IntType(8))
-        kind = ir.FunctionType(ir.VoidType(), [place, *[ir.IntType(32)] * 3])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        for_writing, keep, data = (ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))
-        builder.call(fetch, [builder.bitcast(pointer, place), for_writing, keep, data])
-        return context.get_dummy_value()
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = _data(context, builder, signature.args[0], args[0], args[1])
+            place = ir.PointerType(ir.IntType(8))
+            kind = ir.FunctionType(ir.VoidType(), [place, *[ir.IntType(32)] * 3])
+            fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            writes, keep, data = (ir.Constant(ir.IntType(32), value) for value in (int(for_writing), 3, 1))
+            builder.call(fetch, [builder.bitcast(pointer, place), writes, keep, data])
+            return context.get_dummy_value()
 
-    return types.void(array, types.int64), generate
+        return types.void(array, types.int64), generate
+
+    return prefetch
 
 
 @intrinsic
@@ -193,3 +196,5 @@ def can_compress() -> bool:
 
 within_narrow = _within(16)
 within_wide = _within(32)
+prefetch_read = _prefetch(for_writing=False)
+prefetch_write = _prefetch(for_writing=True)

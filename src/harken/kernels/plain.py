@@ -60,3 +60,6 @@ def fill_block(words: Any) -> None:
 
 def can_compress() -> bool:
     return False
+
+
+prefetch_read = prefetch_write

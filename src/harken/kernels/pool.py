@@ -25,6 +25,7 @@ from harken.kernels.vector import (
     compressed,
     fill_block,
     first_bits,
+    prefetch_read,
     prefetch_write,
     spread,
     write_run,
@@ -212,6 +213,9 @@ def pool_matches(
             if has_dead:
                 for w in range(WORDS):
                     word[w] &= ~dead[(base >> 6) + w]
+            if block < visit_last[i]:  # while this block is worked on, the bitmaps of the next are fetched
+                for j in range(block_starts[block + 1], block_starts[block + 2]):
+                    prefetch_read(bitmaps, block_bitmaps[j] + chosen[block_columns[j]])
             count = and_bitmaps(
                 word, bitmaps, block_bitmaps, block_columns, chosen, block_starts[block], block_starts[block + 1]
             )

@@ -6,16 +6,12 @@ import numpy as np
 
 from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
+from harken.kernels.clusters import is_dead
 from harken.kernels.compile import kernel
 from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.vector import ONE_BIT, ROWS
 
 _NARROW, _WIDE = 0xFFFF, 0xFFFF_FFFF
-
-
-@kernel
-def _is_dead(dead, slot):
-    return (dead[slot >> 6] >> np.uint64(slot & 63)) & ONE_BIT != np.uint64(0)
 
 
 @kernel
@@ -34,7 +30,7 @@ def cluster_rows(index, dead, tops, keys, slots, columns, lows, highs):
             _keys_of_slots(index, fields, keys)
         for slot in range(fields[cluster.SLOT_COUNT]):
             whole = fields[cluster.SLOT_START] + slot
-            if _is_dead(dead, whole):
+            if is_dead(dead, whole):
                 continue
             begin = found
             if key != cluster.NONE:
@@ -102,7 +98,7 @@ def pool_rows(index, dead, tops, slots, columns, lows, highs, found):
             for slot in range(index.block_slots[block]):
                 while index.cell_starts[cell_start + cell + 1] <= (block << pools.BLOCK_BITS) + slot:
                     cell += 1
-                if _is_dead(dead, base + slot):
+                if is_dead(dead, base + slot):
                     continue
                 word, bit = slot // ROWS, ONE_BIT << np.uint64(slot % ROWS)
                 begin = found

@@ -19,7 +19,8 @@ _unit: Any = import_module(f"harken.kernels.{'plain' if IS_PLAIN else 'intrinsic
 within_narrow, within_wide = _unit.within_narrow, _unit.within_wide
 trailing_zeros, ones = _unit.trailing_zeros, _unit.ones
 and_bitmaps, fill_block = _unit.and_bitmaps, _unit.fill_block
-compressed, borrowed, prefetch_write = _unit.compressed, _unit.borrowed, _unit.prefetch_write
+compressed, borrowed = _unit.compressed, _unit.borrowed
+prefetch_read, prefetch_write = _unit.prefetch_read, _unit.prefetch_write
 stream_line, line_offset = _unit.stream_line, _unit.line_offset
 CAN_COMPRESS: bool = _unit.can_compress()
 

@@ -24,8 +24,8 @@ from harken.segments.conjunctions import CodedPredicates, Conjunctions, code
 from harken.segments.encode import EncodedBatch, encode
 from harken.segments.flatten import flatten
 
-BLOCK = 65_536
-"""Rows that are counted together: their counters stay in the cache, and their places take two bytes."""
+CACHED_BLOCK = 65_536
+"""Rows to be counted together so that their counters stay in the cache, and their places take two bytes."""
 
 # Additions that are kept apart before all is built anew: so many, or this share of what there is.
 _FEW = 4_096
@@ -37,9 +37,10 @@ _NONE = Several(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uin
 class CountingIndex:
     """Lists of rows by predicate, built once from conjunctions."""
 
-    def __init__(self, conjunctions: Conjunctions, block: int = BLOCK) -> None:
+    def __init__(self, conjunctions: Conjunctions, block: int | None = None) -> None:
         self.conjunctions = conjunctions
-        self._lists = _lists(conjunctions, block)
+        every = max(1, -(-len(conjunctions) // ROWS)) * ROWS
+        self._lists = _lists(conjunctions, every if block is None else block)
         self._numbers = _padded(conjunctions.numbers)
         self.repeats = len(np.unique(conjunctions.numbers)) < len(conjunctions)
         """Whether some subscription has several rows."""
@@ -189,12 +190,16 @@ def _padded(labels: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 class CountingLists:
-    """The matcher: a large index, a small one for what came since, and what is to be verified."""
+    """The matcher: a large index, a small one for what came since, and what is to be verified.
+
+    All rows are counted in one go, as the literature has it. With `block` they are counted so many at a time: that is
+    quicker where the counters of all do not fit into the cache.
+    """
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, block: int = BLOCK) -> None:
-        if block <= 0 or block % ROWS:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, block: int | None = None) -> None:
+        if block is not None and (block <= 0 or block % ROWS):
             raise TypeError(f"a block is a multiple of {ROWS} rows, which {block!r} is not")
         self._limits = limits
         self._block = block

@@ -18,6 +18,7 @@ from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import Rows
 
 _VISITS = 1 << 16
+_MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
 _FIRST_IDS = 1 << 12
 
@@ -98,7 +99,9 @@ class Finder:
 
     def __init__(self, index: Index, columns: int) -> None:
         self.index = index
-        self._room = _room(index, columns)
+        # Each cluster may find a run for each event of a chunk.
+        self._chunk = max(64, min(CHUNK, _MOST_RUNS // max(1, len(index.clusters.clusters)) // 64 * 64))
+        self._room = _room(index, columns, self._chunk)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
         self._ids = np.empty(_FIRST_IDS, np.int32)
@@ -123,7 +126,7 @@ class Finder:
         offsets[0] = event = 0
         while True:
             event, needed = match_codes(
-                index.clusters, index.pools, index.ids, dead, has_dead, codes, skipped, event, events, CHUNK,
+                index.clusters, index.pools, index.ids, dead, has_dead, codes, skipped, event, events, self._chunk,
                 self._room, reserved, offsets, candidates, self.seen, self._ids,
             )  # fmt: skip
             if event == events:
@@ -137,9 +140,9 @@ class Finder:
         self._ids = np.empty(len(self._ids), np.int32)
 
 
-def _room(index: Index, columns: int) -> Room:
+def _room(index: Index, columns: int, chunk: int) -> Room:
     """Space to match in."""
-    runs = len(index.clusters.clusters) * CHUNK + 1
+    runs = len(index.clusters.clusters) * chunk + 1
     blocks = len(index.pools.block_starts)
     stretches = (blocks >> STRETCH_BITS) + 1
     visits = max(_VISITS, blocks) if blocks > 1 else 1
@@ -149,8 +152,11 @@ def _room(index: Index, columns: int) -> Room:
             np.empty(runs, np.int64),
             np.empty(runs, np.int32),
             np.empty(max(len(index.ids), _PASSED) + 2 * ROWS, np.int32),
+            np.empty(chunk, np.int64),
+            np.empty(chunk, np.int64),
+            np.empty(chunk, np.int64),
             np.empty(runs, np.int32),
-            np.empty(CHUNK + 1, np.int64),
+            np.empty(chunk + 1, np.int64),
         ),
         Visits(
             np.empty(stretches + 1, np.int64),
@@ -161,9 +167,9 @@ def _room(index: Index, columns: int) -> Room:
         ),
         np.empty(WORDS, np.uint64),
         np.empty((BLOCK << STRETCH_BITS) + ROWS, np.int32),
-        np.empty((columns + 1, CHUNK // 64), np.uint64),
-        np.empty((CHUNK, columns), np.uint32),
-        np.empty(CHUNK, np.int64),
-        np.empty(CHUNK, np.int64),
+        np.empty((columns + 1, chunk // 64), np.uint64),
+        np.empty((chunk, columns), np.uint32),
+        np.empty(chunk, np.int64),
+        np.empty(chunk, np.int64),
         np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),
     )
