@@ -61,4 +61,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m harken.spark.java >/dev/null 2>&1 \
 	    || $(PIP) install -c constraints.txt --no-build-isolation -e '.[dev,java]' >/dev/null 2>&1 || true
 	@$(BIN)/python -m harken.spark.java || true
+	@# The kernels are compiled when they are first used, and kept: better now than in the middle of a demo or a test.
+	@echo "Compiling the kernels, once."
+	@$(BIN)/harken demo >/dev/null 2>&1 || true
 	@touch $@
