@@ -7,7 +7,7 @@ dictionaries in front of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harken.subscriptions import NO_FIELDS, Subscription
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
+
+
+_AT_ONCE = 65_536
 
 
 class Columns:
@@ -29,14 +32,19 @@ class Columns:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
+    def __iter__(self) -> Iterator[Subscription]:
+        for start in range(0, len(self), _AT_ONCE):
+            columns = [column.to_pylist() for column in self.table.slice(start, _AT_ONCE).columns]
+            for number, row in enumerate(zip(*columns, strict=True), self.first + start):
+                if row[0] is not None:
+                    yield _subscription(number, *row)
+
     def at(self, number: int) -> Subscription | None:
         place = number - self.first
         if not 0 <= place < len(self):
             return None
-        id, where, language, fields = (column[place].as_py() for column in self.table.columns)
-        if id is None:
-            return None
-        return Subscription(id, where, language, number, NO_FIELDS if fields is None else json.loads(fields))
+        row = [column[place].as_py() for column in self.table.columns]
+        return None if row[0] is None else _subscription(number, *row)
 
     def find(self, id: str) -> int | None:
         """The number of an id. The first time, all ids are looked through."""
@@ -71,11 +79,7 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[Subscription]:
         for columns in list(self._columns):
-            for number in range(columns.first, columns.first + len(columns)):
-                if number not in self._gone:
-                    found = columns.at(number)
-                    if found is not None:
-                        yield found
+            yield from (each for each in columns if each.number not in self._gone)
         yield from list(self._by_id.values())
 
     def ids(self) -> Iterator[str]:
@@ -186,6 +190,5 @@ class Catalogue:
         return next((found for found in (each.at(number) for each in self._columns) if found is not None), None)
 
 
-def fields_of(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Fields to keep; most subscriptions have none, and share that."""
-    return dict(given) if given else NO_FIELDS
+def _subscription(number: int, id: str, where: str, language: str, fields: str | None) -> Subscription:
+    return Subscription(id, where, language, number, NO_FIELDS if fields is None else json.loads(fields))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-from harken import Engine, reference
+from harken import Engine
 from harken.errors import ContradictionError
 from harken.language.ast import Expression
 from harken.language.printer import print_expression
 from harken.schema import Schema
+from properties.agreement import check
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
@@ -49,16 +50,4 @@ def compare(rng: Random, vocabulary: Vocabulary, events: list[RawEvent], schema:
     for id in rng.sample(sorted(expressions), 5):
         engine.unsubscribe(id)
         del expressions[id]
-    found = engine.match_batch(events)
-    assert not found.refused
-    assert not found.errors
-    true = 0
-    for raw, ids in zip(events, found.ids, strict=True):
-        expected = {id for id, each in expressions.items() if reference.matches(each, raw, schema)}
-        assert len(ids) == len(set(ids))
-        wrong = expected.symmetric_difference(ids)
-        assert not wrong, f"event: {raw}\n" + "\n".join(
-            f"{id in expected} {print_expression(expressions[id])}" for id in wrong
-        )
-        true += len(ids)
-    return true
+    return check(engine, expressions, events, schema)
