@@ -49,6 +49,7 @@ MOST_CODES = 128
 """A column with more codes than this is not bit-sliced: its bitmaps would take more memory than they save time."""
 _MOST_CELLS = 1 << 16
 _SAMPLED_ROWS = 20_000
+_LEAST_REACH = 1e-6
 _LOOKED_AT = 2
 """Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
 
@@ -60,8 +61,10 @@ class PoolPlan:
     rows: NDArray[np.int64]
     columns: NDArray[np.int32]
     directory: NDArray[np.int32]
+    reach: float
+    """The share of events that have any of its columns, about: others do not come near it."""
     visited: float
-    """The share of its rows that an event is expected to look at."""
+    """The share of its rows that one that does is expected to look at."""
     cost: float
     size: int
 
@@ -277,7 +280,7 @@ def _pools(
         members = np.flatnonzero(inside[set_of])
         for _ in range(2):  # the sets that leave the pool may change the directory
             drawn = _directory(rows, members, known, costs)
-            per_row = drawn.visited * (costs.block + costs.bitmap * rows.lengths[leaders]) / BLOCK
+            per_row = drawn.reach * drawn.visited * (costs.block + costs.bitmap * rows.lengths[leaders]) / BLOCK
             kept = inside & (only | (sizes * per_row < keyed_costs))
             members = np.flatnonzero(kept[set_of])
             if not len(members):
@@ -304,7 +307,8 @@ def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs
     per_block = costs.block + costs.bitmap * float(rows.lengths[sample].mean())
     columns = np.unique(np.concatenate([rows.columns_of(int(row)) for row in sample[:2_000]]))
     asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
-    points = {int(column): _point_shares(rows, asked, sample, int(column), known) for column in columns}
+    reach = max(float(known.present()[columns].max()), _LEAST_REACH)
+    points = {int(column): _point_shares(rows, asked, sample, int(column), known, reach) for column in columns}
     columns = np.array([column for column in columns if (points[int(column)] < 1).any()], np.int32)
     directory: list[int] = []
     cells, combinations = 1, 1.0
@@ -330,16 +334,20 @@ def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs
         members,
         np.flatnonzero(used).astype(np.int32),
         np.array(directory, np.int32),
+        reach,
         float(weight.mean()),
-        best,
+        reach * best,
         len(members),
     )
 
 
 def _point_shares(
-    rows: Rows, asked: NDArray[np.uint32], sample: NDArray[np.int64], column: int, known: Frequencies
+    rows: Rows, asked: NDArray[np.uint32], sample: NDArray[np.int64], column: int, known: Frequencies, reach: float
 ) -> NDArray[np.float64]:
-    """For each row of the sample the share of events that its equality on the column lets through; 1 without one."""
+    """For each row of the sample the share, of the events within reach, that its equality on the column lets through.
+
+    1 without one.
+    """
     codes = np.empty(len(sample), np.uint32)
     kernels.code_of(rows.starts, rows.columns, asked, sample, column, codes)
-    return np.where(codes > 0, known.of(column)[codes], 1.0)
+    return np.where(codes > 0, np.minimum(1.0, known.of(column)[codes] / reach), 1.0)

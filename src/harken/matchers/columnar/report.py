@@ -62,7 +62,7 @@ def _groups(plan: Plan, seen: Any, names: list[str], events: int, careful: bool)
                 "rows": pool.size,
                 "attributes": [names[column] for column in pool.columns],
                 "directory": [names[column] for column in pool.directory],
-                "expected_candidates": round(pool.visited * pool.size, 3),
+                "expected_candidates": round(pool.reach * pool.visited * pool.size, 3),
                 "seen_candidates": _mean(looked_at, events),
                 "expected_ns": round(pool.cost, 2),
                 "verified": careful,
