@@ -369,13 +369,14 @@ class Engine:
             state.forms.pop(number, None)
         state.catalogue.announce(new)
         try:
-            state.matcher.add([Entry(each.number, form) for each, (_, form) in zip(new, compiled, strict=True)])
+            entries = [Entry(each.number, form) for each, (_, form) in zip(new, compiled, strict=True)]
+            state.matcher.add(entries, [each.number for each in replaced])
         except HarkenError:
             for number in numbers:
                 state.numbering.give_back(number)
             raise
         for subscription in replaced:
-            self._uninstall(subscription)
+            self._forget(subscription)
         state.catalogue.add(new)
         self._changed = True
         return new
@@ -394,14 +395,14 @@ class Engine:
         with self._lock:
             state = self._state
             taken = given.taken(state.catalogue)
-            if replace:
-                for id in taken.ids:
-                    self._uninstall(self.subscription(id))
+            replaced = [self.subscription(id) for id in taken.ids] if replace else []
             quick = given.quick(() if replace else taken.rows)
             first = state.numbering.take_row(len(quick))
             self._changed = True
             state.catalogue.add_columns(first, quick.table())
-            add_flat(quick.flat(first))
+            add_flat(quick.flat(first), [each.number for each in replaced])
+            for subscription in replaced:
+                self._forget(subscription)
             if progress is not None:
                 progress(len(quick))
             rest = self.subscribe_many(given.slow(quick.rows), replace=replace)
@@ -411,10 +412,13 @@ class Engine:
         refuse_incapable(self.algorithm, frozenset({Capability.UNSUBSCRIBE}))
 
     def _uninstall(self, subscription: Subscription) -> None:
-        state = self._state
-        state.matcher.remove([subscription.number])
-        state.catalogue.remove(subscription)
-        state.numbering.give_back(subscription.number)
+        self._state.matcher.remove([subscription.number])
+        self._forget(subscription)
+
+    def _forget(self, subscription: Subscription) -> None:
+        """Let go of a subscription that the matcher has let go of."""
+        self._state.catalogue.remove(subscription)
+        self._state.numbering.give_back(subscription.number)
         self._changed = True
 
     def _match(self, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:

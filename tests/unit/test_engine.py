@@ -469,7 +469,7 @@ def test_match_decoded_takes_any_part_of_a_batch(engine: Engine) -> None:
 
 
 def test_a_matcher_that_fails_to_add_leaves_the_engine_as_it_was(engine: Engine, monkeypatch) -> None:
-    def fail(entries: object) -> None:
+    def fail(entries: object, replaced: object) -> None:
         raise HarkenError("the disk is full")
 
     monkeypatch.setattr(engine._state.matcher, "add", fail)

@@ -118,8 +118,8 @@ def _link(delta, row, number, verify, overlaps):
 
 
 @kernel
-def find_in_delta(delta, codes, skipped, first, out_rows, offsets):
-    """The rows that are true of each event from `first` on. Returns the first event for which there is no room."""
+def find_in_delta(delta, rows, codes, skipped, first, out_rows, offsets):
+    """The first `rows` rows that are true of each event from `first` on. Returns the first event without room."""
     columns, lows, spans, starts = delta.columns, delta.low, delta.span, delta.starts
     by_value, by_column, following = delta.by_value, delta.by_column, delta.following
     keyed_by, is_key, alive = delta.keyed_by, delta.is_key, delta.alive
@@ -144,7 +144,7 @@ def find_in_delta(delta, codes, skipped, first, out_rows, offsets):
                     else:
                         continue
                 while row != NO_ROW:
-                    met = keyed_by[row] == column and alive[row]
+                    met = row < rows and keyed_by[row] == column and alive[row]
                     for at in range(starts[row], starts[row + 1]):
                         if not met:
                             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
@@ -72,8 +72,8 @@ class Matcher(Protocol):
 
     capabilities: ClassVar[frozenset[Capability]]
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Take subscriptions, whose numbers are free."""
+    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
+        """Take subscriptions, whose numbers are free, in place of others: no match sees both."""
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Let go of subscriptions, whose numbers are taken."""

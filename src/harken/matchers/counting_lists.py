@@ -8,7 +8,7 @@ own, which joins the large one when it has grown; a removal makes the count that
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -211,21 +211,25 @@ class CountingLists:
         self._small: CountingIndex | None = None
         self._rebuilds = 0
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         numbers = [entry.number for entry in entries]
         with self._lock:
             self._recent.update(numbers)
             self._small = None
+            self._remove(replaced)
 
     def remove(self, numbers: Iterable[int]) -> None:
         with self._lock:
-            for number in numbers:
-                if number in self._recent:
-                    self._recent.remove(number)
-                    self._small = None
-                else:
-                    self._indexed.remove(number)
-                    self._removed.append(number)
+            self._remove(numbers)
+
+    def _remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if number in self._recent:
+                self._recent.remove(number)
+                self._small = None
+            else:
+                self._indexed.remove(number)
+                self._removed.append(number)
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,8 +24,13 @@ class Naive:
         self._limits = limits
         self._forms: dict[int, NormalForm] = {}
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        self._forms.update((entry.number, entry.compiled.normal_form) for entry in entries)
+    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
+        new = {entry.number: entry.compiled.normal_form for entry in entries}
+        if replaced:  # in one step, for those who match meanwhile
+            gone = set(replaced)
+            self._forms = {number: form for number, form in self._forms.items() if number not in gone} | new
+        else:
+            self._forms.update(new)
 
     def remove(self, numbers: Iterable[int]) -> None:
         for number in numbers:

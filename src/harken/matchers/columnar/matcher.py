@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -111,34 +111,34 @@ class Columnar:
 
     # Changing
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         forms = [(entry.number, entry.compiled.normal_form) for entry in entries]
         if len(forms) > _WAITING:
-            self.add_flat(Flat.of_forms(forms))
+            self.add_flat(Flat.of_forms(forms), replaced)
             return
         with self._lock:
             self._waiting.update(forms)
+            self._remove(replaced)
             if len(self._waiting) > _WAITING:
                 self._absorb()
         self._merge_if_due()
 
-    def add_flat(self, flat: Flat) -> None:
-        """Add rows whose subscriptions are not here yet. Many at once are indexed at once."""
+    def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:
+        """Add rows whose subscriptions are not here yet, in place of others. Many at once are indexed at once."""
         if len(flat) <= self._recent_rows:
             with self._lock:
                 self._absorb()
                 self._version = self._version.knowing([each.column for each in flat.columns])
                 self._version.add(flat)
+                self._remove(replaced)
             self._merge_if_due()
             return
         with self._merging:
-            self._merge(flat)
+            self._merge(flat, replaced)
 
     def remove(self, numbers: Iterable[int]) -> None:
         with self._lock:
-            for number in numbers:
-                if self._waiting.pop(number, None) is None:
-                    self._remove(number)
+            self._remove(numbers)
         self._merge_if_due()
 
     def merge(self) -> None:
@@ -152,9 +152,11 @@ class Columnar:
         with self._lock:
             self._absorb()
             version, sample = self._version, self._sample
+            # What comes from now on is not seen: nor can it be together with what it comes in place of.
+            rows = [len(recent) for recent in version.recents]
         encoded = encode(batch, version.columns, version.dictionaries)
         sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
-        return _Match(version, encoded, batch, form_of, self._limits).result()
+        return _Match(version, rows, encoded, batch, form_of, self._limits).result()
 
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the events to come."""
@@ -206,13 +208,17 @@ class Columnar:
             self._version = self._version.knowing([each.column for each in flat.columns])
             self._version.add(flat)
 
-    def _remove(self, number: int) -> None:
-        if self._gone_meanwhile is not None:
-            self._gone_meanwhile.append(number)
-        if not any(recent.remove(number) for recent in self._version.recents):
-            self._leaving.append(number)
-            if len(self._leaving) > _WAITING:
-                self._absorb()
+    def _remove(self, numbers: Iterable[int]) -> None:
+        """Let go of subscriptions. To be called with the lock."""
+        for number in numbers:
+            if self._waiting.pop(number, None) is not None:
+                continue
+            if self._gone_meanwhile is not None:
+                self._gone_meanwhile.append(number)
+            if not any(recent.remove(number) for recent in self._version.recents):
+                self._leaving.append(number)
+        if len(self._leaving) > _WAITING:
+            self._absorb()
 
     def _merge_if_due(self) -> None:
         if not self._is_due() or not self._merging.acquire(blocking=False):
@@ -239,8 +245,8 @@ class Columnar:
         finally:
             self._merging.release()
 
-    def _merge(self, more: Flat | None = None, everything: bool = False) -> None:
-        """Index what is recent, and more. To be called with the merging lock."""
+    def _merge(self, more: Flat | None = None, replaced: Collection[int] = (), everything: bool = False) -> None:
+        """Index what is recent, and more in place of others. To be called with the merging lock."""
         with self._lock:
             self._absorb()
             before = self._version
@@ -263,6 +269,7 @@ class Columnar:
                 after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None
             with self._lock:
                 self._publish(after, sample, len(before.recents))
+                self._remove(replaced)
         finally:
             self._gone_meanwhile = None
 
@@ -289,9 +296,17 @@ class _Match:
     """One batch against one version."""
 
     def __init__(
-        self, version: Version, encoded: EncodedBatch, batch: EventBatch, form_of: FormOf, limits: Limits
+        self,
+        version: Version,
+        recent_rows: list[int],
+        encoded: EncodedBatch,
+        batch: EventBatch,
+        form_of: FormOf,
+        limits: Limits,
     ) -> None:
         self._version = version
+        self._recent_rows = recent_rows
+        """How many rows of each recent part were there when the match began."""
         self._batch = batch
         self._form_of = form_of
         self._limits = limits
@@ -311,9 +326,9 @@ class _Match:
                 careful.append(self._find_careful(searched))
         for each in self._version.middles:
             exact.append(self._found(each.searched, careful=False))
-        for recent in self._version.recents:
-            if len(recent):
-                self._find_recent(recent, exact, careful)
+        for recent, rows in zip(self._version.recents, self._recent_rows, strict=True):
+            if rows:
+                self._find_recent(recent, rows, exact, careful)
         if len(self._encoded.several):
             careful.append(self._find_several())
         errors = []
@@ -353,8 +368,8 @@ class _Match:
         found = self._found(searched, careful=True)
         return Candidates(found.offsets, found.numbers, searched.doubtful(found.numbers))
 
-    def _find_recent(self, recent: Recent, exact: list[Candidates], careful: list[Candidates]) -> None:
-        offsets, numbers, verify, overlaps = recent.find(self._codes, self._skipped)
+    def _find_recent(self, recent: Recent, rows: int, exact: list[Candidates], careful: list[Candidates]) -> None:
+        offsets, numbers, verify, overlaps = recent.find(rows, self._codes, self._skipped)
         self._examined += np.diff(offsets)
         again = verify | overlaps
         if not again.any():
@@ -375,10 +390,12 @@ class _Match:
             end = -1
             while True:
                 end = 0
-                places: list[Searched | Recent] = [*self._version.layers, *self._version.recents]
-                for searched in places:
+                for searched in self._version.layers:
                     if end >= 0:
                         end = searched.find_several(given, place, out, end)
+                for recent, rows in zip(self._version.recents, self._recent_rows, strict=True):
+                    if end >= 0:
+                        end = recent.find_several(rows, given, place, out, end)
                 if end >= 0:
                     break
                 out = np.empty(2 * len(out), np.int32)

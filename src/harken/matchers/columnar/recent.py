@@ -76,24 +76,27 @@ class Recent:
         return rows is not None
 
     def find(
-        self, codes: NDArray[np.uint32], skipped: NDArray[np.bool_]
+        self, rows: int, codes: NDArray[np.uint32], skipped: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
-        """By event the numbers of the rows that are true of it, and for each whether to verify it and whether it may
-        be there twice."""
+        """By event the numbers of those of the first rows that are true of it, and for each whether to verify it and
+        whether it may be there twice."""
         offsets = np.zeros(codes.shape[1] + 1, np.int64)
         out = np.empty(max(256, 4 * codes.shape[1]), np.int32)
         delta, first = self._delta, 0
         while True:
-            first = find_in_delta(delta, codes, skipped, first, out, offsets)
+            first = find_in_delta(delta, rows, codes, skipped, first, out, offsets)
             if first == codes.shape[1]:
                 break
-            out = np.concatenate([out, np.empty(max(len(out), self._rows), np.int32)])
-        rows = out[: offsets[-1]]
-        return offsets, delta.numbers[rows], delta.verify[rows], delta.overlaps[rows]
+            out = np.concatenate([out, np.empty(max(len(out), rows), np.int32)])
+        found = out[: offsets[-1]]
+        return offsets, delta.numbers[found], delta.verify[found], delta.overlaps[found]
 
-    def find_several(self, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
-        """Append the numbers that may match an event with several values. Returns their end, or -1 without room."""
-        found: int = find_several_in_delta(self._delta, given, place, self._rows, out, end)
+    def find_several(self, rows: int, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
+        """Append the numbers of those of the first rows that may match an event with several values.
+
+        Returns their end, or -1 without room.
+        """
+        found: int = find_several_in_delta(self._delta, given, place, rows, out, end)
         return found
 
     def _make_room(self, rows: int, predicates: int, columns: int) -> None:
