@@ -7,6 +7,7 @@ dictionaries in front of them.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,7 @@ class Catalogue:
         self._by_id: dict[str, Subscription] = {}
         self._by_number: dict[int, Subscription] = {}
         self._count: int = sum(len(each) - each.table.column(0).null_count for each in columns) - len(self._gone)
+        self._naming = threading.Lock()
         self._names: list[str | None] | None = None
         self._arrow_names: Any = None
 
@@ -100,13 +102,14 @@ class Catalogue:
 
     def announce(self, subscriptions: Sequence[Subscription]) -> None:
         """Tell who has which number, before the matcher can find it."""
-        self._by_number.update((each.number, each) for each in subscriptions)
-        if self._names is not None:
-            for each in subscriptions:
-                if each.number >= len(self._names):
-                    self._names.extend([None] * (each.number + 1 - len(self._names)))
-                self._names[each.number] = each.id
-        self._arrow_names = None
+        with self._naming:
+            self._by_number.update((each.number, each) for each in subscriptions)
+            if self._names is not None:
+                for each in subscriptions:
+                    if each.number >= len(self._names):
+                        self._names.extend([None] * (each.number + 1 - len(self._names)))
+                    self._names[each.number] = each.id
+            self._arrow_names = None
 
     def add(self, subscriptions: Sequence[Subscription]) -> None:
         """Take subscriptions that were announced, whose ids are free."""
@@ -115,9 +118,10 @@ class Catalogue:
 
     def add_columns(self, first: int, table: pa.Table) -> None:
         """Take subscriptions with the numbers from `first` on, whose ids are free."""
-        self._columns.append(Columns(first, table))
-        self._count += table.num_rows
-        self._names = self._arrow_names = None
+        with self._naming:
+            self._columns.append(Columns(first, table))
+            self._count += table.num_rows
+            self._names = self._arrow_names = None
 
     def remove(self, subscription: Subscription) -> None:
         """Let go of one. By its number it can be looked up until another gets that."""
@@ -127,23 +131,27 @@ class Catalogue:
 
     def names(self) -> list[str | None]:
         """The id of every number, of those that are free the last."""
-        if self._names is None:
-            size = max((each.first + len(each) for each in self._columns), default=0)
-            names: list[str | None] = [None] * max(size, max(self._by_number, default=-1) + 1)
-            for columns in self._columns:
-                names[columns.first : columns.first + len(columns)] = columns.ids()
-            for number, each in self._by_number.items():
-                names[number] = each.id
-            self._names = names
-        return self._names
+        with self._naming:
+            if self._names is None:
+                size = max((each.first + len(each) for each in self._columns), default=0)
+                names: list[str | None] = [None] * max(size, max(self._by_number, default=-1) + 1)
+                for columns in self._columns:
+                    names[columns.first : columns.first + len(columns)] = columns.ids()
+                for number, each in self._by_number.items():
+                    names[number] = each.id
+                self._names = names
+            return self._names
 
     def arrow_names(self, numbers: NDArray[np.int32]) -> pa.Array:
         """The ids of these numbers, as an Arrow array."""
         import pyarrow
 
-        if self._arrow_names is None:
-            self._arrow_names = pyarrow.array(self.names(), pyarrow.large_string())
-        return self._arrow_names.take(pyarrow.array(numbers))
+        names = self.names()
+        with self._naming:
+            if self._arrow_names is None:
+                self._arrow_names = pyarrow.array(names, pyarrow.large_string())
+            known = self._arrow_names
+        return known.take(pyarrow.array(numbers))
 
     def table(self, size: int) -> pa.Table:
         """All of them in Arrow columns, a row for each number below `size`, null where it is free."""
