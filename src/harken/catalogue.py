@@ -148,9 +148,11 @@ class Catalogue:
 
         names = self.names()
         with self._naming:
-            if self._arrow_names is None:
-                self._arrow_names = pyarrow.array(names, pyarrow.large_string())
             known = self._arrow_names
+            if known is None:
+                known = pyarrow.array(names, pyarrow.large_string())
+                if names is self._names:
+                    self._arrow_names = known
         return known.take(pyarrow.array(numbers))
 
     def table(self, size: int) -> pa.Table:
