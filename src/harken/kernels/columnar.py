@@ -27,7 +27,6 @@ class Room(NamedTuple):
     present: NDArray[np.uint64]
     bitmap_of: NDArray[np.uint32]
     ends: NDArray[np.int64]
-    limits: NDArray[np.int64]
     looked_at: NDArray[np.int64]
 
 
@@ -77,7 +76,7 @@ def match_codes(
 
     Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
     """
-    present, ends, limits, looked_at = room.present, room.ends, room.limits, room.looked_at
+    present, ends, looked_at = room.present, room.ends, room.looked_at
     event = first
     while event < last:
         events = min(chunk, last - event)
@@ -107,11 +106,9 @@ def match_codes(
             count = ends[i] + reserved[event + i]
             ends[i] = position + reserved[event + i]
             position += count
-            limits[i] = position
+            offsets[event + i + 1] = position
         if position > out.size:
             return event, position
-        for i in range(events):
-            offsets[event + i + 1] = limits[i]
         streaming = position - offsets[event] > _CACHED
         copy_runs(room.runs, found, events, ids, ends, out, streaming)
         if visited:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import IS_PLAIN, kernel
 from harken.kernels.vector import NO_BITS, ROWS, spread
 
 EQUAL, AT_LEAST, AT_MOST, OTHER = range(4)
@@ -63,7 +63,7 @@ class Space(NamedTuple):
     """Begin and end of the lists to walk."""
 
 
-if config.DISABLE_JIT:  # type: ignore[attr-defined]
+if IS_PLAIN:
     _WEIGHTS = np.uint64(1) << np.arange(ROWS, dtype=np.uint64)
 
     def reached(counts: Any, at: int, needed: Any, needed_at: int) -> Any:

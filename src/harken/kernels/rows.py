@@ -130,18 +130,6 @@ def code_of(starts, columns, codes, rows, column, result):
 
 
 @kernel
-def own_codes(starts, columns, codes, rows, wanted, result):
-    """The same, where every row has a column of its own: `wanted`, -1 for none."""
-    for i in range(rows.size):
-        result[i] = 0
-        column = wanted[rows[i]]
-        if column >= 0:
-            for at in range(starts[rows[i]], starts[rows[i] + 1]):
-                if columns[at] == column:
-                    result[i] = codes[at]
-
-
-@kernel
 def join_columns(starts, columns, rows, parent):
     """Give all columns of a row the same parent, and those of rows that share a column (union by path halving)."""
     for i in range(rows.size):

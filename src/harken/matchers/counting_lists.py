@@ -24,9 +24,6 @@ from harken.segments.conjunctions import CodedPredicates, Conjunctions, code
 from harken.segments.encode import EncodedBatch, encode
 from harken.segments.flatten import flatten
 
-CACHED_BLOCK = 65_536
-"""Rows to be counted together so that their counters stay in the cache, and their places take two bytes."""
-
 # Additions that are kept apart before all is built anew: so many, or this share of what there is.
 _FEW = 4_096
 _SHARE = 4

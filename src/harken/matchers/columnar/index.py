@@ -170,6 +170,5 @@ def _room(index: Index, columns: int, chunk: int) -> Room:
         np.empty((columns + 1, chunk // 64), np.uint64),
         np.empty((chunk, columns), np.uint32),
         np.empty(chunk, np.int64),
-        np.empty(chunk, np.int64),
         np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),
     )
