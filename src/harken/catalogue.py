@@ -54,6 +54,11 @@ class Columns:
         place = self._places.get(id)
         return None if place is None else self.first + place
 
+    @property
+    def names(self) -> pa.Array:
+        """The ids as they lie in the columns."""
+        return self.table.column(0).combine_chunks()
+
     def ids(self) -> list[str | None]:
         found: list[str | None] = self.table.column(0).to_pylist()
         return found
@@ -146,6 +151,8 @@ class Catalogue:
         """The ids of these numbers, as an Arrow array."""
         import pyarrow
 
+        if self._is_mapped:
+            return self._columns[0].names.take(pyarrow.array(numbers))
         names = self.names()
         with self._naming:
             known = self._arrow_names
@@ -154,6 +161,15 @@ class Catalogue:
                 if names is self._names:
                     self._arrow_names = known
         return known.take(pyarrow.array(numbers))
+
+    def arrow_fields(self, numbers: NDArray[np.int32], name: str) -> pa.Array:
+        """A field of the subscriptions of these numbers, as an Arrow array of strings: JSON for what is no string."""
+        import numpy
+        import pyarrow
+
+        known, places = numpy.unique(numbers, return_inverse=True)
+        values = [_told(self.of(number).fields.get(name)) for number in known.tolist()]
+        return pyarrow.array(values, pyarrow.string()).take(pyarrow.array(places))
 
     def table(self, size: int) -> pa.Table:
         """All of them in Arrow columns, a row for each number below `size`, null where it is free."""
@@ -177,6 +193,11 @@ class Catalogue:
             columns[name] = pyarrow.compute.replace_with_mask(old, pyarrow.array(changed), new)
         return pyarrow.table(columns)
 
+    @property
+    def _is_mapped(self) -> bool:
+        """Whether all there is, and ever was, is in columns that start with the first number."""
+        return len(self._columns) == 1 and not self._columns[0].first and not self._by_number
+
     def _padded(self, name: str, size: int) -> pa.Array:
         """What the columns hold under a name, with nulls for the numbers that none of them has."""
         import pyarrow
@@ -198,6 +219,10 @@ class Catalogue:
 
     def _at(self, number: int) -> Subscription | None:
         return next((found for found in (each.at(number) for each in self._columns) if found is not None), None)
+
+
+def _told(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _subscription(number: int, id: str, where: str, language: str, fields: str | None) -> Subscription:

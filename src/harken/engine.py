@@ -36,10 +36,12 @@ from harken.schema import EVENT_TYPE, Extension, Schema, format_path
 from harken.subscriptions import NO_FIELDS, Fault, Record, Subscription, checked_id, has_predicates, records_of
 
 if TYPE_CHECKING:
+    from harken.parts import Part
     from harken.segments.folder import Folder
 
 _MOST_FOR_A_HINT = 10_000
 _MOST_FORMS = 65_536
+_MOST_LOOKED_THROUGH = 20_000
 _STEP = 1_000
 _EVENT_TYPE = format_path(EVENT_TYPE)
 _ONE_WORD = re.compile(r"[\w.:/@-]+")
@@ -301,6 +303,48 @@ class Engine:
         engine._take_over()
         return engine
 
+    def cut(self, parts: int) -> list[Engine]:
+        """Engines that have the subscriptions of this one among them: each event costs about the same in all."""
+        from harken.parts import cut
+
+        with self._lock:
+            state = self._state
+            found = cut(state.matcher, state.catalogue, state.numbering.size, parts, self.limits)
+            return [self._of_part(each) for each in found]
+
+    @classmethod
+    def join(cls, engines: Sequence[Engine]) -> tuple[Engine, list[str]]:
+        """One engine with the subscriptions of several that were made alike, and the ids that more than one had.
+
+        Of those it has the first.
+        """
+        from harken.parts import join
+
+        states = [each._state for each in engines]
+        parts = [(each.matcher, each.catalogue, each.numbering.size) for each in states]
+        part, twice = join(parts, engines[0].limits)
+        return engines[0]._of_part(part), twice
+
+    def attributes(self) -> frozenset[str] | None:
+        """The names that subscriptions look at, of attributes that are not inside others. None: ask for all of them.
+
+        That is so with event types, by which the whole event is judged, and where too many texts had to be looked
+        through. What the schema declares is looked at too.
+        """
+        state, schema = self._state, self.schema
+        paths = getattr(state.matcher, "paths", None)
+        if paths is None or (schema is not None and schema.event_types):
+            return None
+        found, others = paths()
+        if schema is not None:
+            found |= set(schema.attributes)
+        if len(others) > _MOST_LOOKED_THROUGH:
+            return None
+        form_of = self._form_of(state)
+        forms = (form_of(number) for number in others.tolist())
+        mentioned = {path for form in forms for each in form.conjunctions for path in each.every_path()}
+        return frozenset(path[0] for path in found | mentioned)
+
     @property
     def version(self) -> int | None:
         """The number of the version that was last saved or loaded."""
@@ -327,17 +371,27 @@ class Engine:
         assert self._folder is not None
         saved = load(self._folder, self.options)
         settings = saved.settings
-        matcher = saved.matcher or create_matcher(settings.algorithm, settings.limits, **settings.options)
-        compiler = Compiler(settings.schema, settings.limits)
-        if saved.matcher is None:
-            for each in saved.catalogue:
-                matcher.add([Entry(each.number, compiler.compile(each.where, each.language))])
         self.algorithm, self.limits, self.options = settings.algorithm, settings.limits, dict(settings.options)
-        self._is_limited = matcher.capabilities != frozenset(Capability)
-        self._compiler = compiler
+        self._compiler = Compiler(settings.schema, settings.limits)
         self._version = saved.version
         self._changed = False
-        self._state = _State(matcher, saved.catalogue, saved.numbering)
+        self._take(saved.matcher, saved.catalogue, saved.numbering)
+
+    def _take(self, matcher: Matcher | None, catalogue: Catalogue, numbering: Numbering) -> None:
+        """Have these subscriptions. Where their matcher is not given, it takes them anew."""
+        if matcher is None:
+            matcher = create_matcher(self.algorithm, self.limits, **self.options)
+            for each in catalogue:
+                matcher.add([Entry(each.number, self._compiler.compile(each.where, each.language))])
+        self._is_limited = matcher.capabilities != frozenset(Capability)
+        self._state = _State(matcher, catalogue, numbering)
+
+    def _of_part(self, part: Part) -> Engine:
+        """An engine like this one, with other subscriptions."""
+        made = Engine(self.schema, self.algorithm, self.limits, **self.options)
+        made._take(part.matcher, part.catalogue, part.numbering)
+        made._changed = True
+        return made
 
     # Inside
 

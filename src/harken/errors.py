@@ -21,6 +21,7 @@
     ├── CapabilityError          the chosen matcher cannot do this; another can
     ├── LimitError               a named limit was exceeded
     ├── SourceError              a file cannot be read, or its kind is not known
+    ├── ConfigError              a pipeline's configuration is wrong
     └── SegmentError             a saved index cannot be read or written: torn, damaged, foreign, newer or not there
         └── FolderLockedError    another writer is at work in its folder
 
@@ -29,7 +30,7 @@ An error says what is wrong, where (line, column, the line itself with a caret),
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Self
@@ -201,6 +202,18 @@ class LimitError(HarkenError):
 
 class SourceError(HarkenError):
     """A file cannot be read, or its kind is not known."""
+
+
+class ConfigError(HarkenError):
+    """A pipeline's configuration is wrong. `faults` has all that is wrong, where this error stands for several."""
+
+    def __init__(self, message: str, *, faults: Sequence[ConfigError] = (), **where: Any) -> None:
+        super().__init__(message, **where)
+        self.faults = tuple(faults)
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = super().to_dict()
+        return plain | {"faults": [fault.to_dict() for fault in self.faults]} if self.faults else plain
 
 
 class SegmentError(HarkenError):

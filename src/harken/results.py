@@ -122,8 +122,15 @@ class BatchMatches:
         """The ids of each event, as an Arrow array of lists of strings."""
         import pyarrow
 
-        names = self._reading.catalogue.arrow_names(self.numbers)
-        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), names)
+        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), self.arrow_names())
+
+    def arrow_names(self) -> pa.Array:
+        """The ids of all matches behind each other: one for each of `numbers`."""
+        return self._reading.catalogue.arrow_names(self.numbers)
+
+    def arrow_fields(self, name: str) -> pa.Array:
+        """A field of the subscriptions, as a string, for each of `numbers`: JSON for what is no string."""
+        return self._reading.catalogue.arrow_fields(self.numbers, name)
 
     def arrow_numbers(self) -> pa.LargeListArray:
         """The numbers of each event, as an Arrow array of lists of integers."""

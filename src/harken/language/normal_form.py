@@ -58,7 +58,12 @@ class Conjunction:
 
     def paths(self) -> list[Path]:
         """The attributes that it asks for a value of."""
-        found = [path for path, constraint in self.constraints if constraint is not Presence.ABSENT]
+        absent = {path for path, constraint in self.constraints if constraint is Presence.ABSENT}
+        return [path for path in self.every_path() if path not in absent]
+
+    def every_path(self) -> list[Path]:
+        """The attributes that it looks at."""
+        found = [path for path, _ in self.constraints]
         mentioned = (leaf for residual in self.residuals for leaf in leaves(residual.predicate))
         return [*found, *(leaf.path for leaf in mentioned if isinstance(leaf, Attribute))]
 

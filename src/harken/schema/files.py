@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pathlib
-import re
 import tomllib
 from collections.abc import Mapping
 
 import tomli_w
 
-from harken.errors import Place, SchemaError, SourceError, caret_excerpt, did_you_mean
+from harken.errors import SchemaError, did_you_mean
 from harken.schema.domain_tables import domain_from_table, domain_to_table
 from harken.schema.domains import StringDomain
 from harken.schema.event_types import EventType, Rule
@@ -17,7 +16,7 @@ from harken.schema.extensions import Draft
 from harken.schema.faults import first_of
 from harken.schema.model import Schema
 from harken.schema.paths import Path, format_path, parse_path
-from harken.schema.positions import key_positions
+from harken.schema.toml_text import TomlText, read_text
 
 MAX_SCHEMA_BYTES = 16_777_216
 
@@ -30,25 +29,13 @@ _RULES = {
     "optional unique": Rule(),
     "optional multiple": Rule(multiple=True),
 }
-_TOML_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 Keys = tuple[str, ...]
 
 
 def load_schema(source: str | pathlib.Path) -> Schema:
     """The schema in a file. Raises SourceError if it cannot be read, SchemaError if what it says is wrong."""
-    try:
-        with pathlib.Path(source).open("rb") as file:
-            content = file.read(MAX_SCHEMA_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise SourceError(f"cannot read the schema file {source}: {reason}") from error
-    if len(content) > MAX_SCHEMA_BYTES:
-        raise SourceError(f"the schema file {source} has more than {MAX_SCHEMA_BYTES:,} bytes")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"the schema file {source} is not UTF-8: byte {error.start} is wrong") from error
+    text = read_text(source, "schema", MAX_SCHEMA_BYTES)
     return parse_schema(text, str(source))
 
 
@@ -62,11 +49,12 @@ def parse_schema(text: str, source_name: str | None = None) -> Schema:
 
 def check_schema(text: str, source_name: str | None = None) -> tuple[Schema | None, list[SchemaError]]:
     """The schema that a TOML text describes, or None and all that is wrong with the text, in the order of its lines."""
+    toml = TomlText(text, source_name)
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        return None, [_syntax_fault(text, source_name, error)]
-    reader = _Reader(text, source_name)
+        return None, [toml.syntax_fault(SchemaError, "schema", error)]
+    reader = _Reader(toml)
     schema = reader.schema(document)
     reader.faults.sort(key=lambda fault: fault.place.line if fault.place else 0)
     return (None, reader.faults) if reader.faults else (schema, [])
@@ -87,29 +75,12 @@ def format_schema(schema: Schema) -> str:
     return tomli_w.dumps(document)
 
 
-def _syntax_fault(text: str, source_name: str | None, error: Exception) -> SchemaError:
-    if isinstance(error, RecursionError):
-        return SchemaError("the schema nests too deeply to be read")
-    message = str(error)
-    found = _TOML_POSITION.search(message)
-    fault = SchemaError(f"the schema is not TOML: {_TOML_POSITION.sub('', message)}")
-    if found is None:
-        return fault
-    lines = text.split("\n")
-    line = int(found[1]) if found[1] else len(lines)
-    column = int(found[2]) if found[2] else len(lines[-1]) + 1
-    return fault.at(Place(line, column, source_name), text)
-
-
 class _Reader:
     """Reads a parsed TOML document, and collects every fault with its place."""
 
-    def __init__(self, text: str, source_name: str | None) -> None:
+    def __init__(self, toml: TomlText) -> None:
         self.faults: list[SchemaError] = []
-        self._text = text
-        self._lines = text.split("\n")
-        self._source_name = source_name
-        self._positions: dict[Keys, tuple[int, int]] | None = None
+        self._toml = toml
         self._draft = Draft()
 
     def schema(self, document: Mapping[str, object]) -> Schema | None:
@@ -214,14 +185,4 @@ class _Reader:
         return {}
 
     def _fault(self, keys: Keys, fault: SchemaError) -> None:
-        """Keep a fault, at the place of the key or, if it is not found, of the table around it."""
-        if self._positions is None:
-            self._positions = key_positions(self._text)
-        for length in range(len(keys), 0, -1):
-            position = self._positions.get(keys[:length])
-            if position is not None:
-                line, column = position
-                fault.at(Place(line, column, self._source_name))
-                fault.excerpt = caret_excerpt(self._lines[line - 1], 1, column)
-                break
-        self.faults.append(fault)
+        self.faults.append(self._toml.point(fault, keys))

@@ -261,3 +261,10 @@ def test_readers_and_writers_at_once() -> None:
     assert isinstance(engine._state.matcher, Columnar)
     assert engine.stats()["matcher"]["merges"] > 2
     assert len(engine.match({"x": 3}).ids) == 60
+
+
+def test_an_index_of_nothing_but_what_is_always_true() -> None:
+    engine = Engine()
+    engine.subscribe("all", "1 = 1")
+    engine.merge()
+    assert engine.match({"x": 1}).ids == ["all"]

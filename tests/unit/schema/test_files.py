@@ -27,7 +27,6 @@ from harken.schema import (
     parse_schema,
 )
 from harken.schema.files import MAX_SCHEMA_BYTES
-from harken.schema.positions import key_positions
 
 
 def test_reads_every_part():
@@ -179,19 +178,6 @@ def test_a_dotted_key_without_quotes_is_explained():
 def test_what_the_toml_parser_chokes_on(text):
     with pytest.raises(SchemaError):
         parse_schema(text)
-
-
-def test_positions_of_quoted_dotted_and_indented_keys():
-    text = 'top = 1\n[a."b c"]\n  "x=y" = [\n  1]\n\'q\'.r = 2\n[ a . d ]\nx = 3\n'
-    assert key_positions(text) == {
-        ("top",): (1, 1),
-        ("a", "b c"): (2, 1),
-        ("a", "b c", "x=y"): (3, 3),
-        ("a", "b c", "q"): (5, 1),
-        ("a", "b c", "q", "r"): (5, 1),
-        ("a", "d"): (6, 1),
-        ("a", "d", "x"): (7, 1),
-    }
 
 
 # Files

@@ -102,6 +102,22 @@ def unbuild(
     return Conjunctions(numbers, tuple(coded), inexact), is_careful
 
 
+def weights(layer: Layer) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The subscriptions of all rows that are not deleted, by slot, and the weight of each row: half of it is its share
+    of what an event is expected to cost, half its share of the rows.
+    """
+    numbers, costs = [np.empty(0, np.int32)], [np.empty(0, np.float64)]
+    for index, planned in zip((layer.plain, layer.careful), layer.plans, strict=True):
+        taken = index.taken()
+        in_groups = [np.repeat(each.cost / max(each.size, 1), each.size) for each in planned.groups]
+        in_pools = [np.repeat(each.cost / max(each.size, 1), each.size) for each in planned.pools]
+        alive = ~np.isin(taken, index.buried(), assume_unique=True)
+        numbers.append(index.ids[taken][alive])
+        costs.append(np.concatenate([*costs[:1], *in_groups, *in_pools])[alive])
+    cost = np.concatenate(costs)
+    return np.concatenate(numbers), cost / max(cost.sum(), 1e-9) + 1 / max(len(cost), 1)
+
+
 @dataclass(frozen=True, slots=True)
 class _Predicates:
     rows: NDArray[np.int32]

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harken.events import EventBatch
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Entry, FormOf, MatchResult
-from harken.matchers.columnar.layer import LAYOUTS, Choices
+from harken.matchers.columnar.layer import LAYOUTS, Choices, weights
 from harken.matchers.columnar.match import Match
 from harken.matchers.columnar.plan import LAYOUT_NAMES
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.report import report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.versions import Version, merged, middle, rows_of_base
+from harken.schema.paths import Path
 from harken.segments.encode import encode
 from harken.segments.flat import Flat
 
@@ -104,6 +106,24 @@ class Columnar:
                         sample = Sample.of_state(self._sample.state())
                         return State(self._version.copied(), sample, self._given, self._merges, self._options)
                 self._merge(everything=True)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was made with."""
+        return dict(self._options)
+
+    def rows(self) -> Flat:
+        """All rows with their constants."""
+        return rows_of_base(self.state().version)
+
+    def weights(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The subscriptions of all rows, in the order of the index, and what share of cost and size each row has."""
+        return weights(self.state().version.base.layer)
+
+    def paths(self) -> tuple[set[Path], NDArray[np.int32]]:
+        """The attributes that rows ask for, and the subscriptions that may look at others when they are verified."""
+        version = self.state().version
+        return {each.path for each in version.columns}, version.base.layer.doubtful
 
     # Changing
 

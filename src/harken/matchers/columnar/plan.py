@@ -231,6 +231,8 @@ class _Keyed:
 
 def _given(shares: NDArray[Any], columns: NDArray[np.int32]) -> NDArray[Any]:
     """The shares of these columns, 1 where there is none."""
+    if not len(shares):
+        return np.ones(len(columns))
     return np.where(columns >= 0, np.maximum(shares[columns], 1e-9), 1.0)
 
 
@@ -239,7 +241,7 @@ def _shares(rows: Rows, known: Frequencies) -> NDArray[np.float32]:
 
     Of an interval with two ends the share is that of all intervals of its class that may be looked at.
     """
-    shape = kernels.CLASSES, len(rows.tops)
+    shape = kernels.CLASSES, max(1, len(rows.tops))  # there may be no column, but an index is not out of bounds
     sums, counts = np.zeros(shape), np.zeros(shape, np.int64)
     kernels.mean_shares(
         rows.starts, rows.columns, rows.low, rows.high, rows.classes, known.cumulative, known.starts, sums, counts

@@ -1,0 +1,211 @@
+"""`build_index`: texts are parsed and indexed by Spark, in parts, and the parts are joined and published."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.engine import Engine
+from harken.errors import HarkenError, SourceError, SubscriptionError, did_you_mean
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema import Schema
+from harken.spark.files import files_of, local_path
+from harken.spark.index import KEPT, Index, IndexVersion
+from harken.spark.sessions import is_connect, scratch
+from harken.subscriptions import Fault
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_STAGED = "staged"
+_TELLING = "part string, refused long, faults string"
+_TOLD = 1_000
+"""Faults that are told one by one; of more, only how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFault:
+    """A subscription that was refused."""
+
+    id: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An engine of all subscriptions that could be taken, and those that could not."""
+
+    engine: Engine
+    faults: list[SubscriptionFault] = field(default_factory=list)
+    """At most the first thousand."""
+    refused: int = 0
+
+    def engine_or_raise(self) -> Engine:
+        """The engine, if nothing was refused."""
+        if self.refused:
+            first = self.faults[0]
+            others = f", and {self.refused - 1:,} others" if self.refused > 1 else ""
+            raise SubscriptionError(
+                f"the subscription {first.id!r:.60} is faulty{others}: {first.reason}",
+                hint='harken.spark.check(subscriptions) tells all of them; on_fault="skip" leaves them out',
+            )
+        return self.engine
+
+
+def build_index(
+    subscriptions: Any,
+    path: str | PathLike[str],
+    *,
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    on_fault: str = "refuse",
+    profile: Any = None,
+    source: str | None = None,
+    keep: int = KEPT,
+) -> IndexVersion:
+    """Index subscriptions, and publish them as the next version of the index at a path.
+
+    `subscriptions` is a DataFrame with `id` and `where` (whatever else it has becomes fields of the subscription), or
+    anything that `Engine.subscribe_many` takes. Texts are parsed by as many tasks as the DataFrame has partitions. One
+    that is faulty makes the build fail or, with `on_fault="skip"`, is left out.
+
+    `profile` is what `harken.spark.profile` learnt of events: the index is planned for those. The last `keep` versions
+    stay, and those that are pinned.
+    """
+    if on_fault not in ("refuse", "skip"):
+        raise HarkenError(f"on_fault is refuse or skip, not {on_fault!r}")
+    found = build(subscriptions, schema, limits, staging=path)
+    engine = found.engine if on_fault == "skip" else found.engine_or_raise()
+    if profile is not None:
+        engine.learn(profile.sample)
+    spark = getattr(subscriptions, "sparkSession", None)
+    return Index(path, spark).publish(engine, source=source, keep=keep)
+
+
+def build(
+    subscriptions: Any,
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    staging: str | PathLike[str] | None = None,
+) -> Built:
+    """An engine from whatever subscriptions are given as.
+
+    Parts of a DataFrame are built by Spark, and staged where this process finds them: below `staging`, or in a folder
+    for temporary files.
+    """
+    if isinstance(subscriptions, Engine):
+        return Built(subscriptions)
+    if hasattr(subscriptions, "sparkSession"):
+        return _built_by_spark(subscriptions, schema, limits, staging)
+    return _built_here(subscriptions, schema, limits)
+
+
+def _built_by_spark(
+    subscriptions: DataFrame, schema: Schema | None, limits: Limits, staging: str | PathLike[str] | None
+) -> Built:
+    _refuse_unusable(subscriptions)
+    place = _staging_place(staging)
+    try:
+        told = _spread(subscriptions).mapInArrow(_builder(place, schema, limits), _TELLING).collect()
+        parts = [_fetched(place, part) for part in sorted(row["part"] for row in told if row["part"] is not None)]
+        engine, twice = Engine.join(parts) if parts else (Engine(schema, limits=limits), [])
+        faults = [SubscriptionFault(*each) for row in told for each in json.loads(row["faults"])]
+        faults += [SubscriptionFault(id, f"the id {id!r:.60} is taken") for id in twice]
+        return Built(engine, faults[:_TOLD], sum(row["refused"] for row in told) + len(twice))
+    finally:
+        files_of(place).remove("")
+
+
+def _built_here(subscriptions: Any, schema: Schema | None, limits: Limits) -> Built:
+    engine = Engine(schema, limits=limits)
+    given: Iterable[Any] = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
+    report = engine.subscribe_many(given)
+    return Built(engine, [_fault(each) for each in report.faults[:_TOLD]], len(report.faults))
+
+
+def _refuse_unusable(subscriptions: DataFrame) -> None:
+    names = subscriptions.columns
+    if subscriptions.isStreaming:
+        hint = "build it from a batch; a pipeline takes changes over from batch to batch"
+        raise SourceError("an index cannot be built from a stream of subscriptions", hint=hint)
+    for name in ("id", "where"):
+        if name not in names and not (name == "where" and "predicates" in names):
+            hint = did_you_mean(name, names) or f"there are {', '.join(names[:12])}"
+            raise SourceError(f"the subscriptions have no column `{name}`", hint=hint)
+
+
+def _spread(subscriptions: DataFrame) -> DataFrame:
+    """In no fewer partitions than there are tasks at a time, where that can be told."""
+    if is_connect(subscriptions.sparkSession):
+        return subscriptions
+    cores = subscriptions.sparkSession.sparkContext.defaultParallelism
+    return subscriptions if subscriptions.rdd.getNumPartitions() >= cores else subscriptions.repartition(cores)
+
+
+def _builder(
+    place: str, schema: Schema | None, limits: Limits
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of a task: it makes an engine of its subscriptions, and tells what came of them."""
+
+    def harken_build_index(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow
+        from pyspark import TaskContext
+
+        several = list(batches)
+        if not several:
+            return
+        engine = Engine(schema, limits=limits, background=False)
+        report = engine.subscribe_many(pyarrow.Table.from_batches(several))
+        part = None
+        if len(engine):
+            context = TaskContext.get()
+            part = f"part-{context.partitionId() if context else 0:06d}-{uuid.uuid4().hex[:8]}"
+            _stage(engine, place, part)
+        faults = json.dumps([astuple(_fault(each)) for each in report.faults[:_TOLD]])
+        yield pyarrow.RecordBatch.from_pydict({"part": [part], "refused": [len(report.faults)], "faults": [faults]})
+
+    return harken_build_index
+
+
+def _fault(fault: Fault) -> SubscriptionFault:
+    return SubscriptionFault(fault.id, str(fault.error))
+
+
+def _stage(engine: Engine, place: str, part: str) -> None:
+    """Save a part where the driver finds it."""
+    local = local_path(place)
+    if local is not None:
+        engine.save(local / part)
+        return
+    with tempfile.TemporaryDirectory(prefix="harken-part-") as folder:
+        engine.save(Path(folder) / part)
+        files_of(place).upload(Path(folder) / part, part)
+
+
+def _fetched(place: str, part: str) -> Engine:
+    """A part that a task staged."""
+    local = local_path(place)
+    if local is None:
+        folder = Path(scratch()) / part
+        files_of(place).download(part, folder)
+        return Engine.load(folder)
+    if not (local / part).is_dir():
+        hint = "build the index at a path that all machines can write to"
+        raise SourceError(f"a part of the index was built on another machine, in {local}", hint=hint)
+    return Engine.load(local / part)
+
+
+def _staging_place(staging: str | PathLike[str] | None) -> str:
+    if staging is None:
+        return tempfile.mkdtemp(prefix="harken-staged-")
+    root = os.fspath(staging)
+    local = local_path(root)
+    return f"{root.rstrip('/') if local is None else local}/{_STAGED}-{uuid.uuid4().hex[:8]}"

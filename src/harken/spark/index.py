@@ -1,0 +1,216 @@
+"""An index that lies in versions below a root: whoever holds a version can use it as long as the query lives.
+
+current.json                     the version that counts, written last
+version-00000002-3f6c…/          a saved engine, never changed: manifest.harken, *.segment, version.json
+version-00000002-3f6c…/shards-4/ the same cut in parts, made when it is first asked for
+pins/NAME                        a version that somebody may need again, for a replay
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.engine import Engine
+from harken.errors import SegmentError, SourceError
+from harken.spark.files import Files, LocalFiles, files_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEPT = 10
+"""Versions that stay, besides those that are pinned."""
+_FORMAT = 1
+_CURRENT = "current.json"
+_OWN = "version.json"
+_MANIFEST = "manifest.harken"
+_PINS = "pins"
+_LOCK = "lock"
+_FOLDER = re.compile(r"version-(\d{8,})-[0-9a-f]{8}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVersion:
+    """A version of an index: where it lies, and what is to be known of it without opening it."""
+
+    root: str
+    folder: str
+    version: int
+    fingerprint: str
+    """Of all that is in it: versions that have the same are the same."""
+    subscriptions: int
+    nbytes: int
+    """Of its files."""
+    attributes: tuple[str, ...] | None = None
+    """The columns that an event needs, None for all of them."""
+    built: float = 0.0
+    """When, in seconds since 1970."""
+    source: str | None = None
+    """What it was built from, if whoever built it said so."""
+
+    def files(self, spark: SparkSession | None = None) -> Files:
+        return files_of(self.root, spark)
+
+
+class Index:
+    """The versions below a root. Many may read, on any machine; one at a time publishes."""
+
+    def __init__(self, root: str | PathLike[str], spark: SparkSession | None = None) -> None:
+        self.files = files_of(root, spark)
+        self.root = self.files.root
+
+    def current(self) -> IndexVersion:
+        """The version that counts now. Raises SegmentError if there is none."""
+        found = self._read(_CURRENT)
+        if found is None:
+            hint = "harken.spark.build_index(subscriptions, path) publishes one"
+            raise SegmentError(f"{self.root} has no index: there is no {_CURRENT} in it", hint=hint)
+        return found
+
+    def version(self, number: int) -> IndexVersion:
+        """A version by its number. Raises SegmentError if it is not there, or not any more."""
+        for folder in self._folders().get(number, []):
+            found = self._read(f"{folder}/{_OWN}")
+            if found is not None:
+                return found
+        hint = f"it has {', '.join(map(str, self.versions())) or 'none'}"
+        raise SegmentError(f"{self.root} does not have version {number} of the index", hint=hint)
+
+    def versions(self) -> list[int]:
+        """The numbers of all versions that are there, ascending."""
+        return sorted(self._folders())
+
+    def publish(self, engine: Engine, *, source: str | None = None, keep: int = KEPT) -> IndexVersion:
+        """Save an engine as the next version, and make it the one that counts.
+
+        Raises SegmentError or SourceError: then the version before still counts.
+        """
+        with self._publishing():
+            before = self._read(_CURRENT)
+            number = max([0 if before is None else before.version, *self._folders()]) + 1
+            folder = f"version-{number:08d}-{uuid.uuid4().hex[:8]}"
+            try:
+                published = _stored(engine, self.files, folder, number, source)
+                self.files.write(_CURRENT, _text(published))
+            except BaseException:
+                self.files.remove(folder)
+                raise
+            self._remove_old(keep, number)
+            return published
+
+    def pin(self, name: str, version: int) -> None:
+        """Keep a version until the same name pins another one."""
+        self.files.write(f"{_PINS}/{name}", str(version).encode())
+
+    def pinned(self) -> dict[str, int]:
+        """What is pinned, by name."""
+        found = {}
+        for name in self.files.names(_PINS):
+            text = self.files.read(f"{_PINS}/{name}")
+            if text is not None and text.isdigit():
+                found[name] = int(text)
+        return found
+
+    def cut(self, version: IndexVersion, parts: int) -> list[IndexVersion]:
+        """A version in parts, each an index of its own. They are made once, and kept beside it."""
+        folder = f"{version.folder}/shards-{parts}"
+        found = [self._read(f"{folder}/part-{place:04d}/{_OWN}") for place in range(parts)]
+        if all(found):
+            return [each for each in found if each is not None]
+        from harken.spark.local import opened
+
+        engines = opened(version).cut(parts)
+        return [
+            _stored(engine, self.files, f"{folder}/part-{place:04d}", version.version, None)
+            for place, engine in enumerate(engines)
+        ]
+
+    def _read(self, name: str) -> IndexVersion | None:
+        text = self.files.read(name)
+        if text is None:
+            return None
+        try:
+            plain = json.loads(text)
+            if plain.pop("format") != _FORMAT:
+                raise SegmentError(f"{self.root}/{name} is of a format that this Harken does not know")
+            attributes = plain.pop("attributes")
+            return IndexVersion(self.root, attributes=None if attributes is None else tuple(attributes), **plain)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise SegmentError(f"{self.root}/{name} cannot be understood: {error}") from error
+
+    def _folders(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for name in self.files.names():
+            match = _FOLDER.match(name)
+            if match:
+                found.setdefault(int(match[1]), []).append(name)
+        return found
+
+    def _remove_old(self, keep: int, newest: int) -> None:
+        folders = self._folders()
+        needed = {newest, *sorted(folders)[-max(keep, 1) :], *self.pinned().values()}
+        for number in set(folders) - needed:
+            for folder in folders[number]:
+                self.files.remove(folder)
+
+    @contextmanager
+    def _publishing(self) -> Iterator[None]:
+        """One at a time, where the files are on this machine; elsewhere nobody can tell."""
+        if not isinstance(self.files, LocalFiles):
+            yield
+            return
+        import fcntl
+
+        try:
+            self.files.path.mkdir(parents=True, exist_ok=True)
+            stream = (self.files.path / _LOCK).open("a")
+        except OSError as error:
+            raise SourceError(f"{self.root} cannot be written: {error.strerror or error}") from error
+        with stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+
+def _stored(engine: Engine, files: Files, folder: str, number: int, source: str | None) -> IndexVersion:
+    """Save an engine below a root."""
+    if isinstance(files, LocalFiles):
+        return _described(engine, files, folder, files.path / folder, number, source)
+    with tempfile.TemporaryDirectory(prefix="harken-index-") as place:
+        described = _described(engine, files, folder, Path(place) / "saved", number, source)
+        files.upload(Path(place) / "saved", folder)
+        return described
+
+
+def _described(engine: Engine, files: Files, folder: str, place: Path, number: int, source: str | None) -> IndexVersion:
+    """Save an engine to a place on this machine, with its description beside it."""
+    engine.save(place)
+    attributes = engine.attributes()
+    described = IndexVersion(
+        root=files.root,
+        folder=folder,
+        version=number,
+        fingerprint=hashlib.sha256((place / _MANIFEST).read_bytes()).hexdigest()[:32],
+        subscriptions=len(engine),
+        nbytes=sum(each.stat().st_size for each in place.iterdir() if each.suffix == ".segment"),
+        attributes=None if attributes is None else tuple(sorted(attributes)),
+        built=round(time.time(), 3),
+        source=source,
+    )
+    LocalFiles(place).write(_OWN, _text(described))
+    return described
+
+
+def _text(version: IndexVersion) -> bytes:
+    plain: dict[str, Any] = {"format": _FORMAT, **asdict(version)}
+    del plain["root"]  # an index may be copied to elsewhere
+    return json.dumps(plain, indent=1).encode()

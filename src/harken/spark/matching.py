@@ -1,0 +1,289 @@
+"""`match`: events as a DataFrame in, who is to be told of them as a DataFrame out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.engine import Engine
+from harken.errors import HarkenError, SchemaError, SourceError, did_you_mean
+from harken.schema import Schema
+from harken.spark.building import build
+from harken.spark.files import HadoopFiles, files_of, local_path
+from harken.spark.index import Index, IndexVersion
+from harken.spark.local import packed, shipped_name
+from harken.spark.sessions import is_connect, is_local, machine_memory, parallelism, scratch
+from harken.spark.task import COUNTS, FAIL, LISTS, PAIRS, ROW, SHARD, SKIP, TELL, Question, answers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+AUTO, REPLICATE, SHARDED = STRATEGIES = ("auto", "replicate", "shard")
+OUTPUTS = (PAIRS, LISTS, COUNTS)
+ON_ERROR = (SKIP, FAIL, TELL)
+_SHARE_OF_MEMORY = 4
+"""An index that takes more than a quarter of a machine's memory is cut in parts, unless one is told otherwise."""
+_USUAL_IDS = ("event_id", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How an index reaches the events: whole on every machine, or in so many shards."""
+
+    name: str
+    shards: int
+    reason: str
+
+    def __str__(self) -> str:
+        parts = f" in {self.shards} shards" if self.name == SHARDED else ""
+        return f"{self.name}{parts} ({self.reason})"
+
+
+def match(
+    events: DataFrame,
+    subscriptions: Any,
+    *,
+    event_id: str | None = None,
+    schema: Schema | None = None,
+    strategy: str = AUTO,
+    output: str = PAIRS,
+    columns: Sequence[str] = (),
+    fields: Sequence[str] = (),
+    shards: int | None = None,
+    memory: int | None = None,
+    on_error: str = SKIP,
+) -> DataFrame:
+    """The subscriptions that are true of each event, for a batch or a stream of them.
+
+    `subscriptions` is a DataFrame with `id` and `where`, an Arrow table, pairs or mappings, an `Engine`, or the path of
+    an index that `build_index` published. The index is built, or its current version taken, now, and it stays that one
+    as long as the query lives; events are read when the answer is asked for.
+
+    `output` is "pairs" (event_id, subscription_id), "lists" (event_id, subscription_ids) or "counts" (event_id,
+    matches), each with `columns` of the event; pairs also with `fields` of the subscription, as strings. An event that
+    is not valid has no pairs, and null for a list or a count; with `on_error="tell"` a column `error` says why, with
+    "fail" the query fails.
+
+    `strategy` is "replicate" (the whole index on each machine), "shard" (in `shards` parts) or "auto": by what of the
+    machine's `memory`, in bytes, the index takes.
+    """
+    _refuse_unknown("strategy", strategy, STRATEGIES)
+    _refuse_unknown("output", output, OUTPUTS)
+    _refuse_unknown("on_error", on_error, ON_ERROR)
+    if fields and output != PAIRS:
+        raise HarkenError(f"`fields` of subscriptions come along with pairs, not with {output}")
+    spark = events.sparkSession
+    identified = id_column(events, event_id)
+    for name in columns:
+        refuse_missing(events, name)
+    types = _answer_schema(events, identified, output, columns, fields, on_error)
+    version = pinned(subscriptions, spark, schema)
+    chosen = choose(version, spark, strategy, shards, memory)
+    parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
+    question = Question(
+        parts=tuple((part, _sent(part, spark)) for part in parts),
+        given=_needed(events, version, identified, columns),
+        output=output,
+        event_id=identified,
+        columns=tuple(columns),
+        fields=tuple(fields),
+        on_error=on_error,
+        names=tuple(types.names),
+    )
+    if chosen.name == SHARDED:
+        return _sharded(events, question, types, chosen)
+    return _given(events, question).mapInArrow(_named(question, chosen), types)
+
+
+def pinned(subscriptions: Any, spark: SparkSession, schema: Schema | None = None) -> IndexVersion:
+    """The version of an index that subscriptions are, or that is built from them now.
+
+    Raises HarkenError if some of them are faulty: `harken.spark.check` tells which.
+    """
+    if isinstance(subscriptions, IndexVersion):
+        return subscriptions
+    if isinstance(subscriptions, Index):
+        return subscriptions.current()
+    if isinstance(subscriptions, str | os.PathLike):
+        return _of_path(subscriptions, spark, schema)
+    return Index(scratch()).publish(_engine_of(subscriptions, schema))
+
+
+def choose(
+    version: IndexVersion,
+    spark: SparkSession,
+    strategy: str = AUTO,
+    shards: int | None = None,
+    memory: int | None = None,
+) -> Strategy:
+    """The strategy for an index, and why."""
+    limit = memory if memory is not None else machine_memory() // _SHARE_OF_MEMORY
+    size = f"{version.nbytes / 1e6:,.1f} MB"
+    if shards is not None and (shards < 1 or strategy == REPLICATE):
+        raise HarkenError("`shards` is a number from 1 on, and goes with the strategy shard")
+    if strategy == AUTO and shards is None:
+        if version.nbytes <= limit:
+            return Strategy(REPLICATE, 1, f"an index of {size} is no more than the {limit / 1e6:,.0f} MB for it")
+        return Strategy(SHARDED, -(-version.nbytes // limit), f"an index of {size} is more than {limit / 1e6:,.0f} MB")
+    if strategy == REPLICATE:
+        return Strategy(REPLICATE, 1, "as asked for")
+    return Strategy(SHARDED, shards or max(2, -(-version.nbytes // limit)), "as asked for")
+
+
+def id_column(events: DataFrame, event_id: str | None) -> str:
+    """The column that identifies events. Raises SourceError if there is none."""
+    if event_id is not None:
+        refuse_missing(events, event_id)
+        return event_id
+    for name in _USUAL_IDS:
+        if name in events.columns:
+            return name
+    hint = f"name it with event_id=…; there are {', '.join(events.columns[:12])}"
+    raise SourceError("no column says which event is which", hint=hint)
+
+
+def refuse_missing(events: DataFrame, name: str) -> None:
+    """Raise SourceError unless the events have a column."""
+    if name not in events.columns:
+        hint = did_you_mean(name, events.columns) or f"there are {', '.join(events.columns[:12])}"
+        raise SourceError(f"the events have no column `{name}`", hint=hint)
+
+
+def quoted(name: str) -> str:
+    """A name as Spark takes it, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _refuse_unknown(what: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        hint = did_you_mean(str(given), known) or f"it is one of {', '.join(known)}"
+        raise HarkenError(f"there is no {what} {given!r}", hint=hint)
+
+
+def _of_path(path: str | os.PathLike[str], spark: SparkSession, schema: Schema | None) -> IndexVersion:
+    if schema is not None:
+        raise SchemaError("an index has the schema that it was built with", hint="leave `schema` out")
+    index = Index(path, spark)
+    local = local_path(os.fspath(path))
+    if local is not None and (local / "manifest.harken").is_file():  # what Engine.save wrote
+        return Index(scratch()).publish(Engine.load(local))
+    return index.current()
+
+
+def _engine_of(subscriptions: Any, schema: Schema | None) -> Engine:
+    if isinstance(subscriptions, Engine):
+        if schema is not None and schema != subscriptions.schema:
+            raise SchemaError("the engine has another schema already", hint="leave `schema` out")
+        return subscriptions
+    return build(subscriptions, schema).engine_or_raise()
+
+
+def _needed(events: DataFrame, version: IndexVersion, identified: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that go to Python, in their own order: what nobody looks at stays behind."""
+    wanted = version.attributes
+    return tuple(
+        name for name in events.columns if wanted is None or name in wanted or name == identified or name in columns
+    )
+
+
+def _given(events: DataFrame, question: Question) -> DataFrame:
+    """The columns that the question is about. PySpark cannot pass on all names, so some go by others."""
+    from pyspark.sql import functions as f
+
+    own = (f.col(quoted(name)) for name in question.given)
+    passable = [
+        column.alias(f"_harken_{place}") if "." in name or "`" in name else column
+        for place, (name, column) in enumerate(zip(question.given, own, strict=True))
+    ]
+    return events.select(*passable)
+
+
+def _answer_schema(
+    events: DataFrame, identified: str, output: str, columns: Sequence[str], fields: Sequence[str], on_error: str
+) -> StructType:
+    from pyspark.sql import types
+
+    answer = {
+        PAIRS: ("subscription_id", types.StringType()),
+        LISTS: ("subscription_ids", types.ArrayType(types.StringType(), containsNull=False)),
+        COUNTS: ("matches", types.LongType()),
+    }[output]
+    found = [types.StructField("event_id", events.schema[identified].dataType), types.StructField(*answer)]
+    found += [types.StructField(name, types.StringType()) for name in fields]
+    found += [types.StructField(name, events.schema[name].dataType) for name in columns]
+    if on_error == TELL:
+        found.append(types.StructField("error", types.StringType()))
+    names = [each.name for each in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise HarkenError(
+            f"the answer would have two columns `{twice[0]}`", hint="rename the column of the event first"
+        )
+    return types.StructType(found)
+
+
+def _named(question: Question, chosen: Strategy) -> Any:
+    """The function of a task, by a name that tells a plan's reader what it does."""
+    function = answers(question)
+    version = question.parts[0][0].version
+    parts = f"_of_{chosen.shards}" if chosen.name == SHARDED else ""
+    function.__name__ = f"harken_{chosen.name}{parts}_index_version_{version}"
+    return function
+
+
+def _sharded(events: DataFrame, question: Question, types: StructType, chosen: Strategy) -> DataFrame:
+    """Every event goes to a task for every shard, and what the shards find is united."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
+
+    is_one_row = question.output != PAIRS
+    if is_one_row and events.isStreaming:
+        hint = 'ask for output="pairs", use strategy="replicate", or match inside foreachBatch'
+        raise HarkenError(f"a stream cannot be matched in shards to {question.output}", hint=hint)
+    spread = max(1, parallelism(events.sparkSession) // chosen.shards)
+    rows = events.withColumn(ROW, f.monotonically_increasing_id())
+    copies = rows.withColumn(SHARD, f.explode(f.sequence(f.lit(0), f.lit(chosen.shards - 1))))
+    partition = f.col(SHARD) * spread + f.pmod(f.col(ROW), f.lit(spread)).cast("int")
+    asked = replace(question, given=(*question.given, ROW, SHARD))
+    if is_one_row:  # what the shards find of an event belongs to its row
+        asked = replace(asked, columns=(ROW, *question.columns), names=(*types.names[:2], ROW, *types.names[2:]))
+        types = StructType([*types.fields[:2], rows.schema[ROW], *types.fields[2:]])
+    placed = _given(copies, asked).repartitionById(chosen.shards * spread, partition)
+    found = placed.mapInArrow(_named(asked, chosen), types)
+    return _united(found, question) if is_one_row else found
+
+
+def _united(found: DataFrame, question: Question) -> DataFrame:
+    """What shards found, a row an event."""
+    from pyspark.sql import functions as f
+
+    answer = question.names[1]
+    united = f.flatten(f.collect_list(answer)) if question.output == LISTS else f.sum(answer)
+    # An event that is not valid has no answer from any shard.
+    whole = f.when(f.count(answer) > 0, united).alias(answer)
+    others = [name for name in question.names if name != answer]
+    kept = [f.first(quoted(name), ignorenulls=name == "error").alias(name) for name in others]
+    return found.groupBy(ROW).agg(whole, *kept).select(*map(quoted, question.names))
+
+
+def _sent(version: IndexVersion, spark: SparkSession) -> str | None:
+    """How a version is sent along with the job, None if every machine can read it where it is."""
+    if local_path(version.root) is None and not isinstance(files_of(version.root, spark), HadoopFiles):
+        return None
+    if is_local(spark) and local_path(version.root) is not None:
+        return None
+    folder = scratch()
+    here = version
+    if local_path(version.root) is None:
+        files_of(version.root, spark).download(version.folder, Path(folder) / version.folder)
+        here = IndexVersion(folder, version.folder, version.version, version.fingerprint, 0, 0)
+    file = packed(here, Path(folder))
+    if is_connect(spark):
+        spark.addArtifact(str(file), file=True)
+    else:
+        spark.sparkContext.addFile(str(file))
+    return shipped_name(version)

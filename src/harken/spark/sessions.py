@@ -1,0 +1,42 @@
+"""What is to be known of the session that one is given."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether the workers run on this machine, as children of this process's Spark."""
+    if is_connect(spark):
+        return False
+    master = spark.sparkContext.master or ""
+    return master == "local" or master.startswith("local[")
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session talks to a server of Spark's instead of having Spark in this process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def parallelism(spark: SparkSession) -> int:
+    if is_connect(spark):
+        return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return spark.sparkContext.defaultParallelism
+
+
+def machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def scratch() -> str:
+    """A folder that lives as long as this process."""
+    folder = tempfile.mkdtemp(prefix="harken-index-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

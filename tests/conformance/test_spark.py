@@ -1,0 +1,92 @@
+"""The golden cases through Spark, in every way that events can take there, against the answers written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet
+import pytest
+
+from conformance.cases import CaseFile, case_files
+from conformance.tables import tables_of
+from harken import Engine
+from harken.spark import Index, match
+from harken.spark.index import IndexVersion
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+Answers = dict[str, set[str]]
+
+FILES = case_files()
+LEAST_SHARE = 0.7
+"""Of the golden events that have to fit into tables: what mixes types in one array does not."""
+
+
+@pytest.mark.parametrize("cases", FILES, ids=lambda cases: cases.name)
+def test_golden_cases(spark: SparkSession, cases: CaseFile, tmp_path: Path) -> None:
+    engine = Engine(cases.schema)
+    assert not engine.subscribe_many((where, where) for where, _ in cases.expected).faults
+    version = Index(tmp_path / "index").publish(engine)
+    tables, left_out = tables_of(cases.events)
+    assert len(left_out) <= (1 - LEAST_SHARE) * len(cases.events), left_out
+    expected = {where: names - set(left_out) for where, names in cases.expected}
+    for way in (by_pairs, by_lists, by_shards, by_lists_of_shards, by_stream):
+        found: Answers = {where: set() for where in expected}
+        for place, table in enumerate(tables):
+            for where, names in way(spark, table, version, tmp_path / f"{way.__name__}-{place}").items():
+                found[where] |= names
+        assert found == expected, way.__name__
+
+
+def by_pairs(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
+    return _paired(match(spark.createDataFrame(table), version, event_id="event_name", on_error="fail"))
+
+
+def by_lists(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
+    return _listed(match(spark.createDataFrame(table), version, event_id="event_name", output="lists"))
+
+
+def by_shards(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
+    events = spark.createDataFrame(table)
+    return _paired(match(events, version, event_id="event_name", strategy="shard", shards=3))
+
+
+def by_lists_of_shards(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
+    events = spark.createDataFrame(table)
+    return _listed(match(events, version, event_id="event_name", strategy="shard", output="lists"))
+
+
+def by_stream(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
+    place.mkdir()
+    pyarrow.parquet.write_table(table, place / "events.parquet")
+    kinds = spark.read.parquet(str(place)).schema
+    events = spark.readStream.schema(kinds).parquet(str(place))
+    query = (
+        match(events, version, event_id="event_name")
+        .writeStream.format("memory")
+        .queryName("golden_cases")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return _paired(spark.table("golden_cases"))
+
+
+def _paired(found: DataFrame) -> Answers:
+    answers: Answers = {}
+    rows = [(row["event_id"], row["subscription_id"]) for row in found.collect()]
+    assert len(rows) == len(set(rows)), "a pair came twice"
+    for name, where in rows:
+        answers.setdefault(where, set()).add(name)
+    return answers
+
+
+def _listed(found: DataFrame) -> Answers:
+    answers: Answers = {}
+    for row in found.collect():
+        for where in row["subscription_ids"]:
+            answers.setdefault(where, set()).add(row["event_id"])
+    return answers

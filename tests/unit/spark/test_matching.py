@@ -1,0 +1,235 @@
+"""`match` on DataFrames: what comes along, what is left behind, what is refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from harken import Engine
+from harken.errors import HarkenError, SchemaError, SourceError, SubscriptionError
+from harken.limits import Limits
+from harken.schema import parse_schema
+from harken.spark import Index, match
+from harken.spark.matching import choose
+from harken.workloads import generate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SUBSCRIPTIONS = [
+    {"id": "alice", "where": "category = 'Toy' AND price < 5", "owner": "A", "level": 3},
+    {"id": "bob", "where": "price < 5 OR category LIKE '%oo%'", "owner": "B"},
+    {"id": "never", "where": "price > 100"},
+]
+
+
+@pytest.fixture
+def events(spark: SparkSession) -> DataFrame:
+    rows = [("e1", "Toy", 3.5, b"raw"), ("e2", "Toy", 9.0, b"x"), ("e3", "Book", 50.0, None), ("e4", None, None, b"")]
+    return spark.createDataFrame(rows, "id string, category string, price double, payload binary")
+
+
+def rows_of(found: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in found.collect()), key=repr)
+
+
+@pytest.mark.parametrize("strategy", ["replicate", "shard"])
+def test_pairs(events: DataFrame, strategy: str) -> None:
+    found = match(events, SUBSCRIPTIONS, strategy=strategy, columns=["price", "payload"], fields=["owner", "level"])
+    assert found.columns == ["event_id", "subscription_id", "owner", "level", "price", "payload"]
+    assert rows_of(found) == [
+        ("e1", "alice", "A", "3", 3.5, bytearray(b"raw")),
+        ("e1", "bob", "B", None, 3.5, bytearray(b"raw")),
+        ("e3", "bob", "B", None, 50.0, None),
+    ]
+
+
+@pytest.mark.parametrize("strategy", ["replicate", "shard"])
+def test_lists_and_counts_have_a_row_for_every_event(events: DataFrame, strategy: str) -> None:
+    lists = match(events, SUBSCRIPTIONS, strategy=strategy, output="lists", columns=["category"])
+    assert [(id, sorted(ids), category) for id, ids, category in rows_of(lists)] == [
+        ("e1", ["alice", "bob"], "Toy"),
+        ("e2", [], "Toy"),
+        ("e3", ["bob"], "Book"),
+        ("e4", [], None),
+    ]
+    counts = match(events, SUBSCRIPTIONS, strategy=strategy, output="counts")
+    assert rows_of(counts) == [("e1", 2), ("e2", 0), ("e3", 1), ("e4", 0)]
+
+
+def test_only_what_is_looked_at_goes_to_python(events: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    match(events, [("a", "price < 5")]).explain()
+    plan = capsys.readouterr().out
+    assert "harken_replicate_index_version_1" in plan
+    assert "payload" not in plan.split("MapInArrow", 1)[1].split("\n")[0]
+    match(events, [("a", "price < 5")], strategy="shard", shards=3).explain()
+    assert "harken_shard_of_3_index_version_1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("strategy", ["replicate", "shard"])
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_a_workload_matches_as_in_one_process(spark: SparkSession, strategy: str, partitions: int) -> None:
+    workload = generate("mixed", 4_000, 600)
+    engine = Engine()
+    engine.subscribe_many(workload.table())
+    expected = engine.match_batch(workload.events)
+    events = workload.events.append_column("n", pa.array(range(600)))
+    frame = spark.createDataFrame(events).repartition(partitions)
+    found = match(frame, engine, event_id="n", strategy=strategy)
+    pairs = sorted((row["event_id"], row["subscription_id"]) for row in found.collect())
+    assert pairs == sorted((place, id) for place, ids in enumerate(expected.ids) for id in ids)
+
+
+def test_a_version_is_pinned_when_match_is_called(events: DataFrame, tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    engine = Engine()
+    engine.subscribe("first", "price < 5")
+    index.publish(engine)
+    before = match(events, tmp_path)
+    engine.subscribe("second", "price < 5")
+    index.publish(engine)
+    assert [row["subscription_id"] for row in before.collect()] == ["first"]
+    assert sorted(row["subscription_id"] for row in match(events, str(tmp_path)).collect()) == ["first", "second"]
+
+
+def test_what_an_engine_saved_is_an_index(events: DataFrame, tmp_path: Path) -> None:
+    engine = Engine()
+    engine.subscribe("cheap", "price < 5")
+    engine.save(tmp_path)
+    assert rows_of(match(events, tmp_path)) == [("e1", "cheap")]
+
+
+def test_subscriptions_come_in_many_ways(spark: SparkSession, events: DataFrame) -> None:
+    ways = [
+        {"cheap": "price < 5"},
+        [("cheap", "price < 5")],
+        pa.table({"id": ["cheap"], "where": ["price < 5"]}),
+        spark.createDataFrame([("cheap", "price < 5")], "id string, where string"),
+    ]
+    for way in ways:
+        assert rows_of(match(events, way)) == [("e1", "cheap")], type(way)
+
+
+def test_an_answer_is_a_dataframe_like_any_other(events: DataFrame) -> None:
+    found = match(events, SUBSCRIPTIONS)
+    joined = found.join(events, found["event_id"] == events["id"]).groupBy("category").count()
+    assert {(row["category"], row["count"]) for row in joined.collect()} == {("Toy", 2), ("Book", 1)}
+    assert found.union(found).distinct().count() == 3
+
+
+def test_nested_values_and_times(spark: SparkSession) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
+    rows = [(1, moment, Decimal("1.5"), [(1, 9.0), (2, 1.0)], {"deep": 2**62 + 1}), (2, None, None, [], None)]
+    kinds = (
+        "n long, at timestamp, price decimal(10,2), items array<struct<qty:int, cost:double>>, o struct<deep:long>"
+    )
+    texts = {
+        "time": "at < TIMESTAMP '2026-01-02T03:04:05.678902Z' AND at > TIMESTAMP '2026-01-02T03:04:05.6789Z'",
+        "decimal": "price = 1.5",
+        "binding": "items.qty = 2 AND items.cost < 5",
+        "no_binding": "items.qty = 2 AND items.cost > 5",
+        "large": f"o.deep > {2**62}",
+        "missing": "items IS NULL AND o IS NULL",
+    }
+    found = match(spark.createDataFrame(rows, kinds), texts, event_id="n")
+    assert rows_of(found) == [(1, "binding"), (1, "decimal"), (1, "large"), (1, "time"), (2, "missing")]
+
+
+def test_names_that_spark_does_not_pass_on(spark: SparkSession) -> None:
+    events = spark.createDataFrame(pa.table({"the.id": [1, 2], "a`b": [3, 4], "c d": ["x", "y"]}))
+    found = match(events, {"s": "`a``b` = 3 AND `c d` = 'x'"}, event_id="the.id", columns=["c d", "a`b"])
+    assert rows_of(found) == [(1, "s", "x", 3)]
+
+
+def test_no_events_and_no_subscriptions(spark: SparkSession, events: DataFrame) -> None:
+    assert match(events.limit(0), SUBSCRIPTIONS).collect() == []
+    assert match(events, []).collect() == []
+    assert rows_of(match(events, [], output="counts")) == [("e1", 0), ("e2", 0), ("e3", 0), ("e4", 0)]
+    assert rows_of(match(events, [], output="counts", strategy="shard")) == rows_of(match(events, [], output="counts"))
+
+
+SCHEMA = parse_schema("""
+[domains.grade]
+type = "enumerated"
+values = ["low", "high"]
+[attributes]
+grade = "grade"
+price = "float"
+""")
+
+
+@pytest.mark.parametrize("strategy", ["replicate", "shard"])
+def test_events_that_are_not_valid(spark: SparkSession, strategy: str) -> None:
+    events = spark.createDataFrame([(1, "low"), (2, "medium"), (3, "high")], "id long, grade string")
+    options: dict[str, Any] = {"schema": SCHEMA, "strategy": strategy}
+    texts = {"low": "grade = 'low'", "any": "grade IS NOT NULL"}
+    assert rows_of(match(events, texts, **options)) == [(1, "any"), (1, "low"), (3, "any")]
+    assert rows_of(match(events, texts, output="counts", **options)) == [(1, 2), (2, None), (3, 1)]
+    told = rows_of(match(events, texts, output="counts", on_error="tell", **options))
+    assert [row[:2] for row in told] == [(1, 2), (2, None), (3, 1)]
+    assert "medium" in told[1][2]
+    assert told[0][2] is None
+    pairs = [row for row in rows_of(match(events, texts, on_error="tell", **options)) if row[2] is not None]
+    assert {row[:2] for row in pairs} == {(2, None)}
+    with pytest.raises(Exception, match="medium"):
+        match(events, texts, on_error="fail", **options).collect()
+
+
+def test_subscriptions_that_fail_on_an_event(spark: SparkSession) -> None:
+    """A search for a binding that would take too long is refused for that event alone."""
+    engine = Engine(limits=Limits(max_bindings=50))
+    engine.subscribe("hard", "a < b AND b < c AND c < d AND d < a")
+    engine.subscribe("easy", "n > 0")
+    many, one = list(range(10)), [1]
+    events = spark.createDataFrame(
+        [(1, many, many, many, many), (2, one, one, one, one)],
+        "n long, a array<int>, b array<int>, c array<int>, d array<int>",
+    )
+    found = rows_of(match(events, engine, event_id="n", on_error="tell"))
+    assert {(id, name) for id, name, error in found if error is None} == {(1, "easy"), (2, "easy")}
+    (failed,) = [row for row in found if row[2] is not None]
+    assert failed[:2] == (1, "hard")
+    lists = rows_of(match(events, engine, event_id="n", output="lists", on_error="tell"))
+    assert lists[0][1] == ["easy"]
+    assert "hard" in lists[0][2]
+
+
+def test_wrong_calls(spark: SparkSession, events: DataFrame, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no column says which event is which"):
+        match(events.drop("id"), SUBSCRIPTIONS)
+    with pytest.raises(SourceError, match="no column `pricee`") as caught:
+        match(events, SUBSCRIPTIONS, columns=["pricee"])
+    assert "price" in (caught.value.hint or "")
+    with pytest.raises(HarkenError, match="no strategy 'shards'") as caught:
+        match(events, SUBSCRIPTIONS, strategy="shards")
+    assert "shard" in (caught.value.hint or "")
+    with pytest.raises(HarkenError, match="no output"):
+        match(events, SUBSCRIPTIONS, output="pair")
+    with pytest.raises(HarkenError, match="two columns `event_id`"):
+        match(events.withColumnRenamed("price", "event_id"), SUBSCRIPTIONS, event_id="id", columns=["event_id"])
+    with pytest.raises(HarkenError, match="come along with pairs"):
+        match(events, SUBSCRIPTIONS, output="lists", fields=["owner"])
+    with pytest.raises(SubscriptionError, match="'bad' is faulty, and 1 others"):
+        match(events, {"bad": "price <", "worse": "", "good": "price < 5"})
+    with pytest.raises(SchemaError, match="has the schema that it was built with"):
+        match(events, tmp_path, schema=SCHEMA)
+    with pytest.raises(SourceError, match="no column `where`"):
+        match(events, spark.createDataFrame([("a", "x = 1")], "id string, query string"))
+
+
+def test_the_strategy_goes_by_size(spark: SparkSession, tmp_path: Path) -> None:
+    engine = Engine()
+    engine.subscribe("a", "x = 1")
+    version = Index(tmp_path).publish(engine)
+    assert choose(version, spark).name == "replicate"
+    small = choose(version, spark, memory=version.nbytes // 3 - 1)
+    assert (small.name, small.shards) == ("shard", 4)
+    assert "MB" in str(small)
+    assert choose(version, spark, strategy="shard", shards=5).shards == 5
+    with pytest.raises(HarkenError, match="goes with the strategy shard"):
+        choose(version, spark, strategy="replicate", shards=2)
