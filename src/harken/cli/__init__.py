@@ -1,4 +1,4 @@
-"""The command line: `harken match`, `check`, `explain`, `algorithms`, `generate`, `bench` and `demo`.
+"""The command line: `harken match`, `check`, `explain`, `run`, `algorithms`, `generate`, `bench` and `demo`.
 
 A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
 """
@@ -26,6 +26,8 @@ from harken.cli.generate import EXAMPLES as GENERATE_EXAMPLES
 from harken.cli.generate import generate
 from harken.cli.match import EXAMPLES as MATCH_EXAMPLES
 from harken.cli.match import match
+from harken.cli.run import EXAMPLES as RUN_EXAMPLES
+from harken.cli.run import run
 
 # Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
 app = typer.Typer(
@@ -39,6 +41,7 @@ app = typer.Typer(
 app.command(epilog=MATCH_EXAMPLES)(match)
 app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
+app.command(epilog=RUN_EXAMPLES)(run)
 app.command(epilog="Example: harken algorithms --json")(algorithms)
 app.command(epilog=GENERATE_EXAMPLES)(generate)
 app.command(epilog=BENCH_EXAMPLES)(bench)

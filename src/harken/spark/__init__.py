@@ -11,17 +11,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harken.spark.building import build_index
+    from harken.spark.history import Backtest, backtest
     from harken.spark.index import Index, IndexVersion
     from harken.spark.matching import match
+    from harken.spark.profiling import Profile, profile
+    from harken.spark.validation import Validated, check, validate
 
 _HOMES = {
+    "Backtest": "history",
     "Index": "index",
     "IndexVersion": "index",
+    "Profile": "profiling",
+    "Validated": "validation",
+    "backtest": "history",
     "build_index": "building",
+    "check": "validation",
     "match": "matching",
+    "profile": "profiling",
+    "validate": "validation",
 }
 
-__all__ = ["Index", "IndexVersion", "build_index", "match"]
+__all__ = [
+    "Backtest",
+    "Index",
+    "IndexVersion",
+    "Profile",
+    "Validated",
+    "backtest",
+    "build_index",
+    "check",
+    "match",
+    "profile",
+    "validate",
+]
 
 
 def __getattr__(name: str) -> Any:

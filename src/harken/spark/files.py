@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -98,7 +99,8 @@ class LocalFiles:
                 os.fsync(stream.fileno())
             unfinished.replace(target)
         except OSError as error:
-            unfinished.unlink(missing_ok=True)
+            with suppress(OSError):
+                unfinished.unlink()
             raise _unwritable(target, error) from error
 
     def names(self, folder: str = "") -> list[str]:

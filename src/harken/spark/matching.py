@@ -13,9 +13,10 @@ from harken.errors import HarkenError, SchemaError, SourceError, did_you_mean
 from harken.schema import Schema
 from harken.spark.building import build
 from harken.spark.files import HadoopFiles, files_of, local_path
+from harken.spark.frames import USUAL_IDS, column, mapped, require_column
 from harken.spark.index import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
-from harken.spark.sessions import is_connect, is_local, machine_memory, parallelism, scratch
+from harken.spark.sessions import is_connect, is_local, machine_memory, parallelism, scratch, session_name
 from harken.spark.task import COUNTS, FAIL, LISTS, PAIRS, ROW, SHARD, SKIP, TELL, Question, answers
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ OUTPUTS = (PAIRS, LISTS, COUNTS)
 ON_ERROR = (SKIP, FAIL, TELL)
 _SHARE_OF_MEMORY = 4
 """An index that takes more than a quarter of a machine's memory is cut in parts, unless one is told otherwise."""
-_USUAL_IDS = ("event_id", "id")
+_shipped: set[tuple[str, str]] = set()
+"""The sessions that files were sent along with, and their names. Spark takes none twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,13 @@ def match(
     spark = events.sparkSession
     identified = id_column(events, event_id)
     for name in columns:
-        refuse_missing(events, name)
+        require_column(events, name, "events")
     types = _answer_schema(events, identified, output, columns, fields, on_error)
     version = pinned(subscriptions, spark, schema)
     chosen = choose(version, spark, strategy, shards, memory)
     parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
     question = Question(
         parts=tuple((part, _sent(part, spark)) for part in parts),
-        given=_needed(events, version, identified, columns),
         output=output,
         event_id=identified,
         columns=tuple(columns),
@@ -94,9 +95,10 @@ def match(
         on_error=on_error,
         names=tuple(types.names),
     )
+    needed = events.select(*map(column, _needed(events, version, identified, columns)))
     if chosen.name == SHARDED:
-        return _sharded(events, question, types, chosen)
-    return _given(events, question).mapInArrow(_named(question, chosen), types)
+        return _sharded(needed, question, types, chosen)
+    return mapped(needed, _named(question, chosen), types)
 
 
 def pinned(subscriptions: Any, spark: SparkSession, schema: Schema | None = None) -> IndexVersion:
@@ -137,25 +139,13 @@ def choose(
 def id_column(events: DataFrame, event_id: str | None) -> str:
     """The column that identifies events. Raises SourceError if there is none."""
     if event_id is not None:
-        refuse_missing(events, event_id)
+        require_column(events, event_id, "events")
         return event_id
-    for name in _USUAL_IDS:
+    for name in USUAL_IDS:
         if name in events.columns:
             return name
     hint = f"name it with event_id=…; there are {', '.join(events.columns[:12])}"
     raise SourceError("no column says which event is which", hint=hint)
-
-
-def refuse_missing(events: DataFrame, name: str) -> None:
-    """Raise SourceError unless the events have a column."""
-    if name not in events.columns:
-        hint = did_you_mean(name, events.columns) or f"there are {', '.join(events.columns[:12])}"
-        raise SourceError(f"the events have no column `{name}`", hint=hint)
-
-
-def quoted(name: str) -> str:
-    """A name as Spark takes it, whatever is in it."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def _refuse_unknown(what: str, given: str, known: Sequence[str]) -> None:
@@ -182,24 +172,12 @@ def _engine_of(subscriptions: Any, schema: Schema | None) -> Engine:
     return build(subscriptions, schema).engine_or_raise()
 
 
-def _needed(events: DataFrame, version: IndexVersion, identified: str, columns: Sequence[str]) -> tuple[str, ...]:
+def _needed(events: DataFrame, version: IndexVersion, identified: str, columns: Sequence[str]) -> list[str]:
     """The columns that go to Python, in their own order: what nobody looks at stays behind."""
     wanted = version.attributes
-    return tuple(
+    return [
         name for name in events.columns if wanted is None or name in wanted or name == identified or name in columns
-    )
-
-
-def _given(events: DataFrame, question: Question) -> DataFrame:
-    """The columns that the question is about. PySpark cannot pass on all names, so some go by others."""
-    from pyspark.sql import functions as f
-
-    own = (f.col(quoted(name)) for name in question.given)
-    passable = [
-        column.alias(f"_harken_{place}") if "." in name or "`" in name else column
-        for place, (name, column) in enumerate(zip(question.given, own, strict=True))
     ]
-    return events.select(*passable)
 
 
 def _answer_schema(
@@ -248,12 +226,12 @@ def _sharded(events: DataFrame, question: Question, types: StructType, chosen: S
     rows = events.withColumn(ROW, f.monotonically_increasing_id())
     copies = rows.withColumn(SHARD, f.explode(f.sequence(f.lit(0), f.lit(chosen.shards - 1))))
     partition = f.col(SHARD) * spread + f.pmod(f.col(ROW), f.lit(spread)).cast("int")
-    asked = replace(question, given=(*question.given, ROW, SHARD))
+    asked = question
     if is_one_row:  # what the shards find of an event belongs to its row
-        asked = replace(asked, columns=(ROW, *question.columns), names=(*types.names[:2], ROW, *types.names[2:]))
+        asked = replace(question, columns=(ROW, *question.columns), names=(*types.names[:2], ROW, *types.names[2:]))
         types = StructType([*types.fields[:2], rows.schema[ROW], *types.fields[2:]])
-    placed = _given(copies, asked).repartitionById(chosen.shards * spread, partition)
-    found = placed.mapInArrow(_named(asked, chosen), types)
+    placed = copies.repartitionById(chosen.shards * spread, partition)
+    found = mapped(placed, _named(asked, chosen), types)
     return _united(found, question) if is_one_row else found
 
 
@@ -266,8 +244,8 @@ def _united(found: DataFrame, question: Question) -> DataFrame:
     # An event that is not valid has no answer from any shard.
     whole = f.when(f.count(answer) > 0, united).alias(answer)
     others = [name for name in question.names if name != answer]
-    kept = [f.first(quoted(name), ignorenulls=name == "error").alias(name) for name in others]
-    return found.groupBy(ROW).agg(whole, *kept).select(*map(quoted, question.names))
+    kept = [f.first(column(name), ignorenulls=name == "error").alias(name) for name in others]
+    return found.groupBy(ROW).agg(whole, *kept).select(*map(column, question.names))
 
 
 def _sent(version: IndexVersion, spark: SparkSession) -> str | None:
@@ -276,14 +254,21 @@ def _sent(version: IndexVersion, spark: SparkSession) -> str | None:
         return None
     if is_local(spark) and local_path(version.root) is not None:
         return None
-    folder = scratch()
-    here = version
-    if local_path(version.root) is None:
-        files_of(version.root, spark).download(version.folder, Path(folder) / version.folder)
-        here = IndexVersion(folder, version.folder, version.version, version.fingerprint, 0, 0)
-    file = packed(here, Path(folder))
-    if is_connect(spark):
-        spark.addArtifact(str(file), file=True)
-    else:
-        spark.sparkContext.addFile(str(file))
-    return shipped_name(version)
+    name = shipped_name(version)
+    session = session_name(spark)
+    if (session, name) not in _shipped:
+        file = _as_one_file(version, spark)
+        if is_connect(spark):
+            spark.addArtifact(str(file), file=True)
+        else:
+            spark.sparkContext.addFile(str(file))
+        _shipped.add((session, name))
+    return name
+
+
+def _as_one_file(version: IndexVersion, spark: SparkSession) -> Path:
+    folder = Path(scratch())
+    if local_path(version.root) is None:  # where only the driver can read it
+        files_of(version.root, spark).download(version.folder, folder / version.folder)
+        version = replace(version, root=str(folder))
+    return packed(version, folder)

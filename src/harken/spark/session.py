@@ -49,8 +49,10 @@ _CONFIG = {
 _JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
-def local_session(name: str = "harken", cores: int = 1, **config: str) -> SparkSession:
+def local_session(name: str = "harken", cores: int = 1, quick: bool = True, **config: str) -> SparkSession:
     """A session with Harken's settings; `config` adds to them or overrides them, by Spark's own names.
+
+    A `quick` one is soonest ready; one that is not is soonest done, with a job that takes minutes.
 
     A session that runs already in this process is returned instead, with what of `config` can still be changed.
     """
@@ -63,7 +65,7 @@ def local_session(name: str = "harken", cores: int = 1, **config: str) -> SparkS
         folder = Path(tempfile.mkdtemp(prefix="harken-spark-"))
         atexit.register(_tidy, folder)
         builder = builder.master(f"local[{cores}]").appName(name)
-        config = _CONFIG | _places(folder) | config
+        config = _CONFIG | _places(folder, quick) | config
     for key, value in config.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -83,7 +85,7 @@ def _silence_repeats() -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _places(folder: Path) -> dict[str, str]:
+def _places(folder: Path, quick: bool) -> dict[str, str]:
     """Everything that Spark, Hive, Derby and Java itself would put elsewhere goes into the folder."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J)
@@ -92,7 +94,7 @@ def _places(folder: Path) -> dict[str, str]:
         "java.io.tmpdir": folder,
         "log4j2.configurationFile": log4j.as_uri(),
     }
-    options = [*_JAVA_OPTIONS, *(f'-D{key}="{value}"' for key, value in properties.items())]
+    options = [*(_JAVA_OPTIONS if quick else ()), *(f'-D{key}="{value}"' for key, value in properties.items())]
     return {
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.local.dir": str(folder),

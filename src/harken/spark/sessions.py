@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_OF_A_SERVER = 16
+
 
 def is_local(spark: SparkSession) -> bool:
     """Whether the workers run on this machine, as children of this process's Spark."""
@@ -25,10 +27,14 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def session_name(spark: SparkSession) -> str:
+    """What tells a session from others, past and present."""
+    return str(getattr(spark, "session_id", "")) if is_connect(spark) else str(spark.sparkContext.applicationId)
+
+
 def parallelism(spark: SparkSession) -> int:
-    if is_connect(spark):
-        return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    return spark.sparkContext.defaultParallelism
+    """The tasks that run at a time, about; a server of Spark's does not tell."""
+    return _OF_A_SERVER if is_connect(spark) else spark.sparkContext.defaultParallelism
 
 
 def machine_memory() -> int:

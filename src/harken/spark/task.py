@@ -40,8 +40,6 @@ class Question:
 
     parts: tuple[tuple[IndexVersion, str | None], ...]
     """The index or, in the order of their numbers, its shards; each with the file that it was sent along in, if any."""
-    given: tuple[str, ...]
-    """The names of the columns as they come: some names cannot go through Spark."""
     output: str
     event_id: str
     columns: tuple[str, ...]
@@ -59,7 +57,7 @@ def answers(question: Question) -> Callable[[Iterable[pa.RecordBatch]], Iterator
     def answer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         answering = _Answering(question)
         for batch in batches:
-            yield from answering.of(batch.rename_columns(list(question.given)))
+            yield from answering.of(batch)
 
     return answer
 
@@ -70,7 +68,7 @@ class _Answering:
         self._per_event = _MATCHES / _FIRST_EVENTS
 
     def of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        if SHARD not in self._question.given:
+        if SHARD not in batch.schema.names:
             yield from self._found(batch, 0)
             return
         shards = batch.column(SHARD)

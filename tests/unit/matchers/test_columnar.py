@@ -268,3 +268,11 @@ def test_an_index_of_nothing_but_what_is_always_true() -> None:
     engine.subscribe("all", "1 = 1")
     engine.merge()
     assert engine.match({"x": 1}).ids == ["all"]
+
+
+def test_nothing_is_learnt_from_no_events() -> None:
+    engine = Engine()
+    engine.subscribe("a", "x = 1")
+    engine.learn([])
+    assert engine.stats()["matcher"]["events_sampled"] == 0
+    assert engine.match({"x": 1}).ids == ["a"]

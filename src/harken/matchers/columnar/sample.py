@@ -106,9 +106,9 @@ class Sample:
 
     def take(self, codes: NDArray[np.uint32], most: int) -> None:
         """Take at most so many events of a batch, spread over it."""
-        chosen = codes[:, :: max(1, -(-codes.shape[1] // most))]
-        if not chosen.shape[1]:
+        if not codes.shape[1]:
             return
+        chosen = codes[:, :: max(1, -(-codes.shape[1] // most))]
         places = (self._taken + np.arange(chosen.shape[1])) % self._codes.shape[1]
         if len(chosen) > len(self._codes):
             grown = np.zeros((len(chosen), self._codes.shape[1]), np.uint32)

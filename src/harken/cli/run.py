@@ -1,0 +1,126 @@
+"""`harken run`: a pipeline on Spark, as its configuration file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harken.cli.exits import code_of
+from harken.cli.options import Json, Verbose
+from harken.cli.screen import Screen, printable
+from harken.cli.session import session, show_error
+from harken.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harken.spark.pipeline.config import Config
+    from harken.spark.pipeline.metrics import Meter
+    from harken.spark.pipeline.planning import Plan
+    from harken.spark.pipeline.stream import Told
+
+EXAMPLES = """\b
+Examples:
+  harken run pipeline.toml
+  harken run pipeline.toml --dry-run
+  harken run pipeline.toml --json > batches.jsonl
+
+\b
+On a cluster, where spark-submit starts Spark:
+  spark-submit --master yarn $(python -c "import harken.spark.pipeline as p;
+      print(p.__path__[0])")/__main__.py pipeline.toml
+
+\b
+With --json, standard output has a line for every batch (`kind` is batch), for
+every change of the subscriptions (change), and one at the end (end).
+"""
+
+
+def run(
+    configuration: Annotated[str, typer.Argument(metavar="PIPELINE.TOML", help="The configuration of the pipeline.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it would do, with sizes and costs, and do nothing of it.")
+    ] = False,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Run a pipeline on Spark, as a file says.
+
+    Events come from a source, are matched with subscriptions, and go as notifications into sinks. The configuration is
+    checked completely before Spark starts, and every fault of it is listed. A batch ends by itself; a stream goes on
+    until Ctrl-C or SIGTERM, and ends after the batch that is running. Events that are refused go to the dead letters
+    with their reasons, and the rest goes on.
+    """
+    with session(json, verbose) as screen:
+        config = _configured(screen, configuration)
+        if dry_run:
+            from harken.spark.pipeline.planning import plan
+
+            with _working(screen, "starting Spark"):
+                found = plan(config)
+            _show_plan(screen, found)
+            return
+        from harken.spark.pipeline.metrics import Meter
+        from harken.spark.pipeline.run import run as run_pipeline
+
+        meter = Meter(config)
+        with _working(screen, "starting Spark") as say:
+            result = run_pipeline(
+                config, lambda told: _show_told(screen, say, meter, told), meter, lambda ui: _show_ui(screen, say, ui)
+            )
+        if json:
+            screen.line({"kind": "end", **result.to_dict()})
+        else:
+            screen.show(f"{printable(config.name)}: {result}")
+
+
+def _configured(screen: Screen, path: str) -> Config:
+    """The configuration. All of its faults are shown, and end the command."""
+    from harken.spark.pipeline.config import load_config
+
+    try:
+        return load_config(path)
+    except ConfigError as error:
+        for each in error.faults or (error,):
+            show_error(screen, each)
+        raise typer.Exit(code_of(error)) from None
+
+
+def _show_ui(screen: Screen, say: Callable[[str], None], ui: str | None) -> None:
+    if ui is not None:
+        screen.aside({"kind": "spark", "ui": ui}, f"Spark's own pages: {ui}")
+    say("working")
+
+
+def _show_told(screen: Screen, say: Callable[[str], None], meter: Meter, told: Told) -> None:
+    from harken.spark.pipeline.metrics import line_of
+    from harken.spark.pipeline.progress import running_text, text_of
+
+    if screen.json:
+        screen.line(line_of(told))
+        return
+    screen.err.print(printable(text_of(told)), soft_wrap=True)
+    say(running_text(meter))
+
+
+def _show_plan(screen: Screen, plan: Plan) -> None:
+    if screen.json:
+        screen.line(plan.to_dict())
+        return
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for label, line in plan.lines():
+        table.add_row(printable(label), printable(line))
+    screen.show(table, wrap=True)
+
+
+@contextmanager
+def _working(screen: Screen, what: str) -> Iterator[Callable[[str], None]]:
+    """A line that says what goes on, where somebody looks; what is yielded changes it."""
+    if screen.json or not screen.err.is_terminal:
+        yield lambda text: None
+        return
+    with screen.err.status(what) as status:
+        yield lambda text: status.update(printable(text))

@@ -1,0 +1,258 @@
+"""A profile of events: what their attributes hold and how often, and a sample of them, from one reading of a DataFrame.
+
+Every task sums up what it sees; one task more makes one of that; the driver gets the result, however many events there
+are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.errors import SourceError, did_you_mean
+from harken.limits import DEFAULT_LIMITS
+from harken.schema import Kind, Value, format_path
+from harken.schema.values import show
+from harken.spark.frames import leaves, mapped, refuse_stream, require_events
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+    from harken.spark.summaries import Summary
+
+SAMPLE = 4_096
+_FREQUENT = 10
+"""Values that a profile has for an attribute, at most."""
+_METADATA = b"harken.profile"
+_FORMAT = 1
+_KINDS = {
+    "StringType": Kind.STRING,
+    "CharType": Kind.STRING,
+    "VarcharType": Kind.STRING,
+    "BooleanType": Kind.BOOLEAN,
+    "TimestampType": Kind.TIMESTAMP,
+    "TimestampNTZType": Kind.TIMESTAMP,
+    "DateType": Kind.DATE,
+}
+_READERS = {Kind.TIMESTAMP: datetime.fromisoformat, Kind.DATE: date.fromisoformat}
+_WIDEST = 28
+_HEADINGS = ("attribute", "type", "missing", "distinct", "low", "high", "most frequent")
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeProfile:
+    """What was seen of one attribute. Nulls, NaNs and empty arrays are missing, as everywhere."""
+
+    name: str
+    """Its path, as subscriptions write it."""
+    kind: Kind | None
+    """What its values are; None for a map, whose keys are data, and for a column that only has nulls."""
+    type: str
+    """The type of its values in Spark."""
+    present: int
+    """Events that have a value there."""
+    missing: float
+    """The share of events that have none."""
+    values: int
+    """As many as `present` or, in arrays, more."""
+    distinct: int
+    """How many different values there are: exact up to 256, else within 5 % nearly always."""
+    is_exact: bool
+    """Whether `distinct` and the shares of `frequent` are exact."""
+    low: Value | None
+    high: Value | None
+    frequent: tuple[tuple[Value, float], ...]
+    """The most frequent values, each with its share of all values, the most frequent first."""
+    error: float
+    """By so much, at most, a share is too small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a DataFrame of events holds. `profile["seller.country"]` is what is known of one attribute."""
+
+    events: int
+    attributes: tuple[AttributeProfile, ...]
+    sample: pa.Table
+    """Whole events, chosen so that each was as likely as any other: `engine.learn(profile.sample)` plans by them."""
+
+    def __getitem__(self, name: str) -> AttributeProfile:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        known = [attribute.name for attribute in self.attributes]
+        raise SourceError(f"the events have no attribute `{name}`", hint=did_you_mean(name, known))
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row for every attribute, for `pandas.DataFrame` or `pyarrow.Table.from_pylist`: values are told as text."""
+        return [
+            {
+                "attribute": each.name,
+                "type": each.type,
+                "present": each.present,
+                "missing": each.missing,
+                "values": each.values,
+                "distinct": each.distinct,
+                "low": None if each.low is None else show(each.low),
+                "high": None if each.high is None else show(each.high),
+                "frequent": [{"value": show(value), "share": share} for value, share in each.frequent],
+            }
+            for each in self.attributes
+        ]
+
+    def __str__(self) -> str:
+        rows = [_HEADINGS, *map(_cells, self.attributes)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        lines.append(f"{self.events:,} events, {self.sample.num_rows:,} of them in the sample")
+        return "\n".join(line.rstrip() for line in lines)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file of the sample, with the statistics as JSON in its metadata. Raises SourceError."""
+        import pyarrow
+        from pyarrow import parquet
+
+        plain = {"format": _FORMAT, "events": self.events, "attributes": [_plain(each) for each in self.attributes]}
+        metadata = {**(self.sample.schema.metadata or {}), _METADATA: json.dumps(plain).encode()}
+        target = Path(path)
+        unfinished = target.with_name(f"{target.name}.{os.getpid()}.unfinished")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            parquet.write_table(self.sample.replace_schema_metadata(metadata), unfinished)
+            os.replace(unfinished, target)
+        except (OSError, pyarrow.ArrowException) as error:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise SourceError(f"the profile cannot be written to {target}: {error}") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Profile:
+        """A profile that was saved. Raises SourceError."""
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            with parquet.ParquetFile(path) as file:
+                sample = file.read()
+            metadata = dict(sample.schema.metadata or {})
+            if _METADATA not in metadata:
+                raise SourceError(
+                    f"{path} is a Parquet file, but not a profile", hint="profile(…).save(path) writes one"
+                )
+            plain = json.loads(metadata.pop(_METADATA))
+            if plain["format"] != _FORMAT:
+                raise SourceError(f"{path} is a profile of a format that this Harken does not know")
+            attributes = tuple(_attribute(each) for each in plain["attributes"])
+            return cls(plain["events"], attributes, sample.replace_schema_metadata(metadata or None))
+        except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
+            raise SourceError(f"the profile {path} cannot be read: {error}") from error
+
+
+def profile(events: DataFrame, *, sample: int = SAMPLE, seed: int = 0) -> Profile:
+    """Read a DataFrame once, now, and tell what its attributes hold, through structs and arrays.
+
+    The sample has that many events, or all if there are fewer; the same data in the same partitions, with the same
+    seed, give the same ones. Raises SourceError for a stream, or if no event can hold a column of this type.
+    """
+    if sample < 0 or seed < 0:
+        raise ValueError(f"a sample and a seed are not negative, but these are {sample} and {seed}")
+    refuse_stream(events, "profiling")
+    require_events(events.schema, DEFAULT_LIMITS)
+    from harken.spark.summaries import Seen, Summary, merging, summarising, unpacked
+
+    kinds = dict(leaves(events.schema))
+    summed_up = mapped(events, summarising(tuple(kinds), sample, seed), "seen binary")
+    rows = mapped(summed_up.repartition(1), merging(), "seen binary").collect()
+    seen = unpacked(bytes(rows[0]["seen"])) if rows else Seen((), sample)
+    return Profile(
+        seen.events,
+        tuple(_described(path, kind, seen.summaries.get(path, Summary()), seen.events) for path, kind in kinds.items()),
+        _sampled(events, seen.sample.table()),
+    )
+
+
+def _sampled(events: DataFrame, table: pa.Table | None) -> pa.Table:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(events.schema, timezone="UTC").empty_table() if table is None else table
+
+
+def _described(path: tuple[str, ...], kind: DataType, seen: Summary, events: int) -> AttributeProfile:
+    from harken.spark.summaries import canonical
+
+    counts = seen.frequent.counts
+    is_exact = seen.frequent.error == 0
+    most = sorted(counts, key=lambda value: (-counts[value], value))[:_FREQUENT]
+    return AttributeProfile(
+        format_path(path),
+        _kind(kind),
+        kind.simpleString(),
+        seen.present,
+        (events - seen.present) / events if events else 0.0,
+        seen.values,
+        len(counts) if is_exact else round(seen.distinct.estimate()),
+        is_exact,
+        None if seen.low is None else canonical(seen.low),
+        None if seen.high is None else canonical(seen.high),
+        tuple((canonical(value), counts[value] / seen.values) for value in most),
+        seen.frequent.error / seen.values if seen.values else 0.0,
+    )
+
+
+def _kind(kind: DataType) -> Kind | None:
+    from pyspark.sql.types import NumericType
+
+    return Kind.NUMBER if isinstance(kind, NumericType) else _KINDS.get(type(kind).__name__)
+
+
+def _cells(attribute: AttributeProfile) -> tuple[str, ...]:
+    """A row of the table that is printed."""
+    frequent = ", ".join(f"{_short(value)} {share:.1%}" for value, share in attribute.frequent[:3])
+    return (
+        attribute.name,
+        attribute.type,
+        f"{attribute.missing:.1%}",
+        f"{'' if attribute.is_exact else '≈ '}{attribute.distinct:,}",
+        "" if attribute.low is None else _short(attribute.low),
+        "" if attribute.high is None else _short(attribute.high),
+        frequent,
+    )
+
+
+def _short(value: Value) -> str:
+    text = "".join(c if c.isprintable() else " " for c in show(value))
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def _plain(attribute: AttributeProfile) -> dict[str, Any]:
+    """What is known of an attribute, for JSON."""
+    plain = asdict(attribute)
+    plain["low"], plain["high"], *frequent = _texts(
+        [attribute.low, attribute.high, *(value for value, _ in attribute.frequent)]
+    )
+    plain["frequent"] = list(zip(frequent, [share for _, share in attribute.frequent], strict=True))
+    return plain
+
+
+def _texts(values: Iterable[Value | None]) -> Iterator[Any]:
+    return (value.isoformat() if isinstance(value, date) else value for value in values)
+
+
+def _attribute(plain: dict[str, Any]) -> AttributeProfile:
+    kind = None if plain["kind"] is None else Kind(plain["kind"])
+    read = _READERS.get(kind) if kind is not None else None
+
+    def value(text: Any) -> Any:
+        return text if read is None or text is None else read(text)
+
+    frequent = tuple((value(each), share) for each, share in plain["frequent"])
+    ends = {"low": value(plain["low"]), "high": value(plain["high"])}
+    return AttributeProfile(**{**plain, **ends, "kind": kind, "frequent": frequent})

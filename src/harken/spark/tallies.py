@@ -1,0 +1,99 @@
+"""Tallies of matches: how many there are of each subscription in each period, and a few of them as examples.
+
+A task tallies as it goes, so that what is kept of a history is small, however many matches there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+SUBSCRIPTION, PERIOD, WHEN, EVENT, MATCHES = "subscription_id", "period", "when", "event", "matches"
+"""Columns: `period` and `when` tell the time of the event, coarsely and in microseconds; `event` is all of it."""
+TALLIED = (SUBSCRIPTION, PERIOD, WHEN, MATCHES, EVENT)
+
+_MOST_HELD = 100_000
+"""Rows that a task holds, of counts and of examples, before it hands them on and starts anew."""
+_EARLIEST = np.iinfo(np.int64).min
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def tallying(examples: int) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow`. Of a row that it gives, `matches` is null in examples, and `event` elsewhere."""
+
+    def harken_tally(batches: Batches) -> Iterator[pa.RecordBatch]:
+        counts = _Held(_summed)
+        latest = _Held(lambda batch: batch.take(_latest(batch, examples)))
+        for batch in batches:
+            counts.add(_counted(batch))
+            latest.add(batch)
+            for held in (counts, latest):
+                if held.rows > _MOST_HELD:
+                    yield from held.handed_on(batch.schema)
+        for held in (counts, latest):
+            if held.rows:
+                yield from held.handed_on(batch.schema)
+
+    return harken_tally
+
+
+class _Held:
+    """Rows that are made fewer, by a function of their whole, as more come in."""
+
+    def __init__(self, fewer: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
+        self._fewer = fewer
+        self._batches: list[pa.RecordBatch] = []
+        self._least = 0
+        self.rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(self._fewer(batch))
+        self.rows += self._batches[-1].num_rows
+        if self.rows > 2 * self._least + 1_000:  # so that what is held is not gone through for every few rows
+            self._join()
+
+    def handed_on(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """All rows, with nulls in the columns that they lack."""
+        self._join()
+        for batch in self._batches:
+            kinds = {MATCHES: pa.int64(), WHEN: pa.int64(), EVENT: schema.field(EVENT).type}
+            columns = [
+                batch.column(name) if name in batch.schema.names else pa.nulls(batch.num_rows, kinds[name])
+                for name in TALLIED
+            ]
+            yield pa.RecordBatch.from_arrays(columns, list(TALLIED))
+        self._batches, self._least, self.rows = [], 0, 0
+
+    def _join(self) -> None:
+        whole = pa.Table.from_batches(self._batches).combine_chunks().to_batches()
+        self._batches = [self._fewer(batch) for batch in whole]
+        self._least = self.rows = sum(batch.num_rows for batch in self._batches)
+
+
+def _counted(batch: pa.RecordBatch) -> pa.RecordBatch:
+    ones = pa.array(np.ones(batch.num_rows, np.int64))
+    return pa.RecordBatch.from_arrays(
+        [batch.column(SUBSCRIPTION), batch.column(PERIOD), ones], [SUBSCRIPTION, PERIOD, MATCHES]
+    )
+
+
+def _summed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The counts of each subscription in each period, as one."""
+    keys = [SUBSCRIPTION, PERIOD]
+    summed = pa.Table.from_batches([batch]).group_by(keys).aggregate([(MATCHES, "sum")]).combine_chunks()
+    columns = [summed.column(name).combine_chunks() for name in (*keys, f"{MATCHES}_sum")]
+    return pa.RecordBatch.from_arrays(columns, [*keys, MATCHES])
+
+
+def _latest(batch: pa.RecordBatch, most: int) -> pa.Array:
+    """The places of the last few rows of each subscription; of one time, the first that came."""
+    groups = batch.column(SUBSCRIPTION).dictionary_encode().indices.to_numpy()
+    when: NDArray[np.int64] = batch.column(WHEN).fill_null(_EARLIEST).to_numpy()
+    order = np.lexsort((-np.arange(len(when)), when, groups))[::-1]
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    return pa.array(np.sort(order[rank < most]))

@@ -1,0 +1,114 @@
+"""`harken run`: faults of the configuration all listed, the plan, and the run as text and as data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .conftest import Program, Run, Write, lines
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PIPELINE = """
+[source]
+format = "json"
+path = "events.jsonl"
+columns = "order STRING, category STRING, price DOUBLE"
+event_id = "order"
+[subscriptions]
+path = "subscriptions.jsonl"
+[[sink]]
+format = "json"
+path = "out"
+"""
+FAULTY = """
+mode = "bach"
+[source]
+format = "json"
+path = "nowhere.jsonl"
+event_idd = "order"
+[subscriptions]
+path = "subscriptions.jsonl"
+[[sink]]
+format = "parquet"
+"""
+
+
+@pytest.fixture
+def pipeline(write: Write, events: Path, subscriptions: Path) -> Path:
+    return write("pipeline.toml", PIPELINE)
+
+
+def test_every_fault_of_the_configuration_is_listed_before_spark_starts(
+    program: Program, write: Write, subscriptions: Path
+) -> None:
+    path = write("pipeline.toml", FAULTY)
+    shown = program("run", path, env={"JAVA_HOME": "/nowhere"})
+    assert (shown.returncode, shown.stdout) == (3, "")
+    for text in ("`mode` is one of batch, stream", "line 2", "event_idd", "line 6", "`path`", "line 9"):
+        assert text in shown.stderr
+    assert shown.stderr.count("error: ") == 3
+    found = lines(program("run", path, "--json").stderr)
+    assert {each["kind"] for each in found} == {"error"}
+    assert [each["line"] for each in found] == sorted(each["line"] for each in found)
+
+
+def test_a_configuration_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    result = run("run", tmp_path / "none.toml")
+    assert result.exit_code == 3
+    assert "none.toml" in result.stderr
+
+
+def test_help_names_what_there_is(run: Run) -> None:
+    result = run("run", "--help")
+    assert result.exit_code == 0
+    for text in ("--dry-run", "--json", "spark-submit", "dead letters"):
+        assert text in result.stdout
+
+
+def test_a_run(spark: SparkSession, run: Run, pipeline: Path) -> None:
+    result = run("run", pipeline)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("pipeline: 3 events · 3 notifications · 1 batch · ")
+    assert "batch 0: 3 events · 3 notifications · " in result.stderr
+    rows = [
+        json.loads(line)
+        for file in (pipeline.parent / "out").glob("*/*.json")
+        for line in file.read_text().splitlines()
+    ]
+    assert {(row["event_id"], row["subscription_id"]) for row in rows} == {
+        ("A1", "alice"),
+        ("A2", "bob"),
+        ("A3", "bob"),
+    }
+
+
+def test_a_run_as_data(spark: SparkSession, run: Run, pipeline: Path) -> None:
+    result = run("run", pipeline, "--json")
+    batch, end = lines(result.stdout)
+    assert (batch["kind"], batch["batch"], batch["events"]) == ("batch", 0, 3)
+    assert (end["kind"], end["notifications"], end["dead_letters"]) == ("end", 3, {})
+    lines(result.stderr)
+
+
+def test_a_dry_run(spark: SparkSession, run: Run, pipeline: Path) -> None:
+    result = run("run", pipeline, "--dry-run")
+    assert result.exit_code == 0, result.stderr
+    for text in ("chosen strategy", "replicate", "2 subscriptions", "expected cost", "partitions", "events.jsonl"):
+        assert text in result.stdout
+    (plan,) = lines(run("run", pipeline, "--dry-run", "--json").stdout)
+    assert (plan["subscriptions"], plan["strategy"], plan["partitions"]) == (2, "replicate", 1)
+    assert not (pipeline.parent / "out").exists()
+
+
+def test_a_run_that_fails(spark: SparkSession, run: Run, pipeline: Path, write: Write) -> None:
+    write("subscriptions.jsonl", [{"id": "x", "where": "price >"}])
+    result = run("run", pipeline)
+    assert result.exit_code == 3
+    assert "error: a subscription is faulty" in result.stderr
+    (error,) = lines(run("run", pipeline, "--json").stderr)
+    assert error["error"] == "SubscriptionError"
