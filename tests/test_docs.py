@@ -26,7 +26,16 @@ def examples() -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("code", "output"), [pytest.param(*rest, id=name) for name, *rest in examples()])
+def needs_spark(code: str) -> bool:
+    return "local_session" in code
+
+
+PARAMETERS = [
+    pytest.param(*rest, id=name, marks=[pytest.mark.spark] if needs_spark(rest[0]) else []) for name, *rest in examples()
+]
+
+
+@pytest.mark.parametrize(("code", "output"), PARAMETERS)
 def test_example_prints_what_the_page_says(code: str, output: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
