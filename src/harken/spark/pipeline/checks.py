@@ -13,7 +13,15 @@ from harken.spark.pipeline.ddl import Column, read_ddl
 from harken.spark.pipeline.places import check_apart, check_there
 from harken.spark.pipeline.reading import Table
 
-NOTIFICATION_COLUMNS = ("event_id", "subscription_id", "owner", "event_time", "match_time", "index_version")
+NOTIFICATION_COLUMNS = (
+    "event_id",
+    "subscription_id",
+    "owner",
+    "event_time",
+    "match_time",
+    "index_version",
+    "batch_id",
+)
 """The columns that every notification has, before those that `[match]` names."""
 
 _OF_RATE = {"timestamp": "timestamp", "value": "bigint"}

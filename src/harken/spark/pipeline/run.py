@@ -87,7 +87,10 @@ def run(
 def _run_batch(config: Config, spark: SparkSession, tell: Tell) -> None:
     """All that the source has, as one batch."""
     start = time.monotonic()
-    version = Subscriptions(config, spark).current()
+    subscriptions = Subscriptions(config, spark)
+    version = subscriptions.current()
+    if subscriptions.opening is not None:
+        tell(subscriptions.opening)
     stamp = Stamp(0, version, datetime.now(UTC))
     found = outcome(read(config, spark), config, stamp)
     try:

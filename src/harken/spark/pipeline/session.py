@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from harken.errors import HarkenError
 from harken.spark.connectors import connector_config
 from harken.spark.java import find_java
 from harken.spark.session import local_session
+from harken.spark.sessions import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +32,9 @@ def pipeline_session(config: Config) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
+    if running is not None and is_connect(running):
+        hint = "run it by `harken run` or spark-submit, or call harken.spark.match inside foreachBatch"
+        raise HarkenError("a pipeline cannot run in a session of Spark Connect", hint=hint)
     session = running or _started(config)
     # A session that is there keeps its settings when this is over.
     before = {name: session.conf.get(name, None) for name in _MEANING}

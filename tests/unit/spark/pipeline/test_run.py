@@ -17,11 +17,12 @@ import pytest
 from harken.errors import EventError, HarkenError, SegmentError, SourceError, SubscriptionError
 from harken.spark.index import Index
 from harken.spark.pipeline import __main__ as program
-from harken.spark.pipeline.config import Metrics
+from harken.spark.pipeline.config import Metrics, load_config
 from harken.spark.pipeline.counts import Counts
 from harken.spark.pipeline.planning import plan
 from harken.spark.pipeline.run import run
 from harken.spark.pipeline.stream import BatchReport, Told
+from harken.spark.pipeline.subscriptions import Change
 
 from .project import COLUMNS, EVENTS, PAIRS, SUBSCRIPTIONS, Project, pairs
 
@@ -128,6 +129,10 @@ def test_faulty_subscriptions(spark: SparkSession, project: Project) -> None:
     project.write("pipeline.toml", text)
     assert program.main([str(project.folder / "pipeline.toml")]) == 0
     assert pairs(project.rows(spark)) == PAIRS
+    told: list[Told] = []
+    run(load_config(project.folder / "pipeline.toml"), told.append)
+    (change,) = [each for each in told if isinstance(each, Change)]
+    assert [fault.id for fault in change.faults] == ["x", "y"]
 
 
 @pytest.mark.parametrize("vanished", ["events.jsonl", "subscriptions.jsonl"])
