@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reference": {"errors", "limits", "schema", "language"},
     "subscriptions": {"errors", "schema", "events"},
     "numbering": set(),
-    "catalogue": {"subscriptions"},
+    "catalogue": {"segments", "subscriptions"},
     "bulk": {"errors", "limits", "segments", "catalogue", "subscriptions"},
     "parts": {"limits", "segments", "matchers", "catalogue", "numbering"},
     "saved": {"errors", "limits", "schema", "segments", "matchers", "catalogue", "numbering"},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harken.subscriptions import NO_FIELDS, Subscription
@@ -54,10 +55,11 @@ class Columns:
         place = self._places.get(id)
         return None if place is None else self.first + place
 
-    @property
+    @cached_property
     def names(self) -> pa.Array:
         """The ids as they lie in the columns."""
-        return self.table.column(0).combine_chunks()
+        chunks = self.table.column(0)
+        return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
 
     def ids(self) -> list[str | None]:
         found: list[str | None] = self.table.column(0).to_pylist()
@@ -161,6 +163,16 @@ class Catalogue:
                 if names is self._names:
                     self._arrow_names = known
         return known.take(pyarrow.array(numbers))
+
+    def picked_names(self, numbers: NDArray[np.int32]) -> pa.Array:
+        """The same as an array with offsets of 32 bits. Raises OverflowError if they are too long for that."""
+        import pyarrow
+
+        from harken.segments.picking import picked
+
+        if self._is_mapped:
+            return picked(self._columns[0].names, numbers)
+        return self.arrow_names(numbers).cast(pyarrow.string())
 
     def arrow_fields(self, numbers: NDArray[np.int32], name: str) -> pa.Array:
         """A field of the subscriptions of these numbers, as an Arrow array of strings: JSON for what is no string."""

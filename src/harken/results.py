@@ -122,11 +122,15 @@ class BatchMatches:
         """The ids of each event, as an Arrow array of lists of strings."""
         import pyarrow
 
-        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), self.arrow_names())
+        names = self._reading.catalogue.arrow_names(self.numbers)
+        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), names)
 
     def arrow_names(self) -> pa.Array:
-        """The ids of all matches behind each other: one for each of `numbers`."""
-        return self._reading.catalogue.arrow_names(self.numbers)
+        """The ids of all matches behind each other, one for each of `numbers`, with offsets of 32 bits.
+
+        Raises OverflowError if they have more than 2 GB in all.
+        """
+        return self._reading.catalogue.picked_names(self.numbers)
 
     def arrow_fields(self, name: str) -> pa.Array:
         """A field of the subscriptions, as a string, for each of `numbers`: JSON for what is no string."""

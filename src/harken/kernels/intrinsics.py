@@ -166,6 +166,21 @@ def stream_line(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
 
 
 @intrinsic
+def copy_16(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
+    """target[to:to + 16] = source[at:at + 16], of bytes, wherever they lie."""
+    vector = ir.VectorType(ir.IntType(8), _LANES)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        begin = _data(context, builder, signature.args[0], args[0], args[1])
+        end = _data(context, builder, signature.args[2], args[2], args[3])
+        loaded = builder.load(builder.bitcast(begin, vector.as_pointer()), align=1)
+        builder.store(loaded, builder.bitcast(end, vector.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64), generate
+
+
+@intrinsic
 def line_offset(typing: Any, array: Any, at: Any) -> Any:
     """How many elements of four bytes array[at] stands behind the start of its line."""
 

@@ -50,6 +50,9 @@ def stream_line(source: Any, at: int, target: Any, to: int) -> None:
     target[to : to + _LANES] = source[at : at + _LANES]
 
 
+copy_16 = stream_line
+
+
 def line_offset(array: Any, at: int) -> int:
     return int(array.ctypes.data // 4 + at) % _LANES
 

@@ -22,6 +22,7 @@ and_bitmaps, fill_block = _unit.and_bitmaps, _unit.fill_block
 compressed, borrowed = _unit.compressed, _unit.borrowed
 prefetch_read, prefetch_write = _unit.prefetch_read, _unit.prefetch_write
 stream_line, line_offset = _unit.stream_line, _unit.line_offset
+copy_16 = _unit.copy_16
 CAN_COMPRESS: bool = _unit.can_compress()
 
 ROWS = 64

@@ -102,7 +102,7 @@ class _Answering:
             rows = np.repeat(places, np.diff(found.offsets))
             columns = [self._event_column(batch, name, rows) for name in (question.event_id, *question.columns)]
             fields = [found.arrow_fields(name) for name in question.fields]
-            answer = [columns[0], _narrow(found.arrow_names()), *fields, *columns[1:]]
+            answer = [columns[0], found.arrow_names(), *fields, *columns[1:]]
         else:
             columns = [self._event_column(batch, name, places) for name in (question.event_id, *question.columns)]
             answer = [columns[0], _lists(found) if question.output == LISTS else _counts(found), *columns[1:]]
@@ -167,16 +167,11 @@ class _Answering:
 
 
 def _lists(found: BatchMatches) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), _narrow(found.arrow_names()))
+    return pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), found.arrow_names())
 
 
 def _counts(found: BatchMatches) -> pa.Array:
     return pa.array(np.diff(found.offsets))
-
-
-def _narrow(names: pa.Array) -> pa.Array:
-    """Strings with offsets of 32 bits, which is what Spark takes."""
-    return names.cast(pa.string())
 
 
 def _error(id: str, error: HarkenError) -> str:
