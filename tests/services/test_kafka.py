@@ -12,7 +12,7 @@ from services import kafka_round_trip
 from services.kafka import Kafka, Message
 from services.scripts import run_spark_script
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.processes
 
 
 def test_what_is_produced_is_consumed(kafka: Kafka) -> None:

@@ -13,7 +13,7 @@ from services.postgres import Postgres
 from services.scripts import run_harken, spark_environment
 from unit.spark.pipeline.crashes import World, new_seed
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.processes
 
 OVER_KAFKA = """\
 name = "alerts"

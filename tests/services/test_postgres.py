@@ -12,7 +12,7 @@ from services.maven import POSTGRESQL_VERSION
 from services.postgres import Postgres, PostgresError, running_postgres
 from services.scripts import run_spark_script
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.processes
 
 
 def test_queries_return_rows_and_raise_what_the_server_says(postgres: Postgres) -> None:

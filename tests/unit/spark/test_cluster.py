@@ -12,7 +12,7 @@ import pytest
 JOB = Path(__file__).parent / "cluster_job.py"
 
 
-@pytest.mark.spark
+@pytest.mark.processes
 def test_an_executor_dies_and_nothing_is_lost(tmp_path: Path) -> None:
     job = [sys.executable, str(JOB), str(tmp_path)]
     run = subprocess.run(job, capture_output=True, text=True, timeout=400, check=False)

@@ -8,7 +8,7 @@ import pytest
 
 from unit.spark.pipeline.crashes import World, new_seed
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.processes
 
 STEPS = (
     "pinned",

@@ -244,7 +244,7 @@ def test_the_program_for_spark_submit(
 
 
 @pytest.mark.slow
-@pytest.mark.spark
+@pytest.mark.processes
 def test_spark_submit(project: Project) -> None:
     import pyspark
 
