@@ -31,7 +31,8 @@ def needs_spark(code: str) -> bool:
 
 
 PARAMETERS = [
-    pytest.param(*rest, id=name, marks=[pytest.mark.spark] if needs_spark(rest[0]) else []) for name, *rest in examples()
+    pytest.param(code, output, id=name, marks=[pytest.mark.spark] if needs_spark(code) else [])
+    for name, code, output in examples()
 ]
 
 

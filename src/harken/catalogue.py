@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 65_536
+_SHARE_ASKED = 4
+"""Once a field was asked for a quarter of all subscriptions, it is made a column."""
 
 
 class Columns:
@@ -30,6 +32,7 @@ class Columns:
         self.first = first
         self.table = table
         self._places: dict[str, int] | None = None
+        self._by_field: dict[str, pa.Array] = {}
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -55,6 +58,16 @@ class Columns:
         place = self._places.get(id)
         return None if place is None else self.first + place
 
+    def field(self, name: str) -> pa.Array:
+        """A field of all of them, as strings by number. Made when it is first asked for, it is kept: most are few."""
+        import pyarrow
+
+        if name not in self._by_field:
+            texts = self.table.column("fields").to_pylist()
+            values = [None if text is None else _told(json.loads(text).get(name)) for text in texts]
+            self._by_field[name] = pyarrow.array(values, pyarrow.string()).dictionary_encode()
+        return self._by_field[name]
+
     @cached_property
     def names(self) -> pa.Array:
         """The ids as they lie in the columns."""
@@ -76,6 +89,7 @@ class Catalogue:
         self._by_id: dict[str, Subscription] = {}
         self._by_number: dict[int, Subscription] = {}
         self._count: int = sum(len(each) - each.table.column(0).null_count for each in columns) - len(self._gone)
+        self._fields_asked = 0
         self._naming = threading.Lock()
         self._names: list[str | None] | None = None
         self._arrow_names: Any = None
@@ -179,6 +193,11 @@ class Catalogue:
         import numpy
         import pyarrow
 
+        if self._is_mapped:
+            columns = self._columns[0]
+            self._fields_asked += len(numbers)
+            if self._fields_asked * _SHARE_ASKED > len(columns):
+                return columns.field(name).take(pyarrow.array(numbers)).cast(pyarrow.string())
         known, places = numpy.unique(numbers, return_inverse=True)
         values = [_told(self.of(number).fields.get(name)) for number in known.tolist()]
         return pyarrow.array(values, pyarrow.string()).take(pyarrow.array(places))

@@ -273,18 +273,29 @@ class Engine:
         Whatever happens, the folder has the version before or this one. Others who have loaded it may go on; those who
         follow it see the new version. Raises SegmentError if somebody else has saved there since it was loaded.
         """
-        from harken.saved import Settings, save
         from harken.segments.folder import Folder
 
         folder = Folder(path)
         with self._lock:
-            state = self._state
-            settings = Settings(self.schema, self.algorithm, self.limits, self.options)
             seen = self._version if self._folder is not None and self._folder.path == folder.path else None
-            self._version = save(folder, seen, settings, state.matcher, state.catalogue, state.numbering)
+            self._version = self._write(folder, seen)
             self._folder = folder
             self._changed = False
             return self._version
+
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write the engine to a folder, as `save` does, and have no more to do with that folder."""
+        from harken.segments.folder import Folder
+
+        with self._lock:
+            self._write(Folder(path), None)
+
+    def _write(self, folder: Folder, seen: int | None) -> int:
+        from harken.saved import Settings, save
+
+        state = self._state
+        settings = Settings(self.schema, self.algorithm, self.limits, self.options)
+        return save(folder, seen, settings, state.matcher, state.catalogue, state.numbering)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, follow: bool = False, **options: Any) -> Engine:

@@ -108,6 +108,8 @@ def _first_of_each(ids: pa.Array) -> tuple[NDArray[np.bool_], list[str]]:
     codes = ids.dictionary_encode()
     owner = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     kept = owner >= 0
+    if not kept.any():
+        return kept, []
     first = np.full(len(codes.dictionary), len(owner), np.int64)
     np.minimum.at(first, owner[kept], np.flatnonzero(kept))
     again = kept & (first[owner] != np.arange(len(owner)))

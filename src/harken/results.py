@@ -125,16 +125,16 @@ class BatchMatches:
         names = self._reading.catalogue.arrow_names(self.numbers)
         return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), names)
 
-    def arrow_names(self) -> pa.Array:
-        """The ids of all matches behind each other, one for each of `numbers`, with offsets of 32 bits.
+    def arrow_names(self, these: slice = slice(None)) -> pa.Array:
+        """The ids of all matches behind each other, or of some: one for each of `numbers[these]`.
 
-        Raises OverflowError if they have more than 2 GB in all.
+        Offsets have 32 bits. Raises OverflowError if the ids have more than 2 GB.
         """
-        return self._reading.catalogue.picked_names(self.numbers)
+        return self._reading.catalogue.picked_names(self.numbers[these])
 
-    def arrow_fields(self, name: str) -> pa.Array:
-        """A field of the subscriptions, as a string, for each of `numbers`: JSON for what is no string."""
-        return self._reading.catalogue.arrow_fields(self.numbers, name)
+    def arrow_fields(self, name: str, these: slice = slice(None)) -> pa.Array:
+        """A field of the subscriptions, as a string, for each of `numbers[these]`: JSON for what is no string."""
+        return self._reading.catalogue.arrow_fields(self.numbers[these], name)
 
     def arrow_numbers(self) -> pa.LargeListArray:
         """The numbers of each event, as an Arrow array of lists of integers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet
 import pytest
@@ -33,7 +33,7 @@ def test_golden_cases(spark: SparkSession, cases: CaseFile, tmp_path: Path) -> N
     tables, left_out = tables_of(cases.events)
     assert len(left_out) <= (1 - LEAST_SHARE) * len(cases.events), left_out
     expected = {where: names - set(left_out) for where, names in cases.expected}
-    for way in (by_pairs, by_lists, by_shards, by_lists_of_shards, by_stream):
+    for way in (by_pairs, by_lists, by_shards, by_lists_of_shards, by_stream, by_stream_in_shards):
         found: Answers = {where: set() for where in expected}
         for place, table in enumerate(tables):
             for where, names in way(spark, table, version, tmp_path / f"{way.__name__}-{place}").items():
@@ -60,12 +60,20 @@ def by_lists_of_shards(spark: SparkSession, table: pa.Table, version: IndexVersi
 
 
 def by_stream(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
+    return _streamed(spark, table, version, place)
+
+
+def by_stream_in_shards(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
+    return _streamed(spark, table, version, place, strategy="shard", shards=3)
+
+
+def _streamed(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path, **options: Any) -> Answers:
     place.mkdir()
     pyarrow.parquet.write_table(table, place / "events.parquet")
     kinds = spark.read.parquet(str(place)).schema
     events = spark.readStream.schema(kinds).parquet(str(place))
     query = (
-        match(events, version, event_id="event_name")
+        match(events, version, event_id="event_name", **options)
         .writeStream.format("memory")
         .queryName("golden_cases")
         .trigger(availableNow=True)

@@ -112,3 +112,11 @@ def test_a_schema_looks_at_what_it_declares() -> None:
 
 def test_event_types_ask_for_all_attributes() -> None:
     assert Engine(Schema(event_types={"sale": EventType("sale", {})})).attributes() is None
+
+
+def test_an_engine_that_everybody_left_is_joined() -> None:
+    engine = Engine()
+    engine.subscribe("a", "x = 1")
+    engine.unsubscribe("a")
+    whole, twice = Engine.join([engine])
+    assert (len(whole), twice) == (0, [])

@@ -16,14 +16,15 @@ from harken.engine import Engine
 from harken.errors import HarkenError, SourceError, SubscriptionError, did_you_mean
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
-from harken.spark.files import files_of, local_path
+from harken.spark.files import HadoopFiles, files_of, local_path
+from harken.spark.frames import mapped
 from harken.spark.index import KEPT, Index, IndexVersion
-from harken.spark.sessions import is_connect, scratch
+from harken.spark.session_facts import is_connect
 from harken.subscriptions import Fault
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _STAGED = "staged"
 _TELLING = "part string, refused long, faults string"
@@ -55,7 +56,7 @@ class Built:
             others = f", and {self.refused - 1:,} others" if self.refused > 1 else ""
             raise SubscriptionError(
                 f"the subscription {first.id!r:.60} is faulty{others}: {first.reason}",
-                hint='harken.spark.check(subscriptions) tells all of them; on_fault="skip" leaves them out',
+                hint='build_index(…, on_fault="skip") leaves them out; harken.spark.check tells all of a DataFrame',
             )
         return self.engine
 
@@ -112,9 +113,9 @@ def _built_by_spark(
     subscriptions: DataFrame, schema: Schema | None, limits: Limits, staging: str | PathLike[str] | None
 ) -> Built:
     _refuse_unusable(subscriptions)
-    place = _staging_place(staging)
+    place = _staging_place(staging, subscriptions.sparkSession)
     try:
-        told = _spread(subscriptions).mapInArrow(_builder(place, schema, limits), _TELLING).collect()
+        told = mapped(_spread(subscriptions), _builder(place, schema, limits), _TELLING).collect()
         parts = [_fetched(place, part) for part in sorted(row["part"] for row in told if row["part"] is not None)]
         engine, twice = Engine.join(parts) if parts else (Engine(schema, limits=limits), [])
         faults = [SubscriptionFault(*each) for row in told for each in json.loads(row["faults"])]
@@ -194,18 +195,19 @@ def _fetched(place: str, part: str) -> Engine:
     """A part that a task staged."""
     local = local_path(place)
     if local is None:
-        folder = Path(scratch()) / part
-        files_of(place).download(part, folder)
-        return Engine.load(folder)
+        with tempfile.TemporaryDirectory(prefix="harken-part-") as folder:
+            files_of(place).download(part, Path(folder))
+            return Engine.load(folder)  # what is mapped stays when its files are gone
     if not (local / part).is_dir():
         hint = "build the index at a path that all machines can write to"
         raise SourceError(f"a part of the index was built on another machine, in {local}", hint=hint)
     return Engine.load(local / part)
 
 
-def _staging_place(staging: str | PathLike[str] | None) -> str:
-    if staging is None:
+def _staging_place(staging: str | PathLike[str] | None, spark: SparkSession) -> str:
+    """Where tasks put their parts: below the root or, if there is none that Python can reach, on this machine."""
+    root = "" if staging is None else os.fspath(staging)
+    if not root or isinstance(files_of(root, spark), HadoopFiles):
         return tempfile.mkdtemp(prefix="harken-staged-")
-    root = os.fspath(staging)
     local = local_path(root)
     return f"{root.rstrip('/') if local is None else local}/{_STAGED}-{uuid.uuid4().hex[:8]}"

@@ -43,8 +43,8 @@ class Files(Protocol):
     def upload(self, source: Path, folder: str) -> None:
         """Copy a folder to here, its manifest last."""
 
-    def remove(self, folder: str) -> None:
-        """Remove a folder with all that is in it."""
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it, if it is there."""
 
 
 def files_of(root: str | os.PathLike[str], spark: SparkSession | None = None) -> Files:
@@ -120,8 +120,10 @@ class LocalFiles:
     def upload(self, source: Path, folder: str) -> None:
         LocalFiles(source).download("", self.path / folder)
 
-    def remove(self, folder: str) -> None:
-        shutil.rmtree(self.path / folder, ignore_errors=True)
+    def remove(self, name: str) -> None:
+        with suppress(OSError):
+            (self.path / name).unlink()
+        shutil.rmtree(self.path / name, ignore_errors=True)
 
 
 class ArrowFiles:
@@ -176,8 +178,14 @@ class ArrowFiles:
         except OSError as error:
             raise _unwritable(target, error) from error
 
-    def remove(self, folder: str) -> None:
-        self._system.delete_dir(self._at(folder))
+    def remove(self, name: str) -> None:
+        from pyarrow import fs
+
+        kind = self._system.get_file_info(self._at(name)).type
+        if kind == fs.FileType.Directory:
+            self._system.delete_dir(self._at(name))
+        elif kind == fs.FileType.File:
+            self._system.delete_file(self._at(name))
 
     def _at(self, name: str) -> str:
         return f"{self._path}/{name}".rstrip("/")
@@ -239,8 +247,8 @@ class HadoopFiles:
             place = self._path(f"{self._at(folder)}/{each}")
             self._system.copyFromLocalFile(False, True, self._path(str(source / each)), place)
 
-    def remove(self, folder: str) -> None:
-        self._system.delete(self._path(self._at(folder)), True)
+    def remove(self, name: str) -> None:
+        self._system.delete(self._path(self._at(name)), True)
 
     def _at(self, name: str) -> str:
         return f"{self.root.rstrip('/')}/{name}".rstrip("/")

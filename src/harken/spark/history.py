@@ -229,7 +229,7 @@ def backtest(
         memory=memory,
     )
     tallies = _tallied(matches, names, identified, event_time, by, examples)
-    ids = [each.id for each in opened(version)]
+    ids = [each.id for each in opened(version, spark=spark)]
     return Backtest(matches, tallies, names, ids, examples, None if event_time is None else by)
 
 

@@ -8,21 +8,23 @@ pins/NAME                        a version that somebody may need again, for a r
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
+import os
 import re
 import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.engine import Engine
-from harken.errors import SegmentError, SourceError
+from harken.errors import HarkenError, SegmentError, SourceError
 from harken.spark.files import Files, LocalFiles, files_of
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ _OWN = "version.json"
 _MANIFEST = "manifest.harken"
 _PINS = "pins"
 _LOCK = "lock"
+_PROCESS = "process"
 _FOLDER = re.compile(r"version-(\d{8,})-[0-9a-f]{8}\Z")
 
 
@@ -68,6 +71,7 @@ class Index:
     def __init__(self, root: str | PathLike[str], spark: SparkSession | None = None) -> None:
         self.files = files_of(root, spark)
         self.root = self.files.root
+        self._spark = spark
 
     def current(self) -> IndexVersion:
         """The version that counts now. Raises SegmentError if there is none."""
@@ -103,37 +107,55 @@ class Index:
                 published = _stored(engine, self.files, folder, number, source)
                 self.files.write(_CURRENT, _text(published))
             except BaseException:
-                self.files.remove(folder)
+                counts = self._read(_CURRENT)
+                if counts is None or counts.folder != folder:  # else it was written before something failed
+                    self.files.remove(folder)
                 raise
             self._remove_old(keep, number)
             return published
 
     def pin(self, name: str, version: int) -> None:
-        """Keep a version until the same name pins another one."""
-        self.files.write(f"{_PINS}/{name}", str(version).encode())
+        """Keep a version until the same name pins another one, or lets go of it."""
+        with self._publishing():
+            self.files.write(f"{_PINS}/{name}", str(version).encode())
+
+    def unpin(self, name: str) -> None:
+        """Let go of what a name has pinned."""
+        self.files.remove(f"{_PINS}/{name}")
+
+    def hold(self, version: int) -> None:
+        """Keep a version as long as this process lives, where the index can be written to."""
+        name = f"{_PROCESS}-{os.uname().nodename}-{os.getpid()}-{version}"
+        with suppress(HarkenError):
+            self.pin(name, version)
+            atexit.register(self.unpin, name)
 
     def pinned(self) -> dict[str, int]:
-        """What is pinned, by name."""
+        """What is pinned, by name. What a process of this machine held that is no more is let go of."""
         found = {}
         for name in self.files.names(_PINS):
             text = self.files.read(f"{_PINS}/{name}")
-            if text is not None and text.isdigit():
+            if _is_left_behind(name):
+                self.unpin(name)
+            elif text is not None and text.isdigit():
                 found[name] = int(text)
         return found
 
     def cut(self, version: IndexVersion, parts: int) -> list[IndexVersion]:
         """A version in parts, each an index of its own. They are made once, and kept beside it."""
-        folder = f"{version.folder}/shards-{parts}"
-        found = [self._read(f"{folder}/part-{place:04d}/{_OWN}") for place in range(parts)]
-        if all(found):
-            return [each for each in found if each is not None]
         from harken.spark.local import opened
 
-        engines = opened(version).cut(parts)
-        return [
-            _stored(engine, self.files, f"{folder}/part-{place:04d}", version.version, None)
-            for place, engine in enumerate(engines)
-        ]
+        folders = [f"{version.folder}/shards-{parts}/part-{place:04d}" for place in range(parts)]
+        with self._publishing():
+            found = [self._read(f"{folder}/{_OWN}") for folder in folders]
+            if not all(found):
+                self.files.remove(f"{version.folder}/shards-{parts}")
+                engines = opened(version, spark=self._spark).cut(parts)
+                for folder, engine in zip(folders, engines, strict=True):
+                    _stored(engine, self.files, folder, version.version, None)
+                found = [self._read(f"{folder}/{_OWN}") for folder in folders]
+        # Every part judges the whole event, so that all of them refuse the same ones.
+        return [replace(each, attributes=version.attributes) for each in found if each is not None]
 
     def _read(self, name: str) -> IndexVersion | None:
         text = self.files.read(name)
@@ -181,6 +203,21 @@ class Index:
             yield
 
 
+def _is_left_behind(name: str) -> bool:
+    """Whether a pin was made by a process of this machine that does not run any more."""
+    kind, _, rest = name.partition("-")
+    machine, process, _ = rest.rsplit("-", 2) if rest.count("-") >= 2 else ("", "", "")
+    if kind != _PROCESS or machine != os.uname().nodename or not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
+
+
 def _stored(engine: Engine, files: Files, folder: str, number: int, source: str | None) -> IndexVersion:
     """Save an engine below a root."""
     if isinstance(files, LocalFiles):
@@ -193,7 +230,7 @@ def _stored(engine: Engine, files: Files, folder: str, number: int, source: str 
 
 def _described(engine: Engine, files: Files, folder: str, place: Path, number: int, source: str | None) -> IndexVersion:
     """Save an engine to a place on this machine, with its description beside it."""
-    engine.save(place)
+    engine.export(place)
     attributes = engine.attributes()
     described = IndexVersion(
         root=files.root,

@@ -18,12 +18,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from harken.engine import Engine
 from harken.errors import HarkenError, SegmentError
 from harken.spark.files import files_of, local_path
 from harken.spark.index import IndexVersion
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 CACHE = "HARKEN_CACHE"
 """The environment variable that tells where copies are kept; otherwise it is a folder for temporary files."""
@@ -34,16 +37,17 @@ _MANIFEST = "manifest.harken"
 _engines: OrderedDict[str, Engine] = OrderedDict()
 
 
-def opened(version: IndexVersion, shipped: str | None = None) -> Engine:
+def opened(version: IndexVersion, shipped: str | None = None, spark: SparkSession | None = None) -> Engine:
     """The engine of a version. `shipped` names the file of Spark's that holds it, if it was sent along.
 
-    Raises SegmentError or SourceError if it cannot be had.
+    With a session, which only the driver has, it may also lie where only Spark can reach. Raises SegmentError or
+    SourceError if it cannot be had.
     """
     known = _engines.get(version.fingerprint)
     if known is not None:
         _engines.move_to_end(version.fingerprint)
         return known
-    engine = Engine.load(_found(version, shipped), background=False)
+    engine = Engine.load(_found(version, shipped, spark), background=False)
     _engines[version.fingerprint] = engine
     while len(_engines) > _OPEN:
         _engines.popitem(last=False)
@@ -66,13 +70,13 @@ def shipped_name(version: IndexVersion) -> str:
     return f"harken-{version.fingerprint}.tar"
 
 
-def _found(version: IndexVersion, shipped: str | None) -> Path:
+def _found(version: IndexVersion, shipped: str | None, spark: SparkSession | None) -> Path:
     """Where the files of a version are on this machine."""
     root = local_path(version.root)
     if shipped is not None:
         return _copied(version, lambda target: _unpack(shipped, target))
     if root is None:
-        return _copied(version, lambda target: files_of(version.root).download(version.folder, target))
+        return _copied(version, lambda target: files_of(version.root, spark).download(version.folder, target))
     place = root / version.folder
     if not (place / _MANIFEST).is_file():
         raise SegmentError(
@@ -137,4 +141,6 @@ def _remove_old(cache: Path) -> None:
     for each in cache.iterdir():
         with suppress(OSError):
             if each.is_dir() and each.stat().st_mtime < time.time() - _DAY:
-                shutil.rmtree(each, ignore_errors=True)
+                going = each.with_name(f".{each.name}.{uuid.uuid4().hex[:8]}")
+                each.rename(going)  # a copy is there as a whole or not at all
+                shutil.rmtree(going, ignore_errors=True)

@@ -16,7 +16,7 @@ from harken.spark.files import HadoopFiles, files_of, local_path
 from harken.spark.frames import USUAL_IDS, column, mapped, require_column
 from harken.spark.index import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
-from harken.spark.sessions import is_connect, is_local, machine_memory, parallelism, scratch, session_name
+from harken.spark.session_facts import is_connect, is_local, machine_memory, parallelism, scratch, session_name
 from harken.spark.task import COUNTS, FAIL, LISTS, PAIRS, ROW, SHARD, SKIP, TELL, Question, answers
 
 if TYPE_CHECKING:
@@ -106,12 +106,12 @@ def pinned(subscriptions: Any, spark: SparkSession, schema: Schema | None = None
 
     Raises HarkenError if some of them are faulty: `harken.spark.check` tells which.
     """
-    if isinstance(subscriptions, IndexVersion):
-        return subscriptions
-    if isinstance(subscriptions, Index):
-        return subscriptions.current()
-    if isinstance(subscriptions, str | os.PathLike):
-        return _of_path(subscriptions, spark, schema)
+    if isinstance(subscriptions, str | os.PathLike | Index | IndexVersion):
+        if schema is not None:
+            raise SchemaError("an index has the schema that it was built with", hint="leave `schema` out")
+        version = _published(subscriptions, spark)
+        Index(version.root, spark).hold(version.version)
+        return version
     return Index(scratch()).publish(_engine_of(subscriptions, schema))
 
 
@@ -123,7 +123,7 @@ def choose(
     memory: int | None = None,
 ) -> Strategy:
     """The strategy for an index, and why."""
-    limit = memory if memory is not None else machine_memory() // _SHARE_OF_MEMORY
+    limit = max(1, machine_memory() // _SHARE_OF_MEMORY if memory is None else memory)
     size = f"{version.nbytes / 1e6:,.1f} MB"
     if shards is not None and (shards < 1 or strategy == REPLICATE):
         raise HarkenError("`shards` is a number from 1 on, and goes with the strategy shard")
@@ -154,14 +154,16 @@ def _refuse_unknown(what: str, given: str, known: Sequence[str]) -> None:
         raise HarkenError(f"there is no {what} {given!r}", hint=hint)
 
 
-def _of_path(path: str | os.PathLike[str], spark: SparkSession, schema: Schema | None) -> IndexVersion:
-    if schema is not None:
-        raise SchemaError("an index has the schema that it was built with", hint="leave `schema` out")
-    index = Index(path, spark)
-    local = local_path(os.fspath(path))
+def _published(index: str | os.PathLike[str] | Index | IndexVersion, spark: SparkSession) -> IndexVersion:
+    """The version that is meant."""
+    if isinstance(index, IndexVersion):
+        return index
+    if isinstance(index, Index):
+        return index.current()
+    local = local_path(os.fspath(index))
     if local is not None and (local / "manifest.harken").is_file():  # what Engine.save wrote
         return Index(scratch()).publish(Engine.load(local))
-    return index.current()
+    return Index(index, spark).current()
 
 
 def _engine_of(subscriptions: Any, schema: Schema | None) -> Engine:
@@ -223,16 +225,28 @@ def _sharded(events: DataFrame, question: Question, types: StructType, chosen: S
         hint = 'ask for output="pairs", use strategy="replicate", or match inside foreachBatch'
         raise HarkenError(f"a stream cannot be matched in shards to {question.output}", hint=hint)
     spread = max(1, parallelism(events.sparkSession) // chosen.shards)
-    rows = events.withColumn(ROW, f.monotonically_increasing_id())
-    copies = rows.withColumn(SHARD, f.explode(f.sequence(f.lit(0), f.lit(chosen.shards - 1))))
-    partition = f.col(SHARD) * spread + f.pmod(f.col(ROW), f.lit(spread)).cast("int")
-    asked = question
+    asked, rows = question, events
     if is_one_row:  # what the shards find of an event belongs to its row
+        rows = _numbered(events)
         asked = replace(question, columns=(ROW, *question.columns), names=(*types.names[:2], ROW, *types.names[2:]))
         types = StructType([*types.fields[:2], rows.schema[ROW], *types.fields[2:]])
+    copies = rows.withColumn(SHARD, f.explode(f.sequence(f.lit(0), f.lit(chosen.shards - 1))))
+    # Whoever reads the events again sends each of them to the same tasks.
+    partition = f.col(SHARD) * spread + f.pmod(f.xxhash64(column(question.event_id)), f.lit(spread)).cast("int")
     placed = copies.repartitionById(chosen.shards * spread, partition)
     found = mapped(placed, _named(asked, chosen), types)
     return _united(found, question) if is_one_row else found
+
+
+def _numbered(events: DataFrame) -> DataFrame:
+    """The events with numbers, which are the same when they are read again in another order: rows that have the same
+    number then are the same.
+    """
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import MapType
+
+    own = [column(field.name) for field in events.schema.fields if not isinstance(field.dataType, MapType)]
+    return events.sortWithinPartitions(f.xxhash64(*own)).withColumn(ROW, f.monotonically_increasing_id())
 
 
 def _united(found: DataFrame, question: Question) -> DataFrame:

@@ -6,7 +6,7 @@ than one whose events match few.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.errors import HarkenError
-from harken.events import Decoded, EventBatch, validate
+from harken.events import Decoded, validate
 from harken.results import BatchMatches
 from harken.schema import Schema
 from harken.spark.index import IndexVersion
@@ -28,8 +28,11 @@ OWN = "_harken_"
 SHARD, ROW = f"{OWN}shard", f"{OWN}row"
 """Columns that are added to events: which shard they are for, and which row they were."""
 _FIRST_EVENTS = 64
+_MOST_EVENTS = 4_096
 _MATCHES = 1 << 18
-"""Matches that an answer is to have, about."""
+"""Matches that an answer has, at most."""
+_BYTES = 1 << 26
+"""Bytes of the event's columns that pairs are to have, about."""
 
 Places = NDArray[np.int64]
 
@@ -79,53 +82,88 @@ class _Answering:
         version, shipped = self._question.parts[place]
         engine = opened(version, shipped)
         decoded = validate(self._seen(batch, version, engine.schema), engine.schema, engine.limits)
-        if decoded.refused:
+        if decoded.refused and (not place or self._question.output != PAIRS):  # all shards refuse the same events
             yield self._refused(batch, decoded)
         events = decoded.batch
         start = 0
         while start < len(events):
-            stop = start + max(1, int(_MATCHES / max(self._per_event, 1e-3)))
+            expected = int(_MATCHES / max(self._per_event, 1e-3))
+            stop = start + min(max(1, expected), _MOST_EVENTS)
             part = events[start:stop]
             start = stop
             found = engine.match_decoded(Decoded(part, ()))
             self._per_event = (self._per_event + len(found.numbers) / len(part)) / 2
-            yield self._answer(batch, part, found, is_whole=len(part) == batch.num_rows)
+            if found.errors and self._question.on_error == FAIL:
+                _, id, error = found.errors[0]
+                raise HarkenError(f"the subscription {id!r:.60} failed on an event: {error}")
+            places = np.asarray(part.positions, np.int64)
+            if self._question.output == PAIRS:
+                rows = np.repeat(places, np.diff(found.offsets))
+                size = self._pairs_at_once(batch)
+                for first in range(0, len(rows), size):
+                    yield from self._pairs(batch, rows, found, first, min(first + size, len(rows)))
+                if found.errors and self._question.on_error == TELL:
+                    yield self._failed(batch, found)
+            else:
+                yield from self._events(batch, places, found, 0, len(places))
 
-    def _answer(self, batch: pa.RecordBatch, part: EventBatch, found: BatchMatches, is_whole: bool) -> pa.RecordBatch:
-        """What some events of a batch match."""
-        question = self._question
-        places = np.arange(batch.num_rows) if is_whole else np.asarray(part.positions, np.int64)
-        if found.errors and question.on_error == FAIL:
-            _, id, error = found.errors[0]
-            raise HarkenError(f"the subscription {id!r:.60} failed on an event: {error}")
-        if question.output == PAIRS:
-            rows = np.repeat(places, np.diff(found.offsets))
-            columns = [self._event_column(batch, name, rows) for name in (question.event_id, *question.columns)]
-            fields = [found.arrow_fields(name) for name in question.fields]
-            answer = [columns[0], found.arrow_names(), *fields, *columns[1:]]
+    def _pairs_at_once(self, batch: pa.RecordBatch) -> int:
+        """How many pairs an answer has, by how long the columns are that come along."""
+        columns = [batch.column(name) for name in (self._question.event_id, *self._question.columns)]
+        width = sum(column.nbytes for column in columns) / max(batch.num_rows, 1)
+        return min(_MATCHES, max(1, int(_BYTES / max(width, 1.0))))
+
+    def _pairs(
+        self, batch: pa.RecordBatch, rows: Places, found: BatchMatches, start: int, stop: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Some of the pairs, in halves if they are too long for one answer."""
+        question, these = self._question, slice(start, stop)
+        try:
+            event_id, *columns = self._event_columns(batch, rows[these])
+            fields = [found.arrow_fields(name, these) for name in question.fields]
+            answer = self._batch([event_id, found.arrow_names(these), *fields, *columns], None)
+        except (pa.ArrowInvalid, OverflowError):
+            if stop - start < 2:
+                raise
+            middle = (start + stop) // 2
+            yield from self._pairs(batch, rows, found, start, middle)
+            yield from self._pairs(batch, rows, found, middle, stop)
         else:
-            columns = [self._event_column(batch, name, places) for name in (question.event_id, *question.columns)]
-            answer = [columns[0], _lists(found) if question.output == LISTS else _counts(found), *columns[1:]]
-        if question.on_error != TELL:
-            return self._batch(answer)
-        return self._with_errors(batch, answer, places, found)
+            yield answer
 
-    def _with_errors(
-        self, batch: pa.RecordBatch, answer: list[pa.Array], places: Places, found: BatchMatches
-    ) -> pa.RecordBatch:
-        """An answer with a column for errors: for pairs in rows of their own, else in the row of the event."""
-        if self._question.output == PAIRS:
-            told = [_error(id, error) for _, id, error in found.errors]
-            rows = np.array([position for position, _, _ in found.errors], np.int64)
-            ids = pa.array([id for _, id, _ in found.errors], pa.string())
-            more = self._error_rows(batch, rows, ids)
-            whole = [pa.concat_arrays([one, other]) for one, other in zip(answer, more, strict=True)]
-            return self._batch([*whole, pa.array([None] * len(answer[0]) + told, pa.string())])
+    def _events(
+        self, batch: pa.RecordBatch, places: Places, found: BatchMatches, start: int, stop: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Lists or counts of some of the events, in halves if their lists have too much for one answer."""
+        ends = found.offsets[start : stop + 1]
+        is_long = self._question.output == LISTS and ends[-1] - ends[0] > 4 * _MATCHES
+        if is_long and stop - start > 1:
+            middle = (start + stop) // 2
+            yield from self._events(batch, places, found, start, middle)
+            yield from self._events(batch, places, found, middle, stop)
+            return
+        if self._question.output == LISTS:
+            names = found.arrow_names(slice(ends[0], ends[-1]))
+            answer = pa.ListArray.from_arrays(pa.array((ends - ends[0]).astype(np.int32)), names)
+        else:
+            answer = pa.array(np.diff(ends))
+        event_id, *columns = self._event_columns(batch, places[start:stop])
+        yield self._batch([event_id, answer, *columns], self._reasons(places[start:stop], found))
+
+    def _reasons(self, places: Places, found: BatchMatches) -> list[str | None] | None:
+        """What failed on each event, None if nothing did on any."""
+        if not found.errors:
+            return None
         reasons: dict[int, list[str]] = {}
         for position, id, error in found.errors:
             reasons.setdefault(position, []).append(_error(id, error))
-        texts = ["; ".join(reasons[place]) if place in reasons else None for place in places.tolist()]
-        return self._batch([*answer, pa.array(texts, pa.string())])
+        return ["; ".join(reasons[place]) if place in reasons else None for place in places.tolist()]
+
+    def _failed(self, batch: pa.RecordBatch, found: BatchMatches) -> pa.RecordBatch:
+        """Pairs of which nobody knows whether they match, each with the reason."""
+        rows = np.array([position for position, _, _ in found.errors], np.int64)
+        ids = pa.array([id for _, id, _ in found.errors], pa.string())
+        return self._batch(self._error_rows(batch, rows, ids), [_error(id, error) for _, id, error in found.errors])
 
     def _refused(self, batch: pa.RecordBatch, decoded: Decoded) -> pa.RecordBatch:
         """What is said of events that are not valid: nothing among pairs, a row without an answer otherwise."""
@@ -134,23 +172,19 @@ class _Answering:
             raise decoded.refused[0].error
         told = decoded.refused if question.on_error == TELL or question.output != PAIRS else ()
         rows = np.array([each.position for each in told], np.int64)
-        answer = self._error_rows(batch, rows, None)
-        if question.on_error == TELL:
-            answer.append(pa.array([str(each.error) for each in told], pa.string()))
-        return self._batch(answer)
+        return self._batch(self._error_rows(batch, rows, None), [str(each.error) for each in told])
 
     def _error_rows(self, batch: pa.RecordBatch, rows: Places, ids: pa.Array | None) -> list[pa.Array]:
         question = self._question
-        columns = [self._event_column(batch, name, rows) for name in (question.event_id, *question.columns)]
+        event_id, *columns = self._event_columns(batch, rows)
         kind = {PAIRS: pa.string(), LISTS: pa.list_(pa.string()), COUNTS: pa.int64()}[question.output]
         fields = [pa.nulls(len(rows), pa.string()) for _ in question.fields]
-        return [columns[0], pa.nulls(len(rows), kind) if ids is None else ids, *fields, *columns[1:]]
+        return [event_id, pa.nulls(len(rows), kind) if ids is None else ids, *fields, *columns]
 
-    def _event_column(self, batch: pa.RecordBatch, name: str, rows: Places) -> pa.Array:
-        column = batch.column(name)
-        if len(rows) == len(column) and self._question.output != PAIRS:
-            return column
-        return column.take(pa.array(rows))
+    def _event_columns(self, batch: pa.RecordBatch, rows: Places) -> list[pa.Array]:
+        """The id and the columns that come along, of these rows."""
+        wanted = pa.array(rows)
+        return [batch.column(name).take(wanted) for name in (self._question.event_id, *self._question.columns)]
 
     def _seen(self, batch: pa.RecordBatch, version: IndexVersion, schema: Schema | None) -> pa.RecordBatch:
         """The columns that subscriptions look at or, where all are judged by a schema, those that are the event's."""
@@ -162,16 +196,11 @@ class _Answering:
             others.add(self._question.event_id)
         return batch.select([name for name in batch.schema.names if name not in others])
 
-    def _batch(self, columns: list[pa.Array]) -> pa.RecordBatch:
+    def _batch(self, columns: list[pa.Array], errors: Sequence[str | None] | None) -> pa.RecordBatch:
+        if self._question.on_error == TELL:
+            told = pa.nulls(len(columns[0]), pa.string()) if errors is None else pa.array(errors, pa.string())
+            columns = [*columns, told]
         return pa.RecordBatch.from_arrays(columns, list(self._question.names))
-
-
-def _lists(found: BatchMatches) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), found.arrow_names())
-
-
-def _counts(found: BatchMatches) -> pa.Array:
-    return pa.array(np.diff(found.offsets))
 
 
 def _error(id: str, error: HarkenError) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,7 +153,7 @@ def test_an_index_elsewhere_is_copied_once(
     index.files = _files(way, tmp_path / "index", spark)
     version = index.publish(engine_of(a=f"x = 1 AND way = '{way}'"))
     monkeypatch.setattr(harken.spark.local, "local_path", lambda root: None)
-    monkeypatch.setattr(harken.spark.local, "files_of", lambda root: index.files)
+    monkeypatch.setattr(harken.spark.local, "files_of", lambda root, spark: index.files)
     assert opened(version).match({"x": 1, "way": way}).ids == ["a"]
     copies = [each for each in (tmp_path / "cache").iterdir() if each.is_dir()]
     assert [each.name for each in copies] == [version.fingerprint]
@@ -181,3 +184,17 @@ def _files(way: str, root: Path, spark: SparkSession) -> Files:
     from pyarrow import fs
 
     return ArrowFiles(root.as_uri(), fs.LocalFileSystem(), str(root))
+
+
+def test_what_a_process_held_that_is_no_more_is_let_go_of(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    index.publish(engine_of(a="x = 1"))
+    index.hold(1)
+    program = [sys.executable, "-c", "import os; print(os.getpid())"]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    index.pin(f"process-{os.uname().nodename}-{int(ended.stdout)}-1", 1)
+    index.pin("process-elsewhere-1-1", 1)
+    held = index.pinned()
+    assert set(held) == {f"process-{os.uname().nodename}-{os.getpid()}-1", "process-elsewhere-1-1"}
+    index.unpin("process-elsewhere-1-1")
+    assert len(index.pinned()) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +17,7 @@ from harken.limits import Limits
 from harken.schema import parse_schema
 from harken.spark import Index, match
 from harken.spark.matching import choose
+from harken.spark.task import Question, answers
 from harken.workloads import generate
 
 if TYPE_CHECKING:
@@ -125,9 +127,7 @@ def test_an_answer_is_a_dataframe_like_any_other(events: DataFrame) -> None:
 def test_nested_values_and_times(spark: SparkSession) -> None:
     moment = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
     rows = [(1, moment, Decimal("1.5"), [(1, 9.0), (2, 1.0)], {"deep": 2**62 + 1}), (2, None, None, [], None)]
-    kinds = (
-        "n long, at timestamp, price decimal(10,2), items array<struct<qty:int, cost:double>>, o struct<deep:long>"
-    )
+    kinds = "n long, at timestamp, price decimal(10,2), items array<struct<qty:int, cost:double>>, o struct<deep:long>"
     texts = {
         "time": "at < TIMESTAMP '2026-01-02T03:04:05.678902Z' AND at > TIMESTAMP '2026-01-02T03:04:05.6789Z'",
         "decimal": "price = 1.5",
@@ -233,3 +233,70 @@ def test_the_strategy_goes_by_size(spark: SparkSession, tmp_path: Path) -> None:
     assert choose(version, spark, strategy="shard", shards=5).shards == 5
     with pytest.raises(HarkenError, match="goes with the strategy shard"):
         choose(version, spark, strategy="replicate", shards=2)
+
+
+def test_shards_refuse_the_same_events_as_the_whole(spark: SparkSession) -> None:
+    engine = Engine(limits=Limits(max_event_values=20))
+    engine.subscribe_many([(f"t{place}", f"tags = {place}") for place in range(20)])
+    engine.subscribe_many([(f"p{place}", f"price >= {place}") for place in range(20)])
+    events = spark.createDataFrame([(1, list(range(30)), 5), (2, [3], 1)], "id long, tags array<int>, price int")
+    whole = rows_of(match(events, engine, on_error="tell"))
+    assert rows_of(match(events, engine, on_error="tell", strategy="shard", shards=4)) == whole
+    assert [row[:2] for row in whole if row[2] is not None] == [(1, None)]
+
+
+def sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows], "bytes": [batch.nbytes]})
+
+
+def test_an_answer_is_not_larger_than_it_need_be(tmp_path: Path) -> None:
+    """Many matches behind a stretch without any, and columns that are long, come in pieces."""
+    engine = Engine()
+    engine.subscribe_many([(f"s{place}", "x = 1") for place in range(300)])
+    version = Index(tmp_path).publish(engine)
+    for length, most_rows in ((10, 1 << 18), (100_000, 2_000)):
+        rows = 4_000 if length == 10 else 40
+        table = pa.table({"id": range(rows), "x": [0] * (rows // 2) + [1] * (rows // 2), "text": ["a" * length] * rows})
+        question = Question(((version, None),), "pairs", "id", ("text",), (), "skip", ("event_id", "s", "text"))
+        found = list(sizes(answers(question)(table.to_batches())))
+        assert sum(each.column("rows")[0].as_py() for each in found) == rows // 2 * 300
+        assert max(each.column("rows")[0].as_py() for each in found) <= most_rows
+        assert max(each.column("bytes")[0].as_py() for each in found) < 1 << 28
+    listed = Question(((version, None),), "lists", "id", (), (), "skip", ("event_id", "s"))
+    table = pa.table({"id": range(8_000), "x": [0] * 4_000 + [1] * 4_000})
+    lists = list(answers(listed)(table.to_batches()))
+    assert sum(len(each.column(1).flatten()) for each in lists) == 4_000 * 300
+    assert len(lists) > 2
+
+
+def test_fields_that_are_asked_for_often(spark: SparkSession, tmp_path: Path) -> None:
+    engine = Engine()
+    engine.subscribe_many([{"id": f"s{n}", "where": f"x >= {n}", "owner": f"o{n % 3}", "n": n} for n in range(50)])
+    Index(tmp_path).publish(engine)
+    events = spark.range(200).selectExpr("id", "id % 60 AS x")
+    found = match(events, tmp_path, fields=["owner", "n"]).collect()
+    assert len(found) > 1_000
+    assert all(row["owner"] == f"o{int(row['n']) % 3}" and row["subscription_id"] == f"s{row['n']}" for row in found)
+
+
+def test_an_engine_that_is_matched_with_stays_what_it_was(events: DataFrame, tmp_path: Path) -> None:
+    engine = Engine()
+    engine.subscribe("cheap", "price < 5")
+    engine.save(tmp_path)
+    follower = Engine.load(tmp_path, follow=True)
+    assert len(match(events, follower).collect()) == 1
+    engine.subscribe("dear", "price > 40")
+    engine.save(tmp_path)
+    assert follower.match({"price": 50}).ids == ["dear"]
+
+
+def test_a_version_that_a_query_uses_stays(events: DataFrame, tmp_path: Path) -> None:
+    index, engine = Index(tmp_path), Engine()
+    engine.subscribe("cheap", "price < 5")
+    index.publish(engine)
+    found = match(events, tmp_path)
+    for _ in range(3):
+        index.publish(engine, keep=1)
+    assert index.versions() == [1, 4]
+    assert rows_of(found) == [("e1", "cheap")]

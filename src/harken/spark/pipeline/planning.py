@@ -14,10 +14,10 @@ from harken.spark.pipeline.failures import told
 from harken.spark.pipeline.session import pipeline_session
 from harken.spark.pipeline.sources import event_columns, read
 from harken.spark.pipeline.subscriptions import Subscriptions
-from harken.spark.sessions import parallelism
+from harken.spark.session_facts import parallelism
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from harken.spark.pipeline.config import Config
 
@@ -92,7 +92,7 @@ def plan(config: Config) -> Plan:
             parallelism=parallelism(spark),
             index=index,
             strategy=choose(index, spark, config.match.strategy, config.match.shards),
-            expected_ns=_expected_ns(index),
+            expected_ns=_expected_ns(index, spark),
         )
 
 
@@ -102,8 +102,8 @@ def _partitions(events: DataFrame) -> int:
     return count
 
 
-def _expected_ns(index: IndexVersion) -> float | None:
-    layers = opened(index).stats()["matcher"].get("layers")
+def _expected_ns(index: IndexVersion, spark: SparkSession) -> float | None:
+    layers = opened(index, spark=spark).stats()["matcher"].get("layers")
     if layers is None:
         return None
     return float(sum(group["expected_ns"] for layer in layers for group in layer["groups"]))

@@ -11,7 +11,7 @@ from harken.errors import HarkenError
 from harken.spark.connectors import connector_config
 from harken.spark.java import find_java
 from harken.spark.session import local_session
-from harken.spark.sessions import is_connect
+from harken.spark.session_facts import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -120,23 +120,24 @@ class _Batch:
         self._schema = self._known_schema()
         came, found = Observation(), Observation()
         tagged = self._tagged()
-        observed = self._observed(tagged, came)
+        observed = tagged.observe(came, *self._numbers())
         fresh = self._fresh(observed.where(column(_STAGE).isNull()).drop(_STAGE, _REASON))
         matched = self._matched(enriched(fresh, self._config.enrichments))
         is_error = column("error").isNotNull()
-        numbers = {"errors": f.count_if(is_error), "notifications": f.count_if(~is_error)}
-        matched = self._keep(matched.observe(found, *(value.alias(name) for name, value in numbers.items())))
+        numbers = [f.count_if(is_error).alias("errors"), f.count_if(~is_error).alias("notifications")]
+        matched = self._keep(matched.observe(found, *numbers))
         matched.write.format("noop").mode("overwrite").save()
-        errors, refused = found.get["errors"], came.get["refused"]
+        of_events, of_matches = _told_by(came, tagged, self._numbers()), _told_by(found, matched, numbers)
+        errors, refused = of_matches["errors"], of_events["refused"]
         dead = self._keep(self._dead_letters(tagged, matched)) if errors or refused else None
         stages = {} if dead is None else {row["stage"]: row["count"] for row in dead.groupBy("stage").count().collect()}
         counts = Counts(
-            events=came.get["events"],
-            notifications=found.get["notifications"],
+            events=of_events["events"],
+            notifications=of_matches["notifications"],
             dead_letters=dict(sorted(stages.items())),
-            duplicates=self._duplicates(came, fresh),
-            late=came.get["late"],
-            max_event_time=_time_of(came.get["newest"]),
+            duplicates=self._duplicates(of_events["events"] - refused, fresh),
+            late=of_events["late"],
+            max_event_time=_time_of(of_events["newest"]),
         )
         if dead is None:
             dead = self._events.sparkSession.createDataFrame([], OF_DEAD_LETTERS)
@@ -187,18 +188,17 @@ class _Batch:
             raise SourceError(f"`{name}` is to be the time of events, and is {kind.simpleString().upper()}", hint=hint)
         return column(name).try_cast("timestamp")
 
-    def _observed(self, tagged: DataFrame, came: Observation) -> DataFrame:
-        """The same events, counted as they pass."""
+    def _numbers(self) -> list[Column]:
+        """What is counted of events as they pass."""
         from pyspark.sql import functions as f
 
         is_good = column(_STAGE).isNull()
-        return tagged.observe(
-            came,
+        return [
             f.count(f.lit(1)).alias("events"),
             f.count_if(~is_good).alias("refused"),
             f.count_if(self._is_late & (is_good | (column(_STAGE) == LATE))).alias("late"),
             f.max(f.when(is_good, f.unix_micros(column(_TIME)))).alias("newest"),
-        )
+        ]
 
     def _fresh(self, good: DataFrame) -> DataFrame:
         """The events without those that came before. Of those that have one id, the first is taken."""
@@ -228,11 +228,8 @@ class _Batch:
             fresh = fresh.join(invalid, _AT, "left_anti")
         seen.add(fresh, ID)
 
-    def _duplicates(self, came: Observation, fresh: DataFrame) -> int:
-        if self._source.deduplicate is None:
-            return 0
-        left: int = came.get["events"] - came.get["refused"] - fresh.count()
-        return left
+    def _duplicates(self, good: int, fresh: DataFrame) -> int:
+        return 0 if self._source.deduplicate is None else good - fresh.count()
 
     def _matched(self, events: DataFrame) -> DataFrame:
         """What `match` finds: pairs, and errors in rows of their own."""
@@ -263,7 +260,7 @@ class _Batch:
         version = self._stamp.version
         # An index that names the columns it needs has no event types; it is opened only if a schema is to be compared.
         is_needed = version.attributes is None or self._config.schema is not None
-        found = opened(version).schema if is_needed else None
+        found = opened(version, spark=self._events.sparkSession).schema if is_needed else None
         if self._config.schema is not None and self._config.load_schema() != found:
             hint = "build the index with the schema that the pipeline has, or leave `schema` out"
             raise SchemaError("the index has another schema than the pipeline, or none", hint=hint)
@@ -280,11 +277,6 @@ class _Batch:
     def _notifications(self, matched: DataFrame) -> DataFrame:
         owner = self._config.subscriptions.owner
         chosen = [column(inside).alias(name) for name, inside in self._carried.items()]
-        names = [each.split()[0] for each in OF_NOTIFICATIONS.split(", ")]
-        twice = sorted(set(names) & set(self._carried))
-        if twice:
-            hint = "leave it out of `columns` in [match]"
-            raise SourceError(f"every notification has a column `{twice[0]}` of its own", hint=hint)
         found = matched.where(column("error").isNull())
         return found.select(
             column("event_id"),
@@ -317,7 +309,22 @@ class _Batch:
         same = (column(_AT) == column(RAW)) & (column("event_id") == column(ID))
         stage = f.when(column("subscription_id").isNull(), VALIDATE).otherwise(MATCH).alias("stage")
         later = failed.join(texts, same, "left").select("event_id", stage, "reason", "subscription_id", "event")
-        return early.unionByName(later).select("*", *self._stamped())
+        found = early.unionByName(later)
+        if self._source.deduplicate is not None:
+            found = found.unionByName(self._behind_refused(rows, failed))
+        return found.select("*", *self._stamped())
+
+    def _behind_refused(self, rows: DataFrame, failed: DataFrame) -> DataFrame:
+        """Events that were taken for duplicates of one that was then refused: they would be lost."""
+        from pyspark.sql import functions as f
+
+        refused = failed.where(column("subscription_id").isNull()).select("event_id", column(_AT).alias(RAW)).distinct()
+        behind = (column(ID) == column("event_id")) & (column(_AT) > column(RAW))
+        reason = f.lit("it came behind an event of the same id, which was refused").alias("reason")
+        stage, nobody = f.lit(VALIDATE).alias("stage"), f.lit(None).cast("string").alias("subscription_id")
+        return (
+            rows.where(column(_STAGE).isNull()).join(refused, behind).select("event_id", stage, reason, nobody, "event")
+        )
 
     def _stamped(self) -> list[Any]:
         from pyspark.sql import functions as f
@@ -327,6 +334,22 @@ class _Batch:
             f.lit(self._stamp.version.version).cast("long").alias("index_version"),
             f.lit(self._stamp.batch).cast("long").alias("batch_id"),
         ]
+
+
+def _told_by(observation: Observation, frame: DataFrame, numbers: list[Column]) -> dict[str, Any]:
+    """What was counted as rows passed. Where Spark found that none of them is needed, it is counted now."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+    try:
+        found: dict[str, Any] = dict(observation.get)
+    except Py4JJavaError:  # what Spark says where there is nothing to tell
+        found = {}
+    if not found:
+        again = type(observation)()
+        # All columns are read: a line is not found to be bad by those that an aggregate would need.
+        frame.observe(again, *numbers).write.format("noop").mode("overwrite").save()
+        found = dict(again.get)
+    return found
 
 
 def _time_of(micros: int | None) -> datetime | None:

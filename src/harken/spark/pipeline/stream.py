@@ -111,6 +111,8 @@ class _Following:
                     raise explained(error) from error
             finally:
                 query.stop()
+        if self._failure is not None:  # of the batch that was waited for
+            raise self._failure
         return self._counts
 
     def _open(self) -> None:

@@ -20,7 +20,7 @@ from harken.spark.building import SubscriptionFault, build
 from harken.spark.files import local_path
 from harken.spark.index import Index, IndexVersion
 from harken.spark.pipeline.rules import Changes, Rules, changes, rules_of, rules_source
-from harken.spark.sessions import scratch
+from harken.spark.session_facts import scratch
 from harken.subscriptions import Fault
 
 if TYPE_CHECKING:
@@ -108,14 +108,16 @@ class Subscriptions:
         """Keep a version until this name pins another. Raises SegmentError if it is gone already."""
         self.version(version.version, version.fingerprint)
         self._index.pin(name, version.version)
+        self.version(version.version, version.fingerprint)  # it may have gone before it was pinned
 
     def refresh(self) -> Change | None:
         """Take over what changed since, None if nothing did. It raises nothing but what is wrong with `current`."""
         last = self.current()
         try:
             change = self._newer(last) if self._source is None else self._changed(last)
-        except (HarkenError, OSError) as error:
-            return self._refuse(last, f"unreadable: {error}", str(error))
+        except Exception as error:  # whatever is wrong with a change, the last good version goes on
+            reason = str(error) if isinstance(error, HarkenError | OSError) else f"{type(error).__name__}: {error}"
+            return self._refuse(last, f"unreadable: {reason}", reason)
         if change is not None and change.refused is None:
             self._version, self._refused = change.version, None
         return change
@@ -187,7 +189,7 @@ class Subscriptions:
             reason = "all subscriptions are gone, which is more often a mishap than a wish"
             return self._refuse(last, state, reason, faults)
         version = self._published(engine, state)
-        self._rules = rules
+        self._rules, self._same = rules, None
         return Change(version, found.added, found.replaced, len(found.gone), tuple(faults))
 
     def _applied(self, engine: Engine, found: Changes, rules: Rules) -> list[SubscriptionFault]:

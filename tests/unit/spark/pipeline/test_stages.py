@@ -184,9 +184,6 @@ def test_columns_with_the_names_of_ours(spark: SparkSession, project: Project) -
     (row,) = found.notifications.collect()
     assert (row["subscription_id"], row["error"]) == ("bob", "none")
     found.release()
-    project.write("events.jsonl", [{"id": "1", "batch_id": 1}])
-    with pytest.raises(SourceError, match="has a column `batch_id` of its own"):
-        done(project.config("columns = none", match='columns = ["batch_id"]'), spark, project.stamp())
 
 
 def test_an_index_that_vanishes(spark: SparkSession, project: Project) -> None:
@@ -346,3 +343,30 @@ def test_an_index_with_another_schema(spark: SparkSession, project: Project) -> 
     config = project.config(head='schema = "schema.toml"')
     with pytest.raises(SchemaError, match="the index has another schema than the pipeline, or none"):
         done(config, spark, stamp)
+
+
+def test_no_row_of_a_table_fits(spark: SparkSession, project: Project) -> None:
+    """Spark then finds that no event is needed, and counts none on the way."""
+    project.write("events.jsonl", "".join(json.dumps(each) + "\n" for each in EVENTS) + BAD)
+    project.write("sellers.csv", "seller,rating,country\n")
+    config = project.config(more=ENRICH + 'how = "inner"')
+    found = done(config, spark, Stamp(0, project.index(RATED), NOW))
+    assert found.counts() == Counts(4, 0, {"decode": 1})
+    assert [letter[0] for letter in letters(found)] == ["decode"]
+    found.release()
+
+
+def test_what_comes_behind_a_refused_event_of_its_id_is_not_lost(spark: SparkSession, project: Project) -> None:
+    schema = '[domains.grade]\ntype = "enumerated"\nvalues = ["low", "high"]\n[attributes]\ngrade = "grade"\n'
+    project.write("schema.toml", schema)
+    rows = [{"id": "e1", "grade": "none"}, {"id": "e1", "grade": "low"}, {"id": "e2", "grade": "low"}]
+    project.write("events.jsonl", [*rows, rows[2]])
+    version = project.index([{"id": "a", "where": "grade = 'low'"}], schema=parse_schema(schema))
+    given = 'deduplicate = "1 hour"\ncolumns = "id STRING, grade STRING"'
+    config = project.config(given, head='schema = "schema.toml"')
+    found = done(config, spark, Stamp(0, version, NOW))
+    assert pairs(found.notifications) == {("e2", "a")}
+    told = letters(found)
+    assert [letter[:2] for letter in told] == [("validate", "e1"), ("validate", "e1")]
+    assert any("came behind" in letter[2] for letter in told)
+    found.release()

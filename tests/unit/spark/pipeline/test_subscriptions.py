@@ -361,3 +361,36 @@ def test_a_version_that_is_pinned_outlives_many_changes(folder: Folder) -> None:
     assert versions[0] == first.version
     assert len(versions) == 11
     assert texts(subscriptions.version(first.version, first.fingerprint)) == RULES
+
+
+def test_a_return_to_an_earlier_state_is_a_change(folder: Folder) -> None:
+    """Files that hold the same under other names and dates, then other rules, then the first file again."""
+    first, same, other = (folder.path / f"{name}.jsonl" for name in ("first", "same", "other"))
+    line = '{"id": "a", "where": "price < 5"}\n'
+    first.write_text(line)
+    same.write_text(line)
+    other.write_text('{"id": "a", "where": "price < 9"}\n')
+    folder.file.symlink_to(first)
+    subscriptions = folder.open()
+    subscriptions.current()
+    for target, expected in ((same, None), (other, "price < 9"), (same, "price < 5")):
+        link = folder.path / "link"
+        link.symlink_to(target)
+        link.replace(folder.file)
+        change = subscriptions.refresh()
+        assert (None if change is None else texts(change.version)["a"]) == expected
+
+
+def test_whatever_is_wrong_with_a_change_the_last_version_goes_on(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write(RULES)
+    subscriptions = folder.open()
+    first = subscriptions.current()
+    monkeypatch.setattr("harken.spark.pipeline.subscriptions._FEW", 0)
+    monkeypatch.setattr("harken.spark.pipeline.subscriptions._MANY", 1)
+    lines = [json.dumps({"id": id, "where": where, "budget": 2**70}) for id, where in RULES.items()]
+    folder.write_lines(*lines, json.dumps({"id": "d", "where": "price = 7"}))
+    change = subscriptions.refresh()
+    assert change is not None
+    assert change.refused is None or change.version == first
