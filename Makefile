@@ -5,7 +5,11 @@ ARGS ?=
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# The stamp is the last thing written: where it is missing or old, the set-up was not finished and is done again.
+# Python compiles what it imports: to compile everything at once would take longer than to install it.
+INSTALL := $(PIP) install -q --no-compile --no-build-isolation -c constraints.txt
+# A stamp is the last thing written: where it is missing or old, the set-up was not finished and is done again.
+# To run Harken on Spark takes less than to develop it: the demo waits for the first stamp only.
+RUN_STAMP := .venv/.harken-run
 STAMP := .venv/.harken-setup
 # One worker runs all the tests that need Spark, so that only one Spark is started.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
@@ -18,8 +22,8 @@ help: ## list the targets
 setup: $(STAMP) ## make .venv, with everything pinned in constraints.txt and a Java for Spark
 	@echo "Harken is set up in .venv. Try: make demo"
 
-demo: $(STAMP) ## a short tour on the command line
-	@$(BIN)/harken demo
+demo: $(RUN_STAMP) ## a day of auctions through the pipeline on Spark, and a report: harken-demo/report.html
+	@$(BIN)/harken demo $(ARGS)
 
 test: $(STAMP) ## the quick suite; ARGS="-k name" narrows it
 	$(PYTEST) $(ARGS)
@@ -47,21 +51,28 @@ clean: ## remove caches and builds; .venv stays
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUN_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	    echo "Harken needs Python 3.11 or later, which $(PYTHON) is not. Try: make setup PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	    echo "$(PYTHON) cannot make environments with pip: install its venv package (python3-venv on Debian)." >&2; exit 1; }
-	@echo "Setting up .venv. The first time this takes a minute or two."
+	@echo "Setting up .venv. The first time this takes a minute."
 	@$(PIP) --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@# Build backends come first and pip fetches none of its own: so they are pinned too. setuptools is for pyspark.
-	@$(PIP) install -q -c constraints.txt hatchling setuptools
-	@$(PIP) install -q -c constraints.txt --no-build-isolation -e '.[dev]'
-	@# Spark needs a Java. Where there is none, one comes as a package; where that fails too, all but Spark works.
-	@$(BIN)/python -m harken.spark.java >/dev/null 2>&1 \
-	    || $(PIP) install -c constraints.txt --no-build-isolation -e '.[dev,java]' >/dev/null 2>&1 || true
-	@$(BIN)/python -m harken.spark.java || true
+	@$(INSTALL) hatchling setuptools
+	@$(INSTALL) -e .
 	@# The kernels are compiled when they are first used, and kept: better now than in the middle of a demo or a test.
-	@echo "Compiling the kernels, once."
-	@$(BIN)/harken demo >/dev/null 2>&1 || true
+	@echo "Bringing Spark and, meanwhile, compiling the kernels."
+	@$(BIN)/python -m harken.workloads.auction.day.rehearsal >/dev/null 2>&1 & kernels=$$!; \
+	    $(INSTALL) -e '.[spark]'; status=$$?; wait $$kernels; exit $$status
+	@# Spark needs a Java. Where there is none, one comes as a package; where that fails too, all but Spark works.
+	@$(BIN)/python -m harken.spark.java >/dev/null 2>&1 || $(INSTALL) -e '.[java,spark]' >/dev/null 2>&1 || true
+	@$(BIN)/python -m harken.spark.java || true
+	@touch $@
+
+$(STAMP): $(RUN_STAMP)
+	@echo "Bringing what tests and checks need."
+	@$(INSTALL) -e '.[dev]'
+	@# What warns when it is compiled would fail the tests that import it first.
+	@$(BIN)/python -W ignore -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
 	@touch $@

@@ -1,4 +1,4 @@
-"""The command line: `harken match`, `check`, `explain`, `run`, `algorithms`, `generate`, `bench` and `demo`.
+"""The command line: `harken match`, `check`, `explain`, `run`, `algorithms`, `generate`, `bench`, `demo` and `tour`.
 
 A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
 """
@@ -18,6 +18,7 @@ from harken.cli.bench import EXAMPLES as BENCH_EXAMPLES
 from harken.cli.bench import bench
 from harken.cli.check import EXAMPLES as CHECK_EXAMPLES
 from harken.cli.check import check
+from harken.cli.demo import EXAMPLES as DEMO_EXAMPLES
 from harken.cli.demo import demo
 from harken.cli.exits import EXIT_CODES, ExitCode
 from harken.cli.explain import EXAMPLES as EXPLAIN_EXAMPLES
@@ -28,6 +29,7 @@ from harken.cli.match import EXAMPLES as MATCH_EXAMPLES
 from harken.cli.match import match
 from harken.cli.run import EXAMPLES as RUN_EXAMPLES
 from harken.cli.run import run
+from harken.cli.tour import tour
 
 # Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
 app = typer.Typer(
@@ -45,7 +47,8 @@ app.command(epilog=RUN_EXAMPLES)(run)
 app.command(epilog="Example: harken algorithms --json")(algorithms)
 app.command(epilog=GENERATE_EXAMPLES)(generate)
 app.command(epilog=BENCH_EXAMPLES)(bench)
-app.command(epilog="Example: harken demo --subscriptions 10000 --events 1000")(demo)
+app.command(epilog=DEMO_EXAMPLES)(demo)
+app.command(epilog="Example: harken tour --subscriptions 10000 --events 1000")(tour)
 
 
 def _show_version(wanted: bool) -> None:

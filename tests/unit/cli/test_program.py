@@ -18,7 +18,7 @@ import harken
 
 from .conftest import PAIRS, PROGRAM, Program, Run, Write, lines
 
-COMMANDS = ["match", "check", "explain", "generate", "bench", "algorithms", "demo"]
+COMMANDS = ["match", "check", "explain", "generate", "bench", "algorithms", "demo", "tour"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*(3[0-7]|9[0-7])m")
 
 

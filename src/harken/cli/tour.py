@@ -1,4 +1,4 @@
-"""`harken demo`: an auction, to see Harken at work."""
+"""`harken tour`: an auction in one process, to see Harken at work without Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harken.workloads.auction.demo import DemoResult, Story
 
 
-def demo(
+def tour(
     subscriptions: Annotated[int, typer.Option(metavar="N", min=1, help="How many generated subscriptions.")] = 3_000,
     events: Annotated[int, typer.Option(metavar="N", min=2, help="How many events.")] = 500,
     seed: Annotated[int, typer.Option(metavar="S", help="The same seed gives the same auction.")] = 1,

@@ -1,0 +1,317 @@
+"""The report: one page that needs nothing else, in light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from harken.cli.demo.findings import Findings, Told
+from harken.cli.demo.plots import Bar, bars, columns, day, doubling, gantt, heat
+from harken.cli.demo.timeline import INDEX, MATCH, NOTIFY
+from harken.explain import Part
+
+_CATEGORIES = 14
+_GROUPS = 12
+_CUT = 150
+_RUN_AGAIN = "harken run harken-demo/pipeline.toml --dry-run\nharken run harken-demo/pipeline.toml"
+_BESIDE = (
+    "Beside this page lie the events, the subscriptions, the configuration of the pipeline, the notifications as "
+    "Parquet, the dead letters and the metrics as JSON lines, and what Spark wrote down."
+)
+_TRUTHS: dict[bool | None, str] = {True: "true", False: "false", None: "unknown"}
+_KINDS = {
+    "bargain": "something cheap, just listed",
+    "maker": "things of one maker",
+    "trusted": "from good sellers, within a range",
+    "watch-list": "certain lots",
+    "last-call": "ends soon, with few bids",
+    "seller": "whatever one seller does",
+    "collector": "signed, boxed, with a word in the title",
+    "no-reserve": "without a reserve",
+    "either-or": "one thing or another",
+    "below-estimate": "price below the reserve",
+    "desk": "those who run the house",
+}
+
+
+def page(found: Findings, command: str) -> str:
+    """The whole report. `command` is what makes the same day again."""
+    style = files(__package__).joinpath("page.css").read_text("utf-8")
+    parts = (
+        _head(found),
+        _tiles(found),
+        _day(found),
+        _categories(found),
+        _spread(found),
+        _subscriptions(found),
+        _explained(found),
+        _letters(found),
+        _time(found),
+        _plan(found),
+        _again(found, command),
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>A day of auctions, matched by Harken</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(parts)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _head(found: Findings) -> str:
+    return (
+        "<header><h1>A day at the auction house</h1>"
+        f'<p class="lead">{found.events:,} events came in, {found.subscriptions:,} subscriptions were waiting. Each of '
+        f"{found.matched * found.subscriptions:,} pairs has an answer, as if every subscription had been evaluated "
+        f"for every event; {found.notifications:,} of them are yes.</p>"
+        '<p class="soft">The market is made up; every number below was read back from what the pipeline wrote.</p>'
+        "</header>"
+    )
+
+
+def _tiles(found: Findings) -> str:
+    match = found.seconds(MATCH)
+    tiles = {
+        "events": f"{found.events:,}",
+        "subscriptions": f"{found.subscriptions:,}",
+        "notifications": f"{found.notifications:,}",
+        "events/s, decoded, joined and matched": f"{found.matched / match:,.0f}" if match else "–",
+        "bytes a subscription in the index": f"{found.plan['bytes'] / max(1, found.subscriptions):,.0f}",
+        "seconds for the whole pipeline": f"{found.metrics['seconds']:.1f}",
+    }
+    shown = "".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in tiles.items())
+    return f'<div class="tiles">{shown}</div>'
+
+
+def _day(found: Findings) -> str:
+    return _section(
+        "The day",
+        "Notifications a minute, and below them the events that caused them. Auctions end at full hours in the "
+        "evening, and reminders go out ten minutes before.",
+        day(found.notifications_by_minute, "notifications", "one"),
+        day(found.events_by_minute, "events", "three"),
+    )
+
+
+def _categories(found: Findings) -> str:
+    rows = [
+        Bar(name, count, f"{count:,}", f"{found.events_by_category.get(name, 0):,} events")
+        for name, count in list(found.notifications_by_category.items())[:_CATEGORIES]
+    ]
+    hours = heat(dict(found.by_area_and_hour), "notifications")
+    return _pair(
+        _section("What people are told of", "Notifications by category, the first of them.", bars(rows)),
+        _section("And when", "Notifications by hour of the day and part of the house.", hours),
+    )
+
+
+def _spread(found: Findings) -> str:
+    events = [Bar(name, count, _short(count), f"{count:,} events") for name, count in doubling(found.matches_of_events)]
+    told = [Bar(name, count, _short(count), f"{count:,}") for name, count in doubling(found.told_of_subscriptions)]
+    mean, most = found.notifications / max(1, found.matched), len(found.matches_of_events) - 1
+    return _pair(
+        _section(
+            "Matches of an event",
+            f"How many subscriptions an event matches: {mean:.1f} on average, {most:,} at most.",
+            columns(events),
+        ),
+        _section(
+            "Notifications of a subscription",
+            f"How often a subscription was told of something. {found.owners:,} people heard of anything at all.",
+            columns(told, "three"),
+        ),
+    )
+
+
+def _subscriptions(found: Findings) -> str:
+    busiest = _table(
+        ("told", "who", "what they wait for"),
+        ((f"{each.count:,}", escape(each.owner), f"<code>{escape(each.where)}</code>") for each in found.busiest),
+        numbers={0},
+    )
+    kinds = _table(
+        ("kind of wish", "subscriptions", "notifications"),
+        (
+            (f"{escape(_KINDS.get(kind, kind))}", f"{wanted:,}", f"{told:,}")
+            for kind, (wanted, told) in sorted(found.by_kind.items(), key=lambda pair: -pair[1][0])
+        ),
+        numbers={1, 2},
+    )
+    return _section("The busiest subscriptions", "Of those that say the same, one is shown.", busiest) + _section(
+        "What they wait for", "", kinds
+    )
+
+
+def _explained(found: Findings) -> str:
+    if found.hit is None or found.event is None:
+        return ""
+    event = escape(json.dumps(found.event, ensure_ascii=False))
+    stories = [_story(found.hit, "was told of this event")]
+    if found.near_miss is not None:
+        stories.append(_story(found.near_miss, "was not, and nearly was"))
+    return _section(
+        "Why, and why not",
+        "Harken can say of every event and every subscription what met what.",
+        f"<pre>{event}</pre>",
+        f'<div class="pair" style="margin-top:16px">{"".join(stories)}</div>',
+    )
+
+
+def _story(told: Told, verdict: str) -> str:
+    mark = "yes" if told.explanation.matched else "no"
+    return (
+        f'<div><p><b>{escape(told.owner)}</b> <span class="verdict {mark}">{verdict}</span><br>'
+        f'<small><code>{escape(told.id)}</code></small></p><ul class="tree">{_tree(told.explanation.tree)}</ul></div>'
+    )
+
+
+def _tree(part: Part) -> str:
+    met = f' <span class="soft">({escape(part.values)})</span>' if part.met else ""
+    note = f' <span class="soft">{escape(part.note)}</span>' if part.note is not None else ""
+    below = f"<ul>{''.join(map(_tree, part.parts))}</ul>" if part.parts else ""
+    return f'<li><span class="{_TRUTHS[part.truth]}"><code>{escape(part.text)}</code>{met}{note}</span>{below}</li>'
+
+
+def _letters(found: Findings) -> str:
+    count = sum(found.letters_by_reason.values())
+    kinds = _table(
+        ("events", "refused at", "reason"),
+        (
+            (f"{number:,}", escape(stage), escape(_cut(reason)))
+            for (stage, reason), number in sorted(found.letters_by_reason.items(), key=lambda pair: -pair[1])[:10]
+        ),
+        numbers={0},
+    )
+    examples = _table(
+        ("refused at", "an event, as it came"),
+        ((escape(each.stage), f"<code>{escape(_cut(each.event))}</code>") for each in found.letters),
+    )
+    return _section(
+        "Dead letters",
+        f"{count:,} events were refused, with their reasons, and sank nothing else; "
+        f"{found.metrics['duplicates']:,} came twice and were matched once.",
+        kinds,
+        examples,
+    )
+
+
+def _time(found: Findings) -> str:
+    whole = float(found.metrics["seconds"])
+    busy = sum(step.seconds for step in found.steps)
+    work = {INDEX: (found.subscriptions, "subscriptions"), MATCH: (found.matched, "events")}
+    work[NOTIFY] = (found.notifications, "notifications")
+    rows = []
+    for name, (count, unit) in work.items():
+        own = [step for step in found.steps if step.name == name]
+        seconds = found.seconds(name)
+        if own and seconds:
+            tasks, spent = sum(step.tasks for step in own), sum(step.busy for step in own)
+            rate = f"{count / seconds:,.0f} {unit}/s"
+            rows.append(
+                (
+                    escape(name),
+                    f"{seconds:.1f} s",
+                    rate,
+                    f"{tasks}",
+                    f"{spent:.1f} s",
+                    f"{1e6 * seconds / count:,.0f} µs",
+                )
+            )
+    head = ("step", "took", "throughput", "tasks", "tasks added up", "per piece")
+    return _section(
+        "Where the time went",
+        f"The pipeline took {whole:.1f} s, of which Spark's steps took {busy:.1f} s; the rest is the driver's: reading "
+        "the subscriptions, joining and saving the index, planning. The times are from Spark's own log.",
+        gantt(found.steps, found.start, whole),
+        _table(head, rows, numbers={1, 2, 3, 4, 5}),
+    )
+
+
+def _plan(found: Findings) -> str:
+    groups = [group for layer in found.plan["layers"] for group in layer["groups"]]
+    layouts = dict.fromkeys((group["layout"] for group in groups), 0)
+    for group in groups:
+        layouts[group["layout"]] += group["rows"]
+    cost = sum(group["expected_ns"] for group in groups)
+    told = ", ".join(f"{rows:,} rows in {name}s" for name, rows in layouts.items())
+    shown = sorted(groups, key=lambda group: -group["rows"])[:_GROUPS]
+    table = _table(
+        ("layout", "rows", "what its subscriptions look at", "found by", "candidates", "cost"),
+        (
+            (
+                escape(group["layout"]) + (" <small>verified</small>" if group["verified"] else ""),
+                f"{group['rows']:,}",
+                escape(", ".join(_plain(each) for each in group["attributes"])),
+                escape(_found_by(group)),
+                f"{group['expected_candidates']:,.1f}",
+                f"{group['expected_ns']:,.1f} ns",
+            )
+            for group in shown
+        ),
+        numbers={1, 4, 5},
+    )
+    return _section(
+        "The plan",
+        f"The cost model put the subscriptions into {len(groups)} groups: {told}. It expects {cost / 1e3:.1f} µs of "
+        f"work to find the candidates of an event; some are then verified. The index has "
+        f"{found.plan['bytes'] / 1e6:.1f} MB in memory, {found.index_bytes / 1e6:.1f} MB in files with all texts and "
+        "owners. The largest groups:",
+        table,
+    )
+
+
+def _again(found: Findings, command: str) -> str:
+    judged = found.judged
+    verdict = "agreed with all of them" if not judged.otherwise else f"judged {judged.otherwise:,} of them otherwise"
+    return _section(
+        "Is it true? And how to do it again",
+        f"For this page {judged.told:,} notifications picked at random, and {judged.untold:,} pairs of an event and a "
+        "subscription picked at random, were evaluated once more, one by one, by the reference evaluator, which shares "
+        f"no code with the matcher. It {verdict}.",
+        f"<pre>{escape(command)}\n{_RUN_AGAIN}</pre>",
+        f'<p class="soft" style="margin:12px 0 0">{_BESIDE} Index version {found.metrics["index_version"]}, '
+        f"matched at {escape(found.metrics['match_time'][:19])} UTC.</p>",
+    )
+
+
+def _section(title: str, text: str, *content: str) -> str:
+    said = f'<p class="soft">{text}</p>' if text else ""
+    return f"<section><h2>{title}</h2>{said}{''.join(content)}</section>"
+
+
+def _pair(*sections: str) -> str:
+    return f'<div class="pair">{"".join(sections)}</div>'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
+    right = set(numbers)
+    kinds = [' class="number"' if place in right else "" for place in range(len(head))]
+    top = "".join(f"<th{kind}>{name}</th>" for kind, name in zip(kinds, head, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td{kind}>{cell}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>" for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _found_by(group: dict[str, Any]) -> str:
+    if "directory" in group:
+        return "directory of " + ", ".join(map(_plain, group["directory"])) if group["directory"] else "bitmaps"
+    parts = [group["key"] and f"key {_plain(group['key'])}", group["range"] and f"range of {_plain(group['range'])}"]
+    return ", ".join(part for part in parts if part) or "all"
+
+
+def _plain(column: str) -> str:
+    """The attribute of a column, which also names a type."""
+    return column.rpartition(" ")[0]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CUT else f"{text[: _CUT - 1]}…"
+
+
+def _short(count: int) -> str:
+    return f"{count:,}" if count < 10_000 else f"{count / 1e3:,.0f}k"
