@@ -57,6 +57,8 @@ EVERYBODY = "everybody"
 """A subscription that all events match, in every version: who got an event at all is told by it."""
 PER_FILE = 5
 _LIFE_SECONDS = 120
+_LAST_LIFE_SECONDS = 1_200
+"""After many deaths there is much left to do."""
 Row = tuple[str, str, int, int]
 """Event, subscription, version of the index, batch."""
 
@@ -157,7 +159,7 @@ class World:
     def live(self) -> None:
         """Live until all input is used up."""
         with self.living() as process:
-            assert process.wait(_LIFE_SECONDS) == 0, self.log()
+            assert process.wait(_LAST_LIFE_SECONDS) == 0, self.log()
 
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-4_000:]
