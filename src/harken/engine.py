@@ -356,6 +356,16 @@ class Engine:
         mentioned = {path for form in forms for each in form.conjunctions for path in each.every_path()}
         return frozenset(path[0] for path in found | mentioned)
 
+    def favourite(self) -> str | None:
+        """The attribute, not inside another, by which most subscriptions are found, if there is such a one.
+
+        Events that share its value find their subscriptions in the same place: to match them one after the other is
+        quicker.
+        """
+        favourite = getattr(self._state.matcher, "favourite", None)
+        path = None if favourite is None else favourite()
+        return None if path is None or len(path) > 1 else str(path[0])
+
     @property
     def version(self) -> int | None:
         """The number of the version that was last saved or loaded."""

@@ -110,6 +110,15 @@ def test_a_schema_looks_at_what_it_declares() -> None:
     assert engine.attributes() == {"size", "price"}
 
 
+def test_the_attribute_by_which_most_are_found() -> None:
+    workload = generate("stock", 2_000, 0)
+    engine = Engine()
+    engine.subscribe_many(workload.table())
+    assert engine.favourite() == "symbol"
+    assert Engine().favourite() is None
+    assert Engine(algorithm="naive").favourite() is None
+
+
 def test_event_types_ask_for_all_attributes() -> None:
     assert Engine(Schema(event_types={"sale": EventType("sale", {})})).attributes() is None
 

@@ -56,6 +56,8 @@ class IndexVersion:
     """Of its files."""
     attributes: tuple[str, ...] | None = None
     """The columns that an event needs, None for all of them."""
+    favourite: str | None = None
+    """The column by which most subscriptions are found, if there is such a one."""
     built: float = 0.0
     """When, in seconds since 1970."""
     source: str | None = None
@@ -240,6 +242,7 @@ def _described(engine: Engine, files: Files, folder: str, place: Path, number: i
         subscriptions=len(engine),
         nbytes=sum(each.stat().st_size for each in place.iterdir() if each.suffix == ".segment"),
         attributes=None if attributes is None else tuple(sorted(attributes)),
+        favourite=engine.favourite(),
         built=round(time.time(), 3),
         source=source,
     )

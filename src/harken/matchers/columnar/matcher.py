@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -124,6 +125,16 @@ class Columnar:
         """The attributes that rows ask for, and the subscriptions that may look at others when they are verified."""
         version = self.state().version
         return {each.path for each in version.columns}, version.base.layer.doubtful
+
+    def favourite(self) -> Path | None:
+        """The attribute by which most rows are found, if that is at least half of them."""
+        version = self.state().version
+        found: Counter[int] = Counter()
+        for planned in version.base.layer.plans:
+            for group in planned.groups:
+                found[group.key] += group.size
+        key, rows = max(found.items(), key=lambda item: item[1], default=(-1, 0))
+        return version.columns[key].path if key >= 0 and 2 * rows >= len(version.base.layer) else None
 
     # Changing
 

@@ -165,7 +165,7 @@ class BatchLog:
 
     def _read(self, name: str) -> dict[str, Any] | None:
         text = self._files.read(name)
-        if not text:  # a file system that does not rename may have begun it and no more
+        if text is None:
             return None
         try:
             plain: dict[str, Any] = json.loads(text)
