@@ -44,7 +44,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--save", action="store_true", help="write the result to benchmarks/results/spark.json")
     parser.add_argument("--quick", action="store_true", help="a hundredth of everything, to see that it runs")
-    parser.add_argument("--only", choices=sorted(PARTS), help="one part")
+    parser.add_argument(
+        "--only", choices=sorted(PARTS), action="append", help="these parts; what is saved keeps others"
+    )
     parser.add_argument("--child", nargs=2, metavar=("PART", "CORES"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     scale = 100 if given.quick else 1
@@ -52,13 +54,15 @@ def main() -> None:
         print(json.dumps(_in_session(given.child[0], int(given.child[1]), scale)))
         return
     found: dict[str, Any] = {}
-    for part in [given.only] if given.only else PARTS:
+    for part in given.only or PARTS:
         for cores in (2, 1) if part in ON_ONE_TOO else (2,):
             print(f"{part}, {cores} cores …", file=sys.stderr, flush=True)
             found.setdefault(part, {})[f"{cores} cores"] = _child(part, cores, given.quick)
     result = {"settings": {"rounds": ROUNDS, "scale": scale}, "environment": environment("pyspark"), "found": found}
     print(json.dumps(found, indent=2))
     if given.save:
+        if given.only and RESULTS.exists():
+            result["found"] = json.loads(RESULTS.read_text())["found"] | found
         RESULTS.write_text(json.dumps(result, indent=2) + "\n")
 
 
