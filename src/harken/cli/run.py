@@ -111,6 +111,8 @@ def _show_plan(screen: Screen, plan: Plan) -> None:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(overflow="fold")  # a long path is shown as a whole
     for label, line in plan.lines():
         table.add_row(printable(label), printable(line))
     screen.show(table, wrap=True)
