@@ -11,7 +11,7 @@ INSTALL := $(PIP) install -q --no-compile --no-build-isolation -c constraints.tx
 # To run Harken on Spark takes less than to develop it: the demo waits for the first stamp only.
 RUN_STAMP := .venv/.harken-run
 STAMP := .venv/.harken-setup
-# One worker runs all the tests that need Spark, so that only one Spark is started.
+# One worker has the Spark that tests share; another runs those that start processes with a Spark of their own.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 .PHONY: help setup demo test test-long check format bench clean

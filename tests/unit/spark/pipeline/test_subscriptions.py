@@ -393,4 +393,6 @@ def test_whatever_is_wrong_with_a_change_the_last_version_goes_on(
     folder.write_lines(*lines, json.dumps({"id": "d", "where": "price = 7"}))
     change = subscriptions.refresh()
     assert change is not None
-    assert change.refused is None or change.version == first
+    assert change.refused is not None
+    assert "OverflowError" in change.refused
+    assert change.version == subscriptions.current() == first
