@@ -144,6 +144,12 @@ class Catalogue:
             self._count += table.num_rows
             self._names = self._arrow_names = None
 
+    def drop_columns(self) -> None:
+        """Have the columns that were taken last no more: the matcher has refused them."""
+        with self._naming:
+            self._count -= len(self._columns.pop())
+            self._names = self._arrow_names = None
+
     def remove(self, subscription: Subscription) -> None:
         """Let go of one. By its number it can be looked up until another gets that."""
         if self._by_id.pop(subscription.id, None) is None:

@@ -473,9 +473,15 @@ class Engine:
             replaced = [self.subscription(id) for id in taken.ids] if replace else []
             quick = given.quick(() if replace else taken.rows)
             first = state.numbering.take_row(len(quick))
-            self._changed = True
             state.catalogue.add_columns(first, quick.table())
-            add_flat(quick.flat(first), [each.number for each in replaced])
+            try:
+                add_flat(quick.flat(first), [each.number for each in replaced])
+            except HarkenError:
+                state.catalogue.drop_columns()
+                for number in range(first, first + len(quick)):
+                    state.numbering.give_back(number)
+                raise
+            self._changed = True
             for subscription in replaced:
                 self._forget(subscription)
             if progress is not None:

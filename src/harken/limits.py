@@ -25,6 +25,12 @@ class Limits:
     """Levels of objects and arrays inside one another in an event."""
     max_event_values: int = 100_000
     """Values in one event; an array counts, and so does each of its elements, also a null."""
+    max_matrix_bytes: int = 1 << 30
+    """Bytes of the matrix of predicates and subscriptions in `counting_bytes` and `counting_bits`."""
+    max_table_values: int = 1 << 20
+    """Integers from the least constant of an attribute to its greatest in the table of a predicate index."""
+    max_tree_nodes: int = 10_000_000
+    """Nodes, and what else grows with combinations of predicates, of the trees of `gough` and `matching_tree`."""
 
 
 DEFAULT_LIMITS = Limits()

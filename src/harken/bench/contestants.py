@@ -11,14 +11,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harken.events import validate
+from harken.kernels.counting import count_by_lists
+from harken.kernels.row_table import RowTable
 from harken.matchers.columnar.index import Finder, build
 from harken.matchers.columnar.plan import plan
 from harken.matchers.columnar.rows import rows_of
 from harken.matchers.columnar.statistics import frequencies
-from harken.matchers.counting_lists import CountingIndex
+from harken.matchers.counting import CountedLists
 from harken.segments.columns import ColumnPredicates
 from harken.segments.conjunctions import Conjunctions, code
 from harken.segments.encode import encode
+from harken.segments.growing import LAST_LABEL
 
 Codes = NDArray[np.uint32]
 Ids = NDArray[np.int32]
@@ -71,17 +74,23 @@ class CountingContestant:
     """The lists of the counting algorithm."""
 
     def __init__(self, conjunctions: Conjunctions, sample: Codes) -> None:
-        self._index = CountingIndex(conjunctions)
-        self._ids = np.empty(1 << 18, np.int32)
+        table = row_table(conjunctions)
+        self._rows = len(conjunctions)
+        self._lists = CountedLists("lists")
+        self._lists.insert(np.arange(self._rows, dtype=np.int32), table, [0] * len(conjunctions.columns))
+        self._lists.needs.relabel(conjunctions.numbers)
+        self._ids = np.empty(max(1 << 18, self._rows), np.int32)
 
     @property
     def nbytes(self) -> int:
-        return self._index.nbytes
+        return sum(self._lists.memory.values())
 
     def find(self, codes: Codes, offsets: Offsets) -> Ids:
+        counted, space = self._lists.counted, self._lists.space()
+        examined = np.zeros(codes.shape[1], np.int64)
         offsets[0] = done = 0
         while True:
-            done = self._index.match_codes(codes, self._ids, offsets, done)
+            done = count_by_lists(counted, self._rows, codes, done, space, self._ids, offsets, examined)
             if done == codes.shape[1]:
                 return self._ids[: offsets[-1]]
             larger = np.empty(2 * len(self._ids), np.int32)
@@ -90,6 +99,23 @@ class CountingContestant:
 
     def candidates(self, codes: Codes) -> float | None:
         return None
+
+
+def row_table(conjunctions: Conjunctions) -> RowTable:
+    """Rows of codes one behind another, with the open end that labels have in place of the greatest code."""
+    sizes = np.zeros(len(conjunctions), np.int32)
+    for each in conjunctions.predicates:
+        sizes[each.rows] += 1
+    starts = np.cumsum(sizes, dtype=np.int64) - sizes
+    count = int(sizes.sum())
+    table = RowTable(starts, sizes, np.empty(count, np.int32), np.empty(count, np.uint32), np.empty(count, np.uint32))
+    at = starts.copy()
+    for column, each in enumerate(conjunctions.predicates):
+        places = at[each.rows]
+        table.columns[places], table.low[places] = column, each.low
+        table.high[places] = np.where((each.high == each.top) & (each.low <= each.high), LAST_LABEL, each.high)
+        at[each.rows] += 1
+    return table
 
 
 CONTESTANTS: dict[str, Factory] = {"columnar": ColumnarContestant, "counting_lists": CountingContestant}

@@ -37,6 +37,8 @@ class Capability(StrEnum):
     ATTRIBUTE_COMPARISON = "attribute with attribute"
     DOMAIN_ORDER = "hierarchies and partial orders"
     UNSUBSCRIBE = "unsubscribe"
+    IN_PLACE = "changes in place"
+    """A change costs what the subscription costs, not what all of them do. No subscription asks for it."""
 
 
 @dataclass(frozen=True, slots=True)

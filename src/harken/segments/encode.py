@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,6 @@ from harken.events.cells import Cells, PathCells
 from harken.schema import Kind
 from harken.schema.paths import Path
 from harken.segments.columns import Column
-from harken.segments.dictionary import Dictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,14 @@ class _Coded:
     codes: NDArray[np.uint32]
 
 
-def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[Dictionary]) -> EncodedBatch:
+class Encoder(Protocol):
+    """What gives the values of a column their codes: 0 is for none, and greater values never have lesser codes."""
+
+    def encode(self, cells: Cells) -> NDArray[np.uint32]:
+        """The code of every value."""
+
+
+def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[Encoder]) -> EncodedBatch:
     """The codes of a batch, column by column."""
     codes = np.zeros((len(columns), len(batch)), np.uint32)
     apart = np.zeros(len(batch), np.bool_)

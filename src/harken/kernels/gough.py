@@ -1,0 +1,292 @@
+"""The tree of Gough and Smith (ACSC 1995; Le Subscribe, section 3.1, figure 3): one path for an event.
+
+A node stands for the rows that an event can still match, and for the first level, that is column, on which one of them
+has a predicate: levels of which no row asks anything are left out. Its edges cut the labels where a predicate of its
+rows begins or ends; rows without a predicate there go down every edge. At a leaf nothing is asked any more: its rows
+hold. The first edge of a node begins at label 0, a missing value.
+
+With sharing, equal sets of rows at one level are one node. Two sets are taken for equal if their sizes are, and 128
+bits of a hash: the exclusive or of random numbers of their rows, which follows a set as rows come and go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import kernel
+
+NONE = -1
+BUILT, TOO_LARGE, NO_ROOM = range(3)
+NODES, EDGES, CELLS = range(3)
+
+_SCATTER = 0x1E37_79B1
+_END = 1 << 32
+# A change in a sweep is a number: a label, then so many bits of the row, then one for whether it comes.
+_ROW_BITS = 29
+_LABEL_SHIFT = _ROW_BITS + 1
+_EACH_ROW = (1 << _ROW_BITS) - 1
+
+
+class LeveledRows(NamedTuple):
+    """The predicates of the i-th row are those from `starts[i]` to `starts[i + 1]`, in the order of levels."""
+
+    starts: NDArray[np.int64]
+    levels: NDArray[np.int32]
+    low: NDArray[np.uint32]
+    high: NDArray[np.uint32]
+    hashes: NDArray[np.int64]
+    """Two random numbers a row."""
+
+
+class Tree(NamedTuple):
+    """Nodes in the order in which they were made; the first is the root."""
+
+    levels: NDArray[np.int32]
+    """The level of each node; that of a leaf is one more than all others."""
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int32]
+    """The rows of node n are the `sizes[n]` cells from `starts[n]` on."""
+    edge_starts: NDArray[np.int64]
+    """The edges of node n are those from `edge_starts[n]` to `edge_starts[n + 1]`."""
+    bounds: NDArray[np.uint32]
+    """The least label of each edge."""
+    targets: NDArray[np.int32]
+    """The node to which each edge leads; NONE if no row is left."""
+    cells: NDArray[np.int32]
+    state: NDArray[np.int64]
+    """How many nodes, edges and cells there are."""
+
+
+class Known(NamedTuple):
+    """The nodes by the hashes of their rows, so that they can be shared."""
+
+    hashes: NDArray[np.int64]
+    """Two a node."""
+    buckets: NDArray[np.int32]
+    """Open addressing. A power of two, and more than there can be nodes."""
+
+
+class Sweep(NamedTuple):
+    """The rows at one label of a node, while its edges are made."""
+
+    base: NDArray[np.int32]
+    """Rows that ask nothing at this level: they are at every label."""
+    active: NDArray[np.int32]
+    """Rows that ask for labels, and have this one."""
+    places: NDArray[np.int32]
+    """Where in `active` a row is."""
+    following: NDArray[np.int32]
+    """The next level on which a row has a predicate."""
+    counts: NDArray[np.int64]
+    """How many rows at this label are next at each level."""
+    changes: NDArray[np.int64]
+    """Where rows come or go."""
+    state: NDArray[np.int64]
+    """How many rows there are in base and active, and the hashes of both together."""
+
+
+_BASE, _ACTIVE, _FIRST_HASH, _SECOND_HASH = range(4)
+
+
+@kernel
+def build(rows, levels, tree, known, sweep, share, limit):
+    """Build the tree of all rows. Returns BUILT, or why it is not: TOO_LARGE, or NO_ROOM in the arrays.
+
+    It is too large when nodes, edges and the rows of all nodes are more than the limit.
+    """
+    count, state = rows.starts.size - 1, tree.state
+    for row in range(count):
+        start = rows.starts[row]
+        sweep.following[row] = rows.levels[start] if start < rows.starts[row + 1] else levels
+        sweep.base[row] = row
+    _begin(rows, sweep, count)
+    if _target(tree, known, sweep, levels, share) == NONE:
+        return NO_ROOM
+    node = 0
+    tree.edge_starts[0] = 0
+    while node < state[NODES]:
+        if tree.levels[node] < levels:
+            outcome = _split(rows, levels, tree, known, sweep, node, share, limit)
+            if outcome != BUILT:
+                return outcome
+        node += 1
+        tree.edge_starts[node] = state[EDGES]
+    return BUILT
+
+
+@kernel
+def _begin(rows, sweep, count):
+    """Begin with so many rows in base, and none active."""
+    state = sweep.state
+    state[_BASE], state[_ACTIVE], state[_FIRST_HASH], state[_SECOND_HASH] = count, 0, 0, 0
+    sweep.counts[:] = 0
+    for i in range(count):
+        _count(rows, sweep, sweep.base[i], 1)
+
+
+@kernel
+def _count(rows, sweep, row, by):
+    """Have one row more at this label, or one less."""
+    sweep.counts[sweep.following[row]] += by
+    sweep.state[_FIRST_HASH] ^= rows.hashes[row, 0]
+    sweep.state[_SECOND_HASH] ^= rows.hashes[row, 1]
+
+
+@kernel
+def _come(rows, sweep, row):
+    size = sweep.state[_ACTIVE]
+    sweep.active[size] = row
+    sweep.places[row] = size
+    sweep.state[_ACTIVE] = size + 1
+    _count(rows, sweep, row, 1)
+
+
+@kernel
+def _go(rows, sweep, row):
+    size = sweep.state[_ACTIVE] - 1
+    last = sweep.active[size]
+    sweep.active[sweep.places[row]] = last
+    sweep.places[last] = sweep.places[row]
+    sweep.state[_ACTIVE] = size
+    _count(rows, sweep, row, -1)
+
+
+@kernel
+def _target(tree, known, sweep, levels, share):
+    """The node of the rows at this label, at the first level on which one of them has a predicate.
+
+    If it is to be made, but there is no room: NONE.
+    """
+    level = 0
+    while level < levels and sweep.counts[level] == 0:
+        level += 1
+    state, size = tree.state, sweep.state[_BASE] + sweep.state[_ACTIVE]
+    first, second = sweep.state[_FIRST_HASH], sweep.state[_SECOND_HASH]
+    mask = known.buckets.size - 1
+    bucket = (first ^ level * _SCATTER) & mask
+    if share:
+        while known.buckets[bucket] != NONE:
+            node = known.buckets[bucket]
+            is_hash = known.hashes[node, 0] == first and known.hashes[node, 1] == second
+            if is_hash and tree.levels[node] == level and tree.sizes[node] == size:
+                return node
+            bucket = (bucket + 1) & mask
+    node = state[NODES]
+    if node == tree.levels.size or state[CELLS] + size > tree.cells.size:
+        return NONE
+    if share:
+        known.buckets[bucket] = node
+        known.hashes[node, 0], known.hashes[node, 1] = first, second
+    tree.levels[node], tree.starts[node], tree.sizes[node] = level, state[CELLS], size
+    end = state[CELLS]
+    for i in range(sweep.state[_BASE]):
+        tree.cells[end + i] = sweep.base[i]
+    end += sweep.state[_BASE]
+    for i in range(sweep.state[_ACTIVE]):
+        tree.cells[end + i] = sweep.active[i]
+    state[NODES], state[CELLS] = node + 1, state[CELLS] + size
+    return node
+
+
+@kernel
+def _change(label, row, comes):
+    return (label << _LABEL_SHIFT) | (np.int64(row) << 1) | comes
+
+
+@kernel
+def _part(rows, sweep, tree, node, levels):
+    """Part the rows of a node: those that ask nothing at its level, and where others come and go. Returns how often."""
+    level, base, count = tree.levels[node], 0, 0
+    for i in range(tree.starts[node], tree.starts[node] + tree.sizes[node]):
+        row = tree.cells[i]
+        at, end = rows.starts[row], rows.starts[row + 1]
+        while at < end and rows.levels[at] < level:
+            at += 1
+        asks = at < end and rows.levels[at] == level
+        following = at + np.int64(asks)
+        sweep.following[row] = rows.levels[following] if following < end else levels
+        if not asks:
+            sweep.base[base] = row
+            base += 1
+            continue
+        low, high = np.int64(rows.low[at]), np.int64(rows.high[at])
+        if low > high:
+            sweep.changes[count] = _change(np.int64(1), row, 1)
+            count += 1
+        sweep.changes[count] = _change(low, row, 1)
+        sweep.changes[count + 1] = _change(high + 1, row, 0)
+        count += 2
+    _begin(rows, sweep, base)
+    return count
+
+
+@kernel
+def _split(rows, levels, tree, known, sweep, node, share, limit):
+    """Make the edges of a node. Returns BUILT, or why it could not."""
+    state = tree.state
+    count = _part(rows, sweep, tree, node, levels)
+    changes = np.sort(sweep.changes[:count])
+    first, label, at = state[EDGES], np.int64(0), 0
+    without = np.int64(NONE)
+    while label < _END:
+        target = np.int64(NONE)
+        if share and sweep.state[_ACTIVE] == 0 and without != NONE:
+            target = without
+        elif sweep.state[_BASE] + sweep.state[_ACTIVE] > 0:
+            target = np.int64(_target(tree, known, sweep, levels, share))
+            if target == NONE:
+                return NO_ROOM
+            if sweep.state[_ACTIVE] == 0:
+                without = target
+        if state[EDGES] == first or tree.targets[state[EDGES] - 1] != target:
+            if state[EDGES] == tree.bounds.size:
+                return NO_ROOM
+            tree.bounds[state[EDGES]] = label
+            tree.targets[state[EDGES]] = target
+            state[EDGES] += 1
+        if state[NODES] + state[EDGES] + state[CELLS] > limit:
+            return TOO_LARGE
+        label = changes[at] >> _LABEL_SHIFT if at < count else np.int64(_END)
+        while at < count and changes[at] >> _LABEL_SHIFT == label:
+            row = changes[at] >> 1 & _EACH_ROW
+            if changes[at] & 1:
+                _come(rows, sweep, row)
+            else:
+                _go(rows, sweep, row)
+            at += 1
+    return BUILT
+
+
+@kernel
+def find_leaves(tree, columns, alive, count, codes, first, out, offsets, examined):
+    """Write the rows at the leaf of each event that are still alive, where they end, and how many rows the leaf has.
+
+    `columns` has the column of each level. Stops at the first event for which there is no room for `count` rows.
+    """
+    end = offsets[first]
+    for event in range(first, codes.shape[1]):
+        if out.size - end < count:
+            return event
+        node = np.int64(0 if tree.state[NODES] > 0 else NONE)
+        while node != NONE and tree.levels[node] < columns.size:
+            label = codes[columns[tree.levels[node]], event]
+            low, high = tree.edge_starts[node], tree.edge_starts[node + 1]
+            while high - low > 1:
+                middle = (low + high) >> 1
+                if tree.bounds[middle] <= label:
+                    low = middle
+                else:
+                    high = middle
+            node = np.int64(tree.targets[low])
+        examined[event] = 0
+        if node != NONE:
+            examined[event] = tree.sizes[node]
+            for i in range(tree.starts[node], tree.starts[node] + tree.sizes[node]):
+                if alive[tree.cells[i]]:
+                    out[end] = tree.cells[i]
+                    end += 1
+        offsets[event + 1] = end
+    return codes.shape[1]

@@ -1,0 +1,49 @@
+"""Predicates that hold are counted through a matrix with a byte for every predicate and row (ToPSS, section 3.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.counting import count_by_bytes
+from harken.matchers.counting_matrix import CountingMatrix
+
+
+class CountingBytes(CountingMatrix):
+    """A byte is 1 where the row has the predicate: the bytes of all predicates that hold are added up."""
+
+    def _empty(self, predicates: int, rows: int) -> NDArray[np.uint8]:
+        return np.zeros((predicates, rows), np.uint8)
+
+    def _width(self, rows: int) -> int:
+        return rows
+
+    def _set(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
+        self._matrix[numbers, rows] = 1
+
+    def _unset(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
+        self._matrix[numbers, rows] = 0
+
+    def _find(
+        self,
+        codes: NDArray[np.uint32],
+        first: int,
+        out: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        examined: NDArray[np.int64],
+    ) -> int:
+        found: int = count_by_bytes(
+            self._index.index,
+            self._matrix,
+            self._needs.counters,
+            self.rows.count,
+            min(self.rows.size, self._matrix.shape[1]),
+            self._needs.always,
+            codes,
+            first,
+            self._index.room(),
+            out,
+            offsets,
+            examined,
+        )
+        return found
