@@ -38,7 +38,7 @@ from harken.kernels.gough import (
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability
 from harken.matchers.row_matcher import RowMatcher
-from harken.matchers.rows import Rows
+from harken.matchers.rows import Rows, predicates_of
 
 # There is room for so many nodes, edges and cells at first, or for so many a row.
 _FIRST_ROOM = 1 << 16
@@ -158,27 +158,21 @@ class Gough(RowMatcher):
 
 def _order(rows: Rows, alive: NDArray[np.int32]) -> NDArray[np.int32]:
     """The columns, first those of which most rows ask something."""
-    places, _ = _predicates(rows, alive)
+    _, places = predicates_of(rows.table, alive)
     asked = np.bincount(rows.table.columns[places], minlength=len(rows.columns))
     return np.argsort(-asked, kind="stable").astype(np.int32)
-
-
-def _predicates(rows: Rows, alive: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the predicates of rows are in their table, and where those of each row begin, and end last."""
-    sizes = rows.table.sizes[alive].astype(np.int64)
-    starts = np.append(0, np.cumsum(sizes))
-    return np.repeat(rows.table.starts[alive] - starts[:-1], sizes) + np.arange(starts[-1]), starts
 
 
 def _leveled(rows: Rows, alive: NDArray[np.int32], order: NDArray[np.int32]) -> LeveledRows:
     """The predicates of the rows in the order of levels."""
     table = rows.table
-    places, starts = _predicates(rows, alive)
+    owners, places = predicates_of(table, alive)
     level_of = np.empty(len(order), np.int32)
     level_of[order] = np.arange(len(order))
     levels = level_of[table.columns[places]]
-    sorting = np.lexsort((levels, np.repeat(np.arange(len(alive)), np.diff(starts))))
+    sorting = np.lexsort((levels, owners))
     places = places[sorting]
+    starts = np.append(0, np.cumsum(table.sizes[alive], dtype=np.int64))
     whole = np.iinfo(np.int64)
     hashes = np.random.default_rng(_SEED).integers(whole.min, whole.max, (len(alive), 2))
     return LeveledRows(starts, levels[sorting], table.low[places], table.high[places], hashes)

@@ -14,11 +14,13 @@ O(log² n) on average, as the paper says.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.kernels.interval_changes import add_columns, choose_equalities, enter_rows, leave_rows, plant_rows
+from harken.kernels.interval_marks import rehash
 from harken.kernels.interval_tree import (
     ASKED,
     COLUMN,
@@ -46,21 +48,14 @@ from harken.kernels.interval_tree import (
     TOP_INTERVAL,
     RowPlaces,
     Trees,
-    add_columns,
-    choose_equalities,
-    enter_rows,
     find_rows,
-    leave_rows,
-    plant_rows,
-    rehash,
 )
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.growing_lists import GrowingLists
 from harken.matchers.row_matcher import RowMatcher
-from harken.matchers.rows import Rows, grown, longer
+from harken.matchers.rows import Rows, grown, longer, predicates_of
 
 _CHOICES = ("selective", "first")
-_Item = TypeVar("_Item", bound=np.generic)
 # So few constants are looked for one by one.
 _FEW = 16
 
@@ -121,9 +116,7 @@ class Hanson(RowMatcher):
 def _narrowest(rows: Rows, which: NDArray[np.int32]) -> NDArray[np.int64]:
     """The place of the predicate of each row, which has some, that holds the least share of its column's constants."""
     table = rows.table
-    sizes = table.sizes[which].astype(np.int64)
-    ends = np.cumsum(sizes)
-    places = np.repeat(table.starts[which] - ends + sizes, sizes) + np.arange(ends[-1])
+    owners, places = predicates_of(table, which)
     shares = np.empty(len(places))
     columns, low, high = table.columns[places], table.low[places], table.high[places]
     for column in np.unique(columns).tolist():
@@ -133,9 +126,8 @@ def _narrowest(rows: Rows, which: NDArray[np.int32]) -> NDArray[np.int64]:
         held[low[at] > high[at]] += len(labels)
         shares[at] = held / max(len(labels), 1)
     # Stable: of equal shares the first.
-    order = np.lexsort((shares, np.repeat(np.arange(len(which)), sizes)))
-    found: NDArray[np.int64] = places[order[ends - sizes]]
-    return found
+    order = np.lexsort((shares, owners))
+    return places[order[np.searchsorted(owners, np.arange(len(which)))]]
 
 
 def _ranks(labels: NDArray[np.uint32], wanted: NDArray[np.uint32], side: Literal["left", "right"]) -> NDArray[np.int64]:
@@ -148,7 +140,7 @@ def _ranks(labels: NDArray[np.uint32], wanted: NDArray[np.uint32], side: Literal
 
 
 class IntervalIndex:
-    """The arrays behind kernels/interval_tree.py, made longer where its kernels find no room."""
+    """The arrays behind kernels/interval_tree.py, made longer where kernels find no room."""
 
     def __init__(self) -> None:
         state = np.zeros(STATES, np.int64)
@@ -250,25 +242,18 @@ class IntervalIndex:
         short_of, asked = int(trees.state[SHORT_OF]), int(trees.state[ASKED])
         if short_of == SHORT_OF_NODES:
             size = grown(len(trees.nodes), 0)
-            self.trees = trees._replace(nodes=_more_lines(trees.nodes, size), heights=longer(trees.heights, size, 0))
+            self.trees = trees._replace(nodes=longer(trees.nodes, size, NONE), heights=longer(trees.heights, size, 0))
         elif short_of == SHORT_OF_MARKS:
             size = grown(len(trees.marks), int(trees.state[MARKS]) + asked)
-            self.trees = trees._replace(marks=_more_lines(trees.marks, size))
+            self.trees = trees._replace(marks=longer(trees.marks, size, NONE))
         elif short_of == SHORT_OF_INTERVALS:
             self._make_room_for_intervals(grown(len(trees.intervals), 0))
         elif short_of == SHORT_OF_CELLS:
             self.lists.grow()
 
     def _make_room_for_intervals(self, size: int) -> None:
-        self.trees = self.trees._replace(intervals=_more_lines(self.trees.intervals, size))
+        self.trees = self.trees._replace(intervals=longer(self.trees.intervals, size, NONE))
         self.lists.have(size)
         if size > len(self.trees.buckets):
             self.trees = self.trees._replace(buckets=np.full(1 << size.bit_length(), NONE, np.int32))
             rehash(self.trees)
-
-
-def _more_lines(table: NDArray[_Item], size: int) -> NDArray[_Item]:
-    """The table with so many lines."""
-    found = np.full((size, table.shape[1]), NONE, table.dtype)
-    found[: len(table)] = table
-    return found

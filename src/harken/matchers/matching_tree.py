@@ -19,15 +19,12 @@ The optimisations of section 5, each of which changes what is visited and not wh
   kernels/matching_tree_search.py says. The paper computes all successors beforehand, for subscriptions that rarely
   change. Here they are computed when a search first needs them, and are void after any change: a change costs no more
   than without, and searches after it pay. It also differs in that a list has 64 successors at most.
-- `factor=N`: the N columns that most rows of the first load ask one value of are factored out: a subtree for every
-  combination of the values that rows ask for, or of *others*. A row that does not care is in every one of them; a row
-  that has a range there is in those of the values in it, and is tested in that of the others. A value that no row asks
-  for any more keeps its subtrees until such values are the most.
+- `factor=N`: the N columns that most rows of the first load ask one value of are factored out, as
+  matching_tree_factoring.py says.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -62,9 +59,9 @@ from harken.kernels.matching_tree_search import (
 )
 from harken.kernels.matching_tree_search import STATES as SUCCESSOR_STATES
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.matching_tree_factoring import Factoring
 from harken.matchers.row_matcher import RowMatcher
-from harken.matchers.rows import Rows, grown, longer
-from harken.segments.growing import FIRST_LABEL, LAST_LABEL
+from harken.matchers.rows import grown, longer, predicates_of
 
 _ORDERS = ("popularity", "given")
 
@@ -92,7 +89,7 @@ class MatchingTree(RowMatcher):
         self._tree = _GrowingTree()
         self._jumps = _Jumps() if successors else None
         self._columns: list[int] = []
-        self._factoring = _Factoring(self.rows, [])
+        self._factoring = Factoring(self.rows, [])
 
     def _insert(self, rows: NDArray[np.int32]) -> None:
         columns, factored = self._columns.copy(), self._factoring.columns
@@ -107,7 +104,7 @@ class MatchingTree(RowMatcher):
             self._delete(rows)
             self._drop_dead()
             if columns and not self._columns:
-                self._columns, self._factoring = columns, _Factoring(self.rows, factored)
+                self._columns, self._factoring = columns, Factoring(self.rows, factored)
             raise
 
     def _insert_factored(self, rows: NDArray[np.int32]) -> None:
@@ -167,8 +164,8 @@ class MatchingTree(RowMatcher):
 
     def _have_order(self, rows: NDArray[np.int32]) -> None:
         """Choose the order of columns if there is none, and have the columns in it that came since."""
-        _, at = _predicates(self.rows, rows)
         table = self.rows.table
+        _, at = predicates_of(table, rows)
         columns = len(self.rows.columns)
         if not self._columns:
             asked = np.bincount(table.columns[at], minlength=columns)
@@ -178,7 +175,7 @@ class MatchingTree(RowMatcher):
             factored = factored[equal[factored] > 0]
             ordered = np.argsort(-asked - equal, kind="stable") if self._is_by_popularity else np.arange(columns)
             self._columns = [*factored.tolist(), *ordered[~np.isin(ordered, factored)].tolist()]
-            self._factoring = _Factoring(self.rows, factored.tolist())
+            self._factoring = Factoring(self.rows, factored.tolist())
         self._columns.extend(range(len(self._columns), columns))
 
     def _order(self) -> Order:
@@ -193,7 +190,7 @@ class MatchingTree(RowMatcher):
         if not self._tree.table.state[ENTRIES]:
             self._clear()
             self._columns = []
-            self._factoring = _Factoring(self.rows, [])
+            self._factoring = Factoring(self.rows, [])
         elif self._factoring.is_mostly_dead():
             self._drop_dead()
         self._forget_jumps()
@@ -206,7 +203,7 @@ class MatchingTree(RowMatcher):
 
     def _clear(self) -> None:
         self._tree = _GrowingTree()
-        self._factoring = _Factoring(self.rows, self._factoring.columns)
+        self._factoring = Factoring(self.rows, self._factoring.columns)
         self._forget_jumps()
 
     def _forget_jumps(self) -> None:
@@ -281,7 +278,7 @@ class _GrowingTree:
         table = self.table
         if table.state[NODES] + nodes > len(table.nodes):
             size = grown(len(table.nodes), int(table.state[NODES]) + nodes)
-            larger = _taller(table.nodes, size, UNUSED)
+            larger = longer(table.nodes, size, UNUSED)
             table = table._replace(
                 nodes=larger,
                 labels=larger.view(np.uint32),
@@ -297,7 +294,7 @@ class _GrowingTree:
             table = table._replace(slots=slots)
         if table.state[ENTRIES] == len(table.entries):
             size = grown(len(table.entries), len(table.entries) + 1)
-            table = table._replace(entries=_taller(table.entries, size, NONE))
+            table = table._replace(entries=longer(table.entries, size, NONE))
         self.table = table
 
     def memory(self) -> dict[str, int]:
@@ -347,7 +344,7 @@ class _Jumps:
         kept = self._kept
         if nodes > len(kept.lists):
             kept = kept._replace(
-                lists=_taller(kept.lists, nodes, 0),
+                lists=longer(kept.lists, nodes, 0),
                 work=np.empty(nodes + 1, np.int32),
                 pending=np.empty(nodes + 1, np.int32),
             )
@@ -359,111 +356,3 @@ class _Jumps:
             self._state[IS_FULL] = 0
         self._kept = kept
         return kept
-
-
-class _Factoring:
-    """The columns that are factored out, and the labels for which there are subtrees."""
-
-    def __init__(self, rows: Rows, columns: list[int]) -> None:
-        self._rows = rows
-        self.columns = columns
-        self.known: list[NDArray[np.uint32]] = [np.empty(0, np.uint32) for _ in columns]
-        """The labels that have subtrees, ascending, by column."""
-        self._counts: list[Counter[int]] = [Counter() for _ in columns]
-
-    def new_labels(self, rows: NDArray[np.int32]) -> list[NDArray[np.uint32]]:
-        """The labels that rows ask for, and that have no subtrees, by column."""
-        return [
-            np.setdiff1d(self._equalities(rows, column), known)
-            for column, known in zip(self.columns, self.known, strict=True)
-        ]
-
-    def count(self, rows: NDArray[np.int32], by: int) -> None:
-        """Rows come, or go."""
-        for column, counts in zip(self.columns, self._counts, strict=True):
-            labels, several = np.unique(self._equalities(rows, column), return_counts=True)
-            for label, times in zip(labels.tolist(), several.tolist(), strict=True):
-                counts[label] += by * times
-                if not counts[label]:
-                    del counts[label]
-
-    def is_mostly_dead(self) -> bool:
-        """Whether no row asks for most of the labels."""
-        return 2 * sum(map(len, self._counts)) < sum(map(len, self.known))
-
-    def forget_dead(self) -> NDArray[np.int64]:
-        """The labels that no row asks for, which are known no more: column << 32 | label for each, ascending."""
-        dead: list[int] = []
-        for at, (column, counts) in enumerate(zip(self.columns, self._counts, strict=True)):
-            asked = np.array(sorted(counts), np.uint32)
-            dead += [column << 32 | label for label in np.setdiff1d(self.known[at], asked).tolist()]
-            self.known[at] = np.intersect1d(self.known[at], asked)
-        return np.array(sorted(dead), np.int64)
-
-    def several(self, rows: NDArray[np.int32], known: list[NDArray[np.uint32]], place: int) -> float:
-        """How many subtrees all rows would enter. See `combinations`."""
-        product = np.ones(len(rows))
-        for at, labels in enumerate(known):
-            _, inside, is_other = self._choices(rows, self.columns[at], labels, at != place)
-            product *= inside + is_other
-        return float(product.sum())
-
-    def combinations(
-        self, rows: NDArray[np.int32], known: list[NDArray[np.uint32]], place: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-        """Every row as often as there are subtrees for it, and a label a column for each: one that is known, or 0.
-
-        0 is for the others. The column at `place` has none.
-        """
-        keys = np.empty((len(rows), 0), np.uint32)
-        for at, labels in enumerate(known):
-            start, inside, is_other = self._choices(rows, self.columns[at], labels, at != place)
-            several = inside + is_other
-            which = np.repeat(np.arange(len(rows)), several)
-            choice = np.arange(len(which)) - np.repeat(np.cumsum(several) - several, several)
-            some: NDArray[np.uint32] = labels if len(labels) else np.zeros(1, np.uint32)
-            taken = some[(start[which] + choice) % len(some)]
-            taken[choice >= inside[which]] = 0
-            rows, keys = rows[which], np.column_stack([keys[which], taken])
-        return rows, keys
-
-    def _choices(
-        self, rows: NDArray[np.int32], column: int, labels: NDArray[np.uint32], with_others: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """For each row the first of the labels that it admits, and how many, in a circle; and whether others, too."""
-        low, high = self._intervals(rows, column)
-        start = np.searchsorted(labels, low)
-        stop = np.searchsorted(labels, high, side="right")
-        inside = stop - start + np.where(low > high, len(labels), 0)
-        return start, inside, (low != high) & with_others
-
-    def _equalities(self, rows: NDArray[np.int32], column: int) -> NDArray[np.uint32]:
-        low, high = self._intervals(rows, column)
-        found: NDArray[np.uint32] = low[low == high]
-        return found
-
-    def _intervals(self, rows: NDArray[np.int32], column: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """What rows ask of a column: any label at all if nothing."""
-        low, high = np.full(len(rows), FIRST_LABEL, np.uint32), np.full(len(rows), LAST_LABEL, np.uint32)
-        places, at = _predicates(self._rows, rows)
-        table = self._rows.table
-        is_here = table.columns[at] == column
-        low[places[is_here]], high[places[is_here]] = table.low[at[is_here]], table.high[at[is_here]]
-        return low, high
-
-
-def _predicates(rows: Rows, chosen: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All predicates of rows: which of the rows has each, and where it is in the table."""
-    table = rows.table
-    sizes = table.sizes[chosen].astype(np.int64)
-    ends = np.cumsum(sizes)
-    places = np.repeat(np.arange(len(chosen)), sizes)
-    at = np.repeat(table.starts[chosen] - ends + sizes, sizes) + np.arange(len(places))
-    return places, at
-
-
-def _taller(array: NDArray[np.int32], size: int, value: int) -> NDArray[np.int32]:
-    """The array with so many rows, the new ones full of a value."""
-    found = np.full((size, array.shape[1]), value, np.int32)
-    found[: len(array)] = array
-    return found

@@ -41,7 +41,7 @@ from harken.matchers.base import Entry
 from harken.matchers.growing_lists import GrowingLists
 from harken.matchers.pairs import PairedRows, Pairs, with_pairs
 from harken.matchers.row_matcher import RowMatcher
-from harken.matchers.rows import grown, longer
+from harken.matchers.rows import grown, longer, predicates_of
 from harken.schema import EVENT_TYPE
 from harken.segments.columns import Column, ColumnPredicates
 from harken.segments.flat import Flat
@@ -196,9 +196,7 @@ class Neon(RowMatcher):
     def _predicates_of(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], _Predicates, NDArray[np.int32]]:
         """The type of each row, the predicates of all, and how many of them have to hold for each row."""
         table = self.rows.table
-        sizes = table.sizes[rows].astype(np.int64)
-        places = np.repeat(np.arange(len(rows)), sizes)
-        at = np.arange(len(places)) + np.repeat(table.starts[rows] - (np.cumsum(sizes) - sizes), sizes)
+        places, at = predicates_of(table, rows)
         columns, low, high = table.columns[at], table.low[at], table.high[at]
         types = np.full(len(rows), ANY_TYPE, np.int64)
         names_type = self._names_type(columns, low, high)

@@ -157,9 +157,11 @@ class PredicateIndex:
                 used=longer(index.used, size * GROUPS, 0),
             )
         self._index = index
-        for column, span in enumerate(spans):
-            if self._has_tables and span and index.table_sizes[column] != span:
-                self._fit_table(column, span)
+        if self._has_tables:
+            wanted = np.zeros(len(index.table_sizes), np.int64)
+            wanted[:count] = spans
+            if (wanted != index.table_sizes).any():
+                self._fit_tables(wanted)
 
     def grow(self, least: int) -> None:
         """Make room where a kernel found none: for so many predicates more at least."""
@@ -202,18 +204,15 @@ class PredicateIndex:
                 free=longer(index.free, predicates, 0),
             )
 
-    def _fit_table(self, column: int, size: int) -> None:
-        """Give a column tables for so many labels. What was in its old ones keeps its labels."""
+    def _fit_tables(self, sizes: NDArray[np.int64]) -> None:
+        """Give columns tables for so many labels, 0 for none. What was in their old ones keeps its labels."""
         index = self._index
-        start, old_start, old_size = len(index.tables), index.table_starts[column], index.table_sizes[column]
-        tables = longer(index.tables, start + GROUPS * size, NONE)
-        if old_start != NO_TABLE:
+        ends = np.cumsum(sizes * GROUPS)
+        starts = np.where(sizes > 0, ends - sizes * GROUPS, NO_TABLE)
+        tables = np.full(int(ends[-1]), NONE, np.int32)
+        for column in np.flatnonzero(index.table_sizes).tolist():
+            old, size = int(index.table_sizes[column]), int(sizes[column])
             for group in range(GROUPS):
-                old = tables[old_start + group * old_size :][:old_size]
-                tables[start + group * size :][:old_size] = old
-            # What lies behind moves up to where the old ones were.
-            tables = np.delete(tables, slice(old_start, old_start + GROUPS * old_size))
-            index.table_starts[index.table_starts > old_start] -= GROUPS * old_size
-            start -= GROUPS * old_size
-        index.table_starts[column], index.table_sizes[column] = start, size
-        self._index = index._replace(tables=tables)
+                place = index.table_starts[column] + group * old
+                tables[starts[column] + group * size :][:old] = index.tables[place : place + old]
+        self._index = index._replace(table_starts=starts, table_sizes=sizes, tables=tables)

@@ -248,7 +248,7 @@ def grown(size: int, needed: int) -> int:
 
 
 def longer(array: NDArray[_Item], size: int, value: int) -> NDArray[_Item]:
-    """The array with so many elements, the new ones of this value."""
-    found = np.full(size, value, array.dtype)
+    """The array with so many elements, or lines of elements, the new ones of this value."""
+    found = np.full((size, *array.shape[1:]), value, array.dtype)
     found[: len(array)] = array
     return found
