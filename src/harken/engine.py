@@ -18,6 +18,7 @@ from harken.errors import (
     CapabilityError,
     DuplicateIdError,
     HarkenError,
+    LimitError,
     SchemaError,
     SegmentError,
     UnknownIdError,
@@ -172,8 +173,10 @@ class Engine:
                         taken[record.id] = (record, form)
                     except HarkenError as error:
                         faults.append(record.fault(error))
-                self._install(list(taken.values()), compiler)
-        faults.sort(key=lambda fault: fault.position)
+                refused = self._install_fitting(list(taken.values()), compiler)
+        for fault in refused:
+            del taken[str(fault.id)]
+        faults = sorted([*faults, *refused], key=lambda fault: fault.position)
         warnings = [(id, warning) for id, (_, form) in taken.items() for warning in form.warnings]
         return Report(len(taken), faults, warnings)
 
@@ -402,8 +405,8 @@ class Engine:
         """Have these subscriptions. Where their matcher is not given, it takes them anew."""
         if matcher is None:
             matcher = create_matcher(self.algorithm, self.limits, **self.options)
-            for each in catalogue:
-                matcher.add([Entry(each.number, self._compiler.compile(each.where, each.language))])
+            take = getattr(matcher, "restore", matcher.add)
+            take(Entry(each.number, self._compiler.compile(each.where, each.language)) for each in catalogue)
         self._is_limited = matcher.capabilities != frozenset(Capability)
         self._state = _State(matcher, catalogue, numbering)
 
@@ -456,6 +459,18 @@ class Engine:
         self._changed = True
         return new
 
+    def _install_fitting(self, compiled: Sequence[tuple[Record, Compiled]], compiler: Compiler) -> list[Fault]:
+        """Take as many as the matcher's limits have room for, from the first on. Returns the faults of the others."""
+        try:
+            self._install(compiled, compiler)
+        except LimitError as error:
+            half = len(compiled) // 2
+            faults = self._install_fitting(compiled[:half], compiler) if half else []
+            if half and not faults:
+                return self._install_fitting(compiled[half:], compiler)
+            return [*faults, *(record.fault(error) for record, _ in compiled[half:])]
+        return []
+
     def _subscribe_table(self, source: Any, replace: bool, progress: Callable[[int], None] | None) -> Report:
         """Take subscriptions from a table of predicates: those that need no normalising without their texts."""
         import pyarrow
@@ -476,11 +491,11 @@ class Engine:
             state.catalogue.add_columns(first, quick.table())
             try:
                 add_flat(quick.flat(first), [each.number for each in replaced])
-            except HarkenError:
+            except LimitError:
                 state.catalogue.drop_columns()
                 for number in range(first, first + len(quick)):
                     state.numbering.give_back(number)
-                raise
+                return self.subscribe_many(given.records(), replace=replace, progress=progress)
             self._changed = True
             for subscription in replaced:
                 self._forget(subscription)

@@ -27,8 +27,8 @@ class Limits:
     """Values in one event; an array counts, and so does each of its elements, also a null."""
     max_matrix_bytes: int = 1 << 30
     """Bytes of the matrix of predicates and subscriptions in `counting_bytes` and `counting_bits`."""
-    max_table_values: int = 1 << 20
-    """Integers from the least constant of an attribute to its greatest in the table of a predicate index."""
+    max_table_values: int = 1 << 17
+    """Integers from an attribute's least constant to its greatest, 32 bytes each, in the table of a predicate index."""
     max_tree_nodes: int = 10_000_000
     """Nodes, and what else grows with combinations of predicates, of the trees of `gough` and `matching_tree`."""
 

@@ -13,6 +13,7 @@ from harken.language.ast import Expression
 from harken.language.printer import print_expression
 from harken.limits import Limits
 from harken.matchers import ALGORITHMS, create_matcher
+from harken.matchers import row_matcher as matcher_module
 from harken.matchers import rows as rows_module
 from harken.matchers.base import Capability
 from harken.schema import Schema
@@ -23,7 +24,7 @@ from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
 _ROUNDS, _FIRST, _STEPS, _EVENTS = 2, 30, 24, 20
 # What grows with the combinations of predicates is to be refused soon.
-_LIMITS = Limits(max_tree_nodes=20_000)
+_LIMITS = (Limits(max_tree_nodes=20_000), Limits(max_tree_nodes=5_000, max_matrix_bytes=30_000, max_table_values=50))
 _REFUSALS: tuple[type[HarkenError], ...] = (ContradictionError, CapabilityError, LimitError)
 # Of so many subscriptions one is true at least, on average.
 _ONE_TRUE_IN = 50
@@ -53,8 +54,10 @@ def contestant(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def _soon_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Constants that nobody has any more go soon."""
+    """Constants that nobody has any more go soon, and indexes are built anew after few changes."""
     monkeypatch.setattr(rows_module, "_FEW", 20)
+    monkeypatch.setattr(matcher_module, "_FEW", 8)
+    monkeypatch.setattr(labels_module, "_MOST_APART", 4)
 
 
 def test_papers_agree_with_reference_without_a_schema(bulk, contestant, monkeypatch):
@@ -100,7 +103,7 @@ class Churn:
         self.generator = Expressions(rng, vocabulary)
         self.events = events
         self.schema = schema
-        self.engine = Engine(schema, algorithm, _LIMITS, **options)
+        self.engine = Engine(schema, algorithm, rng.choice(_LIMITS), **options)
         self.can_remove = Capability.UNSUBSCRIBE in create_matcher(algorithm).capabilities
         self.expressions: dict[str, Expression] = {}
         self.pairs = 0

@@ -15,10 +15,11 @@ from harken.kernels.compile import kernel
 from harken.kernels.counting import FEW_INCREMENTS, count_event, runs_of
 from harken.kernels.lists import ListTable, append_to, has_room, needed, release, remove_from
 from harken.kernels.row_table import holds
+from harken.kernels.vector import prefetch_read
 
 NONE = -1
 FREE_ENTRIES, ENTRIES, FREE_CLUSTERS, CLUSTERS = range(4)
-_LOW_BITS = 0xFFFF_FFFF
+_LOW_BITS, _HASH_BITS = 0xFFFF_FFFF, 0x7FFF_FFFF
 _SCATTER = 0x1E37_79B1
 _LEAST_LIST = 2
 
@@ -30,25 +31,32 @@ class Clusters(NamedTuple):
     """The columns of each cluster, ascending."""
     sizes: NDArray[np.int32]
     """How many entries each cluster has; it is free if it has none."""
-    cluster_hashes: NDArray[np.int64]
-    cluster_places: NDArray[np.int32]
+    cluster_places: NDArray[np.int64]
+    """As `entry_places`."""
     rows: ListTable
     """The rows of each entry."""
     owners: NDArray[np.int32]
     """The cluster of each entry."""
-    entry_hashes: NDArray[np.int64]
-    entry_places: NDArray[np.int32]
+    entry_places: NDArray[np.int64]
+    """Hash and number of an entry in one, so that others are told apart without a look at them; or -1."""
     free_entries: NDArray[np.int32]
     free_clusters: NDArray[np.int32]
     state: NDArray[np.int64]
     """How many numbers of entries are free, which comes next when none is; and of clusters."""
 
 
+class Probes(NamedTuple):
+    """Room for the clusters that an event asks, and the hashes of its values in them."""
+
+    clusters: NDArray[np.int32]
+    hashes: NDArray[np.int64]
+
+
 @kernel
 def mixed(hash, value):
-    """A hash of 32 bits and one more value. Products of 32 bits by 29 never overflow."""
+    """A hash of 31 bits and one more value. Products of 32 bits by 29 never overflow."""
     product = ((hash ^ np.int64(value)) & _LOW_BITS) * _SCATTER
-    return (product ^ product >> 29) & _LOW_BITS
+    return (product ^ product >> 29) & _HASH_BITS
 
 
 @kernel
@@ -75,8 +83,8 @@ def _cluster_of(clusters, table, row, hash):
     places, columns = clusters.cluster_places, clusters.columns
     place = hash & (places.size - 1)
     while places[place] != NONE:
-        cluster = places[place]
-        if clusters.cluster_hashes[cluster] == hash:
+        if places[place] >> 32 == hash:
+            cluster = np.int32(places[place] & _LOW_BITS)
             at, stop = columns.starts[cluster], columns.starts[cluster] + columns.sizes[cluster]
             same = True
             for i in range(table.starts[row], table.starts[row] + table.sizes[row]):
@@ -88,7 +96,7 @@ def _cluster_of(clusters, table, row, hash):
             if same and at == stop:
                 return cluster
         place = (place + 1) & (places.size - 1)
-    return NONE
+    return np.int32(NONE)
 
 
 @kernel
@@ -97,13 +105,13 @@ def _entry_of(clusters, table, cluster, hash, row):
     places = clusters.entry_places
     place = hash & (places.size - 1)
     while places[place] != NONE:
-        entry = places[place]
-        if clusters.entry_hashes[entry] == hash and clusters.owners[entry] == cluster:
+        if places[place] >> 32 == hash:
+            entry = np.int32(places[place] & _LOW_BITS)
             like = clusters.rows.cells[clusters.rows.starts[entry]]
-            if _asks_the_same(table, like, row):
+            if clusters.owners[entry] == cluster and _asks_the_same(table, like, row):
                 return entry
         place = (place + 1) & (places.size - 1)
-    return NONE
+    return np.int32(NONE)
 
 
 @kernel
@@ -125,26 +133,26 @@ def _asks_the_same(table, first, second):
 
 
 @kernel
-def _place(places, number, hash):
+def _place(places, hash, entry):
     place = hash & (places.size - 1)
     while places[place] != NONE:
         place = (place + 1) & (places.size - 1)
-    places[place] = number
+    places[place] = np.int64(hash) << 32 | entry
 
 
 @kernel
-def _displace(places, hashes, number):
-    """Take a number out, and move up those behind it that would not be found any more."""
+def _displace(places, hash, entry):
+    """Take an entry out, and move up those behind it that would not be found any more."""
     mask = places.size - 1
-    gap = hashes[number] & mask
-    while places[gap] != number:
+    gap = hash & mask
+    while places[gap] != np.int64(hash) << 32 | entry:
         gap = (gap + 1) & mask
     place = gap
     while True:
         place = (place + 1) & mask
         if places[place] == NONE:
             break
-        home = hashes[places[place]] & mask
+        home = (places[place] >> 32) & mask
         # It stays if its home lies behind the gap, on the way round to where it is.
         if (place - home) & mask >= (place - gap) & mask:
             places[gap] = places[place]
@@ -153,11 +161,11 @@ def _displace(places, hashes, number):
 
 
 @kernel
-def place_all(places, hashes, is_used, count):
-    """Fill empty places with all numbers below `count` that are used."""
-    for number in range(count):
-        if is_used[number]:
-            _place(places, number, hashes[number])
+def place_all(old, places):
+    """Fill empty places with all that is in others."""
+    for i in range(old.size):
+        if old[i] != NONE:
+            _place(places, old[i] >> 32, old[i] & _LOW_BITS)
 
 
 @kernel
@@ -170,17 +178,17 @@ def insert_rows(clusters, table, rows, first):
             return i
         if state[CLUSTERS] - state[FREE_CLUSTERS] + 1 > min(clusters.sizes.size, clusters.cluster_places.size // 2):
             return i
-        hash = _hash_of_columns(table, row)
-        cluster = _cluster_of(clusters, table, row, hash)
+        of_columns = _hash_of_columns(table, row)
+        cluster = _cluster_of(clusters, table, row, of_columns)
         if cluster == NONE:
             if not has_room(clusters.columns, 4 * np.int64(table.sizes[row]) + 2):
                 return i
-            cluster = _new_cluster(clusters, table, row, hash)
+            cluster = _new_cluster(clusters, table, row, of_columns)
         hash = _hash_of_labels(table, row, cluster)
         entry = NONE if clusters.sizes[cluster] == 0 else _entry_of(clusters, table, cluster, hash, row)
         if not has_room(clusters.rows, _LEAST_LIST if entry == NONE else needed(clusters.rows, entry)):
             if clusters.sizes[cluster] == 0:
-                _drop_cluster(clusters, cluster)
+                _drop_cluster(clusters, cluster, of_columns)
             return i
         if entry == NONE:
             entry = _new_entry(clusters, cluster, hash)
@@ -200,9 +208,8 @@ def _new_cluster(clusters, table, row, hash):
     for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
         if table.low[at] == table.high[at]:
             append_to(clusters.columns, cluster, table.columns[at])
-    clusters.cluster_hashes[cluster] = hash
     clusters.sizes[cluster] = 0
-    _place(clusters.cluster_places, cluster, hash)
+    _place(clusters.cluster_places, hash, cluster)
     return cluster
 
 
@@ -215,16 +222,15 @@ def _new_entry(clusters, cluster, hash):
     else:
         entry = np.int32(state[ENTRIES])
         state[ENTRIES] += 1
-    clusters.entry_hashes[entry] = hash
     clusters.owners[entry] = cluster
     clusters.sizes[cluster] += 1
-    _place(clusters.entry_places, entry, hash)
+    _place(clusters.entry_places, hash, entry)
     return entry
 
 
 @kernel
-def _drop_cluster(clusters, cluster):
-    _displace(clusters.cluster_places, clusters.cluster_hashes, cluster)
+def _drop_cluster(clusters, cluster, hash):
+    _displace(clusters.cluster_places, hash, cluster)
     clusters.columns.sizes[cluster] = 0
     release(clusters.columns, cluster)
     clusters.free_clusters[clusters.state[FREE_CLUSTERS]] = cluster
@@ -236,48 +242,70 @@ def delete_rows(clusters, table, rows):
     """Take rows out of their entries, and let go of entries and clusters that are empty."""
     for i in range(rows.size):
         row = rows[i]
-        cluster = _cluster_of(clusters, table, row, _hash_of_columns(table, row))
-        entry = _entry_of(clusters, table, cluster, _hash_of_labels(table, row, cluster), row)
+        of_columns = _hash_of_columns(table, row)
+        cluster = _cluster_of(clusters, table, row, of_columns)
+        hash = _hash_of_labels(table, row, cluster)
+        entry = _entry_of(clusters, table, cluster, hash, row)
         remove_from(clusters.rows, entry, row)
         if clusters.rows.sizes[entry] == 0:
-            _displace(clusters.entry_places, clusters.entry_hashes, entry)
+            _displace(clusters.entry_places, hash, entry)
             release(clusters.rows, entry)
             clusters.owners[entry] = NONE
             clusters.free_entries[clusters.state[FREE_ENTRIES]] = entry
             clusters.state[FREE_ENTRIES] += 1
             clusters.sizes[cluster] -= 1
             if clusters.sizes[cluster] == 0:
-                _drop_cluster(clusters, cluster)
+                _drop_cluster(clusters, cluster, of_columns)
 
 
 @kernel
-def _entry_for(clusters, table, cluster, codes, event):
+def _asked(clusters, codes, event, probes):
+    """Note the clusters whose columns an event has, and have their places ready when they are looked at.
+
+    A value that is no constant has an odd label: no entry asks for it. Returns how many there are.
+    """
+    columns, places = clusters.columns, clusters.entry_places
+    count = 0
+    for cluster in range(clusters.state[CLUSTERS]):
+        if clusters.sizes[cluster] == 0:
+            continue
+        hash = np.int64(cluster)
+        fits = True
+        for at in range(columns.starts[cluster], columns.starts[cluster] + columns.sizes[cluster]):
+            label = codes[columns.cells[at], event]
+            if label == 0 or label & np.uint32(1):
+                fits = False
+                break
+            hash = mixed(hash, label)
+        if fits:
+            prefetch_read(places, hash & (places.size - 1))
+            probes.clusters[count] = cluster
+            probes.hashes[count] = hash
+            count += 1
+    return count
+
+
+@kernel
+def _entry_for(clusters, table, cluster, hash, codes, event):
     """The entry of a cluster whose values an event has, or -1."""
-    columns = clusters.columns
-    hash = np.int64(cluster)
-    for at in range(columns.starts[cluster], columns.starts[cluster] + columns.sizes[cluster]):
-        label = codes[columns.cells[at], event]
-        if label == 0:
-            return NONE
-        hash = mixed(hash, label)
     places = clusters.entry_places
     place = hash & (places.size - 1)
     while places[place] != NONE:
-        entry = places[place]
-        if clusters.entry_hashes[entry] == hash and clusters.owners[entry] == cluster:
+        if places[place] >> 32 == hash:
+            entry = np.int32(places[place] & _LOW_BITS)
             like = clusters.rows.cells[clusters.rows.starts[entry]]
-            same = True
+            same = clusters.owners[entry] == cluster
             for at in range(table.starts[like], table.starts[like] + table.sizes[like]):
                 if table.low[at] == table.high[at]:
                     same &= codes[table.columns[at], event] == table.low[at]
             if same:
                 return entry
         place = (place + 1) & (places.size - 1)
-    return NONE
+    return np.int32(NONE)
 
 
 @kernel
-def match_preferred(clusters, table, partial, slots, loose, room, codes, first, space, out, offsets, examined):
+def match_preferred(clusters, table, partial, slots, loose, room, codes, first, space, probes, out, offsets, examined):
     """Equality-preferred: count the other predicates of all rows, then compare those whose equalities hold.
 
     `partial` are rows with equalities, which are not counted, and `slots` are theirs; `loose` are those without any.
@@ -297,10 +325,8 @@ def match_preferred(clusters, table, partial, slots, loose, room, codes, first, 
             for at in range(runs[i], runs[i + 1]):
                 counts[np.uint32(lists.cells[at])] += 1
             increments += runs[i + 1] - runs[i]
-        for cluster in range(clusters.state[CLUSTERS]):
-            if clusters.sizes[cluster] == 0:
-                continue
-            entry = _entry_for(clusters, table, cluster, codes, event)
+        for i in range(_asked(clusters, codes, event, probes)):
+            entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
             if entry == NONE:
                 continue
             start = clusters.rows.starts[entry]
@@ -325,16 +351,14 @@ def match_preferred(clusters, table, partial, slots, loose, room, codes, first, 
 
 
 @kernel
-def match_quarantined(clusters, table, loose, room, codes, first, space, out, offsets, examined):
+def match_quarantined(clusters, table, loose, room, codes, first, space, probes, out, offsets, examined):
     """Quarantining: test the other predicates of rows whose equalities hold, and count only rows that have none."""
     end = offsets[first]
     for event in range(first, codes.shape[1]):
         if end + room > out.size:
             return event
-        for cluster in range(clusters.state[CLUSTERS]):
-            if clusters.sizes[cluster] == 0:
-                continue
-            entry = _entry_for(clusters, table, cluster, codes, event)
+        for i in range(_asked(clusters, codes, event, probes)):
+            entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
             if entry == NONE:
                 continue
             start = clusters.rows.starts[entry]

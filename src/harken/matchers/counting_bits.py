@@ -22,11 +22,8 @@ class CountingBits(CountingMatrix):
     _bits: Bits | None = None
     """What is counted with; None after a change."""
 
-    def _empty(self, predicates: int, rows: int) -> NDArray[np.uint64]:
-        return np.zeros((predicates, self._width(rows)), np.uint64)
-
-    def _width(self, rows: int) -> int:
-        return -(-rows // ROWS)
+    element = np.uint64
+    rows_each = ROWS
 
     def _set(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
         np.bitwise_or.at(self._matrix, (numbers, rows >> 6), _bit(rows))
@@ -73,7 +70,7 @@ class CountingBits(CountingMatrix):
     def _planes(self) -> Bits:
         """What every row needs, spread over planes."""
         if self._bits is None:
-            words = min(self._width(self.rows.size), self._matrix.shape[1])
+            words = -(-self._needs.size // ROWS)
             needed = np.full(words * ROWS, self._needs.never, np.int64)
             known = self._needs.needed[: len(needed)]
             needed[: len(known)] = known

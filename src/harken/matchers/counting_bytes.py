@@ -12,11 +12,8 @@ from harken.matchers.counting_matrix import CountingMatrix
 class CountingBytes(CountingMatrix):
     """A byte is 1 where the row has the predicate: the bytes of all predicates that hold are added up."""
 
-    def _empty(self, predicates: int, rows: int) -> NDArray[np.uint8]:
-        return np.zeros((predicates, rows), np.uint8)
-
-    def _width(self, rows: int) -> int:
-        return rows
+    element = np.uint8
+    rows_each = 1
 
     def _set(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
         self._matrix[numbers, rows] = 1
@@ -37,7 +34,7 @@ class CountingBytes(CountingMatrix):
             self._matrix,
             self._needs.counters,
             self.rows.count,
-            min(self.rows.size, self._matrix.shape[1]),
+            self._needs.size,
             self._needs.always,
             codes,
             first,

@@ -7,6 +7,7 @@ The matrix needs no lists and no search when a subscription goes, but room for e
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +17,23 @@ from harken.kernels.counting import insert_numbers, release_numbers
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.counting import Counting, Needs, most_predicates
 from harken.matchers.predicates import PredicateIndex, entries_of
+from harken.matchers.row_matcher import UNLIMITED
 from harken.matchers.rows import grown
 
 
 class CountingMatrix(Counting):
     """Counting with a matrix of bytes or of words."""
 
+    element: ClassVar[type[np.unsignedinteger[Any]]]
+    """What the matrix is made of."""
+    rows_each: ClassVar[int]
+    """How many rows one of them is for."""
+
     def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
         super().__init__(limits, index)
         self._index = PredicateIndex(index)
         self._needs = Needs()
-        self._matrix = self._empty(0, 0)
-
-    @abstractmethod
-    def _empty(self, predicates: int, rows: int) -> NDArray[np.unsignedinteger]:
-        """A matrix of zeros for so many predicates and rows."""
-
-    @abstractmethod
-    def _width(self, rows: int) -> int:
-        """How many elements of the matrix there are for so many rows."""
+        self._clear_matrix()
 
     @abstractmethod
     def _set(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
@@ -72,7 +71,7 @@ class CountingMatrix(Counting):
     def _clear(self) -> None:
         self._index.clear()
         self._needs = Needs()
-        self._matrix = self._empty(0, 0)
+        self._clear_matrix()
 
     def _memory(self) -> dict[str, int]:
         return self._index.memory | {"matrix": self._matrix.nbytes, "counters": self._needs.nbytes}
@@ -101,13 +100,16 @@ class CountingMatrix(Counting):
         )
         return row_numbers[: ends[-1]], np.repeat(rows, np.diff(ends, prepend=0))
 
+    def _clear_matrix(self) -> None:
+        self._matrix = np.zeros((0, 0), self.element)
+
     def _make_room(self, predicates: int, rows: int) -> None:
         """Have a matrix of this size at least. Raises LimitError."""
-        height, width = self._matrix.shape
-        if predicates <= height and self._width(rows) <= width:
+        (height, width), wanted = self._matrix.shape, -(-rows // self.rows_each)
+        if predicates <= height and wanted <= width:
             return
         limit, item = self.limits.max_matrix_bytes, self._matrix.itemsize
-        size = predicates * self._width(rows) * item
+        size = predicates * wanted * item
         if size > limit:
             raise LimitError(
                 f"a matrix of {predicates:,} predicates and {rows:,} rows takes {size:,} bytes,"
@@ -115,10 +117,13 @@ class CountingMatrix(Counting):
                 limit="max_matrix_bytes",
                 hint="counting_lists and columnar need no matrix",
             )
-        # With some room, if there is any, so that not every row makes a new matrix.
-        larger = grown(height, predicates), max(rows, self.rows.size + self.rows.size // 4)
-        if larger[0] * self._width(larger[1]) * item > limit:
-            larger = max(height, predicates), rows
-        matrix = self._empty(*larger)
-        matrix[:height, :width] = self._matrix
+        # With some room, if the limit has any, so that not every row makes a new matrix.
+        taller = grown(height, predicates) if predicates > height else height
+        wider = grown(width, wanted) if wanted > width else width
+        if taller * wider * item > limit or limit == UNLIMITED:
+            taller, wider = predicates, wanted
+        matrix = np.zeros((taller, wider), self.element)
+        # Where it is smaller than before, there is nothing in what is left out.
+        kept = min(height, taller), min(width, wider)
+        matrix[: kept[0], : kept[1]] = self._matrix[: kept[0], : kept[1]]
         self._matrix = matrix

@@ -14,6 +14,7 @@ from harken.kernels.equality import (
     FREE_ENTRIES,
     NONE,
     Clusters,
+    Probes,
     delete_rows,
     insert_rows,
     place_all,
@@ -40,16 +41,13 @@ class EqualityClusters:
         """Have no rows."""
         self._columns.clear()
         self._rows.clear()
-        none, hashes = np.empty(0, np.int32), np.empty(0, np.int64)
-        places = np.full(_PLACES, NONE, np.int32)
+        none, places = np.empty(0, np.int32), np.full(_PLACES, NONE, np.int64)
         self._clusters = Clusters(
             columns=self._columns.table,
             sizes=none,
-            cluster_hashes=hashes,
             cluster_places=places,
             rows=self._rows.table,
             owners=none,
-            entry_hashes=hashes,
             entry_places=places.copy(),
             free_entries=none,
             free_clusters=none,
@@ -71,9 +69,14 @@ class EqualityClusters:
     def nbytes(self) -> int:
         """The bytes of all arrays."""
         found = self._clusters
-        arrays = (found.sizes, found.cluster_hashes, found.cluster_places, found.owners, found.entry_hashes)
-        others = (found.entry_places, found.free_entries, found.free_clusters)
-        return self._columns.nbytes + self._rows.nbytes + sum(each.nbytes for each in (*arrays, *others))
+        arrays = (found.sizes, found.cluster_places, found.owners, found.entry_places)
+        free = (found.free_entries, found.free_clusters)
+        return self._columns.nbytes + self._rows.nbytes + sum(each.nbytes for each in (*arrays, *free))
+
+    def probes(self) -> Probes:
+        """What kernels write into."""
+        count = int(self._clusters.state[CLUSTERS])
+        return Probes(np.empty(count, np.int32), np.empty(count, np.int64))
 
     def insert(self, rows: NDArray[np.int32], table: RowTable) -> None:
         """Take rows of a table."""
@@ -104,24 +107,20 @@ class EqualityClusters:
         self._rows.reserve(2 * coming)
 
     def _have_entries(self, count: int) -> None:
-        found = self._clusters._replace(
-            owners=longer(self._clusters.owners, count, NONE),
-            entry_hashes=longer(self._clusters.entry_hashes, count, 0),
-            free_entries=longer(self._clusters.free_entries, count, 0),
-            entry_places=np.full(_places_for(count), NONE, np.int32),
+        found = self._clusters
+        self._clusters = found._replace(
+            owners=longer(found.owners, count, NONE),
+            free_entries=longer(found.free_entries, count, 0),
+            entry_places=_placed(found.entry_places, count),
         )
-        place_all(found.entry_places, found.entry_hashes, found.owners != NONE, found.state[ENTRIES])
-        self._clusters = found
 
     def _have_clusters(self, count: int) -> None:
-        found = self._clusters._replace(
-            sizes=longer(self._clusters.sizes, count, 0),
-            cluster_hashes=longer(self._clusters.cluster_hashes, count, 0),
-            free_clusters=longer(self._clusters.free_clusters, count, 0),
-            cluster_places=np.full(_places_for(count), NONE, np.int32),
+        found = self._clusters
+        self._clusters = found._replace(
+            sizes=longer(found.sizes, count, 0),
+            free_clusters=longer(found.free_clusters, count, 0),
+            cluster_places=_placed(found.cluster_places, count),
         )
-        place_all(found.cluster_places, found.cluster_hashes, found.sizes > 0, found.state[CLUSTERS])
-        self._clusters = found
 
 
 class EqualityMatcher(RowMatcher):
@@ -163,6 +162,8 @@ class EqualityMatcher(RowMatcher):
         return rows[has_one], rows[~has_one]
 
 
-def _places_for(count: int) -> int:
-    """A power of two, of which no more than half are taken."""
-    return max(_PLACES, 1 << (2 * count - 1).bit_length())
+def _placed(old: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """What is in places, in a power of two of places of which no more than half will be taken."""
+    places = np.full(max(_PLACES, 1 << (2 * count - 1).bit_length()), NONE, np.int64)
+    place_all(old, places)
+    return places

@@ -49,6 +49,7 @@ class EqualityPreferred(EqualityMatcher):
             codes,
             first,
             larger.space(),
+            self._clusters.probes(),
             out,
             offsets,
             examined,

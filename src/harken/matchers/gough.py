@@ -37,7 +37,7 @@ from harken.kernels.gough import (
 )
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability
-from harken.matchers.row_matcher import RowMatcher
+from harken.matchers.row_matcher import UNLIMITED, RowMatcher
 from harken.matchers.rows import Rows, predicates_of
 
 # There is room for so many nodes, edges and cells at first, or for so many a row.
@@ -138,6 +138,8 @@ class Gough(RowMatcher):
         best = _order(self.rows, alive)
         # In the order of the last tree a tree of fewer rows is never larger: what was there can always be built again.
         last = np.concatenate([self._order, np.setdiff1d(best, self._order).astype(np.int32)])
+        if self.limits.max_tree_nodes == UNLIMITED and len(self._order):
+            best = last
         tree = _built(self.rows, alive, best, self.share, self.limits.max_tree_nodes)
         if tree is None and len(self._order) and not np.array_equal(best, last):
             best = last

@@ -92,6 +92,8 @@ class MatchingTree(RowMatcher):
         self._factoring = Factoring(self.rows, [])
 
     def _insert(self, rows: NDArray[np.int32]) -> None:
+        if not len(rows):
+            return
         columns, factored = self._columns.copy(), self._factoring.columns
         self._have_order(rows)
         self._tree.have_rows(self.rows.size)

@@ -212,7 +212,9 @@ class PredicateIndex:
         tables = np.full(int(ends[-1]), NONE, np.int32)
         for column in np.flatnonzero(index.table_sizes).tolist():
             old, size = int(index.table_sizes[column]), int(sizes[column])
-            for group in range(GROUPS):
+            # Where there are fewer labels than before, there is nothing at those that are left out.
+            kept = min(old, size)
+            for group in range(GROUPS if kept else 0):
                 place = index.table_starts[column] + group * old
-                tables[starts[column] + group * size :][:old] = index.tables[place : place + old]
+                tables[starts[column] + group * size :][:kept] = index.tables[place : place + kept]
         self._index = index._replace(table_starts=starts, table_sizes=sizes, tables=tables)

@@ -20,8 +20,17 @@ class Quarantine(EqualityMatcher):
         offsets: NDArray[np.int64],
         examined: NDArray[np.int64],
     ) -> int:
-        clusters, loose, space = self._clusters.clusters, self._loose.counted, self._loose.space()
         found: int = match_quarantined(
-            clusters, self.rows.table, loose, self.rows.count, codes, first, space, out, offsets, examined
+            self._clusters.clusters,
+            self.rows.table,
+            self._loose.counted,
+            self.rows.count,
+            codes,
+            first,
+            self._loose.space(),
+            self._clusters.probes(),
+            out,
+            offsets,
+            examined,
         )
         return found

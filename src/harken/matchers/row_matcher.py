@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -32,7 +32,8 @@ from harken.segments.flat import Flat
 _FEW = 4_096
 # Room for the rows of one event at least, and so much in any case.
 _ROOM = 1 << 16
-_UNLIMITED = 1 << 62
+UNLIMITED = 1 << 62
+"""What no limit is, while what was there is inserted again."""
 
 
 class RowMatcher(ABC):
@@ -106,10 +107,11 @@ class RowMatcher(ABC):
                     self._insert_all()
                 else:
                     self._insert(rows)
-            except HarkenError:
+            except BaseException as error:
                 self.rows.take_back(rows)
-                if is_anew:
-                    self._restore()
+                # A refusal leaves the index as it was. Whatever else breaks off may leave anything.
+                if is_anew or not isinstance(error, HarkenError):
+                    self._without_limits(self._insert_all)
                 raise
             self._remove(replaced)
 
@@ -118,12 +120,15 @@ class RowMatcher(ABC):
         self._insert(self.rows.alive())
         self._changes = 0
 
-    def _restore(self) -> None:
-        """Insert again what was there: limits are for what comes, and an index built anew may be larger than it was."""
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """As `add`, for what was there before: limits are for what comes, and an index built anew may be larger."""
+        self._without_limits(lambda: self.add(entries))
+
+    def _without_limits(self, change: Callable[[], None]) -> None:
         limits = self.limits
-        self.limits = replace(limits, max_tree_nodes=_UNLIMITED, max_matrix_bytes=_UNLIMITED)
+        self.limits = replace(limits, max_tree_nodes=UNLIMITED, max_matrix_bytes=UNLIMITED)
         try:
-            self._insert_all()
+            change()
         finally:
             self.limits = limits
 
@@ -215,7 +220,7 @@ class RowMatcher(ABC):
     def _doubtful(
         self, rows: NDArray[np.int32], offsets: NDArray[np.int64], several: NDArray[np.int32]
     ) -> NDArray[np.bool_] | None:
-        if not len(several) and not self.rows.inexact[: self.rows.size].any():
+        if not len(several) and not self.rows.inexacts:
             return None
         doubtful: NDArray[np.bool_] = self.rows.inexact[rows]
         for event in several.tolist():

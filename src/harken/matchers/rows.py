@@ -36,12 +36,16 @@ class Rows:
         """The subscription of each row; -1 where there is none."""
         self.inexact = np.empty(0, np.bool_)
         """Where a row says less than its subscription does, so that what it lets through must be verified."""
+        self.inexacts = 0
+        """How many rows do."""
         self.count = 0
         """How many rows there are."""
         self.repeats = False
         """Whether some subscription has, or had, several rows."""
         self._widest = widest
         self._places: dict[Column, int] = {}
+        self._column_uses = np.zeros(0, np.int64)
+        self._free_places: list[int] = []
         self._free: list[int] = []
         self._first = np.empty(0, np.int32)
         self._following = np.empty(0, np.int32)
@@ -108,13 +112,12 @@ class Rows:
         for each in flat.columns:
             place = self._place(each.column)
             low, high, moved = self._labelled(self.dictionaries[place], each)
-            if moved is not None:
-                has_moved = True
-                self._move(place, moved)
+            has_moved |= moved is not None and self._move(place, moved)
             parts.append((place, each.rows, low, high))
         sizes = np.zeros(count, np.int32)
-        for _, held, _, _ in parts:
+        for place, held, _, _ in parts:
             sizes[held] += 1
+            self._column_uses[place] += len(held)
         starts = self._used + np.cumsum(sizes, dtype=np.int64) - sizes
         self._make_room(int(rows.max(initial=-1)) + 1, int(sizes.sum()), int(flat.numbers.max(initial=-1)) + 1)
         table = self._table
@@ -125,6 +128,7 @@ class Rows:
             table.columns[at[held]], table.low[at[held]], table.high[at[held]] = place, low, high
             at[held] += 1
         self.numbers[rows], self.inexact[rows] = flat.numbers, flat.inexact
+        self.inexacts += int(np.count_nonzero(flat.inexact))
         self._link(rows, flat.numbers)
         self.count += count
         return rows, has_moved
@@ -134,6 +138,8 @@ class Rows:
         self._first[self.numbers[rows]] = NONE
         self.numbers[rows] = NONE
         self._garbage += int(self._table.sizes[rows].sum())
+        self.inexacts -= int(np.count_nonzero(self.inexact[rows]))
+        self._leave(rows)
         self._free.extend(rows.tolist())
         self.count -= len(rows)
         if self._garbage > max(_FEW, self._used // 2):
@@ -147,7 +153,15 @@ class Rows:
 
     def encode(self, batch: EventBatch) -> EncodedBatch:
         """A batch of events in labels."""
-        return encode(batch, self.columns, self.dictionaries)
+        if not self._free_places:
+            return encode(batch, self.columns, self.dictionaries)
+        used = sorted(self._places.values())
+        found = encode(batch, [self.columns[each] for each in used], [self.dictionaries[each] for each in used])
+        codes = np.zeros((len(self.columns), found.codes.shape[1]), np.uint32)
+        codes[used] = found.codes
+        several = np.zeros((len(found.several), len(self.columns)), np.int64)
+        several[:, used] = np.diff(found.starts).reshape(len(found.several), len(used))
+        return EncodedBatch(codes, found.several, np.append(0, np.cumsum(several)), found.values)
 
     def _take(self, count: int) -> NDArray[np.int32]:
         again = min(count, len(self._free))
@@ -160,11 +174,29 @@ class Rows:
         return rows
 
     def _place(self, column: Column) -> int:
-        place = self._places.setdefault(column, len(self._places))
-        if place == len(self.columns):
-            self.columns.append(column)
-            self.dictionaries.append(GrowingDictionary(column, self._widest))
+        """The place of a column: one that it has, or that another had, or a new one."""
+        place = self._places.get(column)
+        if place is None:
+            if not self._free_places:
+                self._free_places.append(len(self.columns))
+                self.columns.append(column)
+                self.dictionaries.append(GrowingDictionary(column))
+                if len(self.columns) > len(self._column_uses):
+                    self._column_uses = longer(self._column_uses, grown(len(self._column_uses), len(self.columns)), 0)
+            place = self._places[column] = self._free_places.pop()
+            self.columns[place] = column
+            self.dictionaries[place] = GrowingDictionary(column, self._widest)
         return place
+
+    def _leave(self, rows: NDArray[np.int32]) -> None:
+        """Note which columns are asked for less. What nobody asks for any more gives its place to another."""
+        _, at = predicates_of(self._table, rows)
+        columns, counts = np.unique(self._table.columns[at], return_counts=True)
+        self._column_uses[columns] -= counts
+        for place in columns[self._column_uses[columns] == 0].tolist():
+            del self._places[self.columns[place]]
+            self.dictionaries[place] = GrowingDictionary(self.columns[place])
+            self._free_places.append(place)
 
     def _labelled(
         self, dictionary: GrowingDictionary, given: ColumnPredicates
@@ -183,11 +215,13 @@ class Rows:
         high[given.high < 0] = LAST_LABEL
         return low, high, moved
 
-    def _move(self, place: int, moved: Moved) -> None:
+    def _move(self, place: int, moved: Moved) -> bool:
+        """Give the predicates of a column their new labels. Tells whether there are any."""
         table = self._table
         of_column = np.flatnonzero(table.columns[: self._used] == place)
         table.low[of_column] = moved.low(table.low[of_column])
         table.high[of_column] = moved.high(table.high[of_column])
+        return bool(len(of_column))
 
     def _link(self, rows: NDArray[np.int32], numbers: NDArray[np.int32]) -> None:
         """Have the rows found by their subscriptions."""

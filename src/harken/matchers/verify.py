@@ -15,7 +15,7 @@ from typing import Any
 from harken.errors import LimitError
 from harken.events import Event
 from harken.language.ast import Attribute, Comparison, Constant, Contains, Like, Operand
-from harken.language.normal_form import Conjunction, NormalForm, Presence
+from harken.language.normal_form import Conjunction, NormalForm, Presence, Values
 from harken.language.predicates import compare, either, evaluate
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Domain
@@ -35,42 +35,51 @@ class _Test:
 
 def is_match(form: NormalForm, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Whether the event meets one of the conjunctions. Raises LimitError."""
-    search = Search(limits.max_bindings)
-    return any(meets(conjunction, event, search) for conjunction in form.conjunctions)
+    search: Search | None = None
+    for conjunction in form.conjunctions:
+        waiting = _left_open(conjunction, event)
+        if waiting is None:
+            continue
+        if not waiting:
+            return True
+        search = search or Search(limits.max_bindings)
+        if search.finds(waiting):
+            return True
+    return False
 
 
-def meets(conjunction: Conjunction, event: Event, search: Search) -> bool:
-    """Whether some binding of the event meets all constraints and residual predicates. Raises LimitError."""
+def _left_open(conjunction: Conjunction, event: Event) -> list[_Test] | None:
+    """The tests that wait for a binding, if all others pass; None if one does not."""
     attributes = event.attributes
     waiting: list[_Test] = []
     for path, constraint in conjunction.constraints:
-        if isinstance(constraint, Presence):
+        if constraint.__class__ is Presence:
             if bool(event.values(path)) is not (constraint is Presence.PRESENT):
-                return False
+                return None
             continue
-        node, rest = _advance((attributes, path))
+        assert isinstance(constraint, Values)
+        rest: Path = ()
+        if len(path) == 1:
+            node = attributes.get(path[0])
+        else:
+            node, rest = _advance((attributes, path))
         if type(node) is list:
             waiting.append(_Test(_admits(constraint.admits), ((node, rest),)))
         elif not constraint.admits(node):
-            return False
+            return None
     for residual in conjunction.residuals:
         predicate, wanted = residual.predicate, not residual.negated
         if isinstance(predicate, Contains):
             if _contains(predicate, event) is not wanted:
-                return False
+                return None
             continue
         cursors = tuple(_advance((attributes, path)) for path in _paths(predicate))
         test = _Test(_residual_test(predicate, wanted, residual.domain), cursors)
         if _arrays(test):
             waiting.append(test)
         elif not _settled(test):
-            return False
-    if not waiting:
-        return True
-    try:
-        return search.satisfiable(waiting)
-    except RecursionError:
-        raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
+            return None
+    return waiting
 
 
 def _advance(cursor: _Cursor) -> _Cursor:
@@ -90,6 +99,13 @@ class Search:
     def __init__(self, most: int) -> None:
         self.most = most
         self.made = 0
+
+    def finds(self, tests: list[_Test]) -> bool:
+        """Whether some binding passes every test. Raises LimitError."""
+        try:
+            return self.satisfiable(tests)
+        except RecursionError:
+            raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
     def satisfiable(self, tests: list[_Test], picks: int = 0) -> bool:
         """Whether elements of the arrays can be picked so that every test passes. Raises LimitError."""

@@ -30,6 +30,8 @@ _SPACE = 1 << 32
 # Constants beyond the first or the last are so far from it, so that many may follow in the same direction.
 _STRIDE = 1 << 12
 _LEAST_STEP = 4
+# So few constants are given labels one by one, and so many are kept apart.
+_FEW_AT_ONCE, _MOST_APART = 16, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,35 @@ class Moved:
         return self.new[np.minimum(np.searchsorted(self.old, labels), len(self.old) - 1)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Constants with their labels, by the codes of dictionary.py."""
+
+    constants: Dictionary
+    by_code: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, column: Column, constants: Constants, labels: NDArray[np.integer]) -> _Part:
+        """Different constants in any order, each with its label."""
+        known, ranks = dictionary_of(column, constants)
+        ordered = np.empty(len(known), np.uint32)
+        ordered[ranks] = labels
+        return cls(known, _by_code(ordered))
+
+    @property
+    def labels(self) -> NDArray[np.uint32]:
+        """The labels of the constants, ascending."""
+        return self.by_code[2::2]
+
+    def encode(self, cells: Cells) -> NDArray[np.uint32]:
+        return self.by_code[self.constants.encode(cells)]
+
+
 class GrowingDictionary:
     """The constants of a column and their labels.
+
+    The last few that came are kept apart, so that one more does not cost as much as all: a value's label is that of the
+    constant, or of the nearest one before it, in whichever part that is.
 
     With `widest` the constants of a column of integers are all integers from the least to the greatest, if these are
     not more than that: then the labels lie dense, and a table may be indexed by them.
@@ -69,50 +98,87 @@ class GrowingDictionary:
     def __init__(self, column: Column, widest: int = 0) -> None:
         self.column = column
         self.is_dense = False
-        self._widest = widest if column.kind is Kind.NUMBER and column.coded is None else 0
-        self._known: Dictionary = dictionary_of(column, [])[0]
-        self._labels = _by_code(np.empty(0, np.uint32))
+        self._widest = widest if column.kind is Kind.NUMBER or column.coded is not None else 0
+        self._main = self._recent = self._nothing = _Part.of(column, constants_of(column, []), np.empty(0, np.uint32))
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._main.labels) + len(self._recent.labels)
 
     @property
     def nbytes(self) -> int:
         """The bytes of the labels; the constants are not counted."""
-        return self._labels.nbytes
+        return self._main.by_code.nbytes + self._recent.by_code.nbytes
 
     @property
     def labels(self) -> NDArray[np.uint32]:
         """The labels of all constants, ascending."""
-        return self._labels[2::2]
+        self._merge()
+        return self._main.labels
 
     def encode(self, cells: Cells) -> NDArray[np.uint32]:
         """The label of every value."""
-        return self._labels[self._known.encode(cells)]
+        found = self._main.encode(cells)
+        if self._recent is self._nothing:
+            return found
+        recent = self._recent.encode(cells)
+        is_nearer = (recent > found) | (recent & 1 == 0)
+        return np.where((found & 1 == 1) & is_nearer, recent, found)
 
     def add(self, constants: object) -> tuple[NDArray[np.uint32], Moved | None]:
         """The labels of constants, which are known from now on; and how the labels of others moved, if they did."""
         given = constants_of(self.column, constants)
         cells = as_cells(self.column, given)
-        codes = self._known.encode(cells)
-        is_new = codes & 1 == 1
+        labels = self.encode(cells)
+        is_new = labels & 1 == 1
+        if not is_new.any():
+            return labels, None
+        new = selected(given, is_new)
         moved = None
-        if is_new.any():
-            moved = self._insert(selected(given, is_new))
-            codes = self._known.encode(cells)
-        return self._labels[codes], moved
+        if len(new) > _FEW_AT_ONCE or self._widest or not self._took_apart(new):
+            moved = self._insert(new)
+        return self.encode(cells), moved
 
     def keep(self, is_used: NDArray[np.bool_]) -> None:
         """Forget the other constants. The labels of those that are kept stay."""
         if self.is_dense or is_used.all():
             return
         labels = self.labels[is_used]
-        self._known = dictionary_of(self.column, selected(self._known.constants, is_used))[0]
-        self._labels = _by_code(labels)
+        self._main = _Part.of(self.column, selected(self._main.constants.constants, is_used), labels)
+
+    def _took_apart(self, new: Constants) -> bool:
+        """Give few constants labels in their gaps, and keep them apart; False where a gap has no room."""
+        for place in range(len(new)):
+            one = selected(new, np.arange(len(new)) == place)
+            label = int(self.encode(as_cells(self.column, one))[0])
+            if label & 1 == 0:  # it came twice
+                continue
+            left = label - 1
+            right = min(_next(self._main.labels, left), _next(self._recent.labels, left))
+            step = (right - left) // 2
+            if step < _LEAST_STEP:
+                return False
+            if left == 0 and right < _SPACE:
+                fitted = right - min(step, _STRIDE)
+            else:
+                fitted = left + (min(step, _STRIDE) if right == _SPACE and left else step)
+            labels = np.append(self._recent.labels, np.uint32(fitted & ~1))
+            before = self._recent.constants.constants
+            self._recent = _Part.of(self.column, concatenated([before, one]) if len(before) else one, labels)
+            if len(labels) > _MOST_APART:
+                self._merge()
+        return True
+
+    def _merge(self) -> None:
+        """Have all constants in one part."""
+        if self._recent is not self._nothing:
+            parts = (self._main, self._recent)
+            constants = [each.constants.constants for each in parts if len(each.labels)]
+            labels = np.concatenate([each.labels for each in parts])
+            self._main, self._recent = _Part.of(self.column, concatenated(constants), labels), self._nothing
 
     def _insert(self, new: Constants) -> Moved | None:
-        before = self._known.constants
         old = self.labels.copy()
+        before = self._main.constants.constants
         every = new if not len(before) else concatenated([before, new])
         dense, was_dense = self._dense(every), self.is_dense
         self.is_dense = dense is not None
@@ -120,10 +186,10 @@ class GrowingDictionary:
         labels = np.zeros(len(known), np.int64)
         labels[ranks[: len(old)]] = old
         fitted = 2 * np.arange(len(known)) + 2 if self.is_dense else _fitted(labels)
-        self._known, self._labels = known, _by_code(fitted.astype(np.uint32))
-        now = self.labels[ranks[: len(old)]]
+        self._main = _Part(known, _by_code(fitted.astype(np.uint32)))
+        now = self._main.labels[ranks[: len(old)]]
         is_same = was_dense == self.is_dense and np.array_equal(old, now)
-        return None if is_same or not len(old) else Moved(old, now)
+        return None if is_same else Moved(old, now)
 
     def _dense(self, every: Constants) -> Pairs | None:
         """All integers between the least constant and the greatest, where these are to have the labels."""
@@ -134,7 +200,7 @@ class GrowingDictionary:
             return None
         if self.is_dense:
             # It grows: so that it does not do so with every constant, by as much again, where it grew.
-            known = self._known.constants.whole
+            known = self._main.constants.constants.whole
             is_below, is_above = least < int(known[0]), most > int(known[-1])
             span = most - least + 1
             more = min(span, (self._widest - span) // max(1, is_below + is_above))
@@ -150,6 +216,12 @@ def _by_code(labels: NDArray[np.uint32]) -> NDArray[np.uint32]:
     found[2::2] = labels
     found[3::2] = labels + np.uint32(1)
     return found
+
+
+def _next(labels: NDArray[np.uint32], label: int) -> int:
+    """The least of some labels that is greater, or the end of all."""
+    place = int(np.searchsorted(labels, label, "right"))
+    return int(labels[place]) if place < len(labels) else _SPACE
 
 
 def _fitted(labels: NDArray[np.int64]) -> NDArray[np.int64]:

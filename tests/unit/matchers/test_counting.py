@@ -10,7 +10,7 @@ import pytest
 from harken import Engine, Limits
 from harken.errors import CapabilityError, InvalidValueError, LimitError
 from harken.events import validate
-from harken.matchers import create_matcher
+from harken.matchers import create_matcher, row_matcher
 from harken.schema import parse_schema
 from harken.segments.flat import Flat
 from harken.workloads import generate
@@ -136,6 +136,26 @@ def test_an_index_that_there_is_not() -> None:
         create_matcher("counting_lists", index="hash")
 
 
+def test_a_column_without_constants_gets_its_first_one(kind: tuple[str, dict[str, str]]) -> None:
+    found = subscribed(kind, "b <= 8 OR b >= 2")
+    assert found.match({"b": 5}, {}) == [[0], []]
+    found.add({1: "b = 5"})
+    assert found.match({"b": 5}, {"b": 6}) == [[0, 1], [0]]
+    found.remove(0)
+    assert found.match({"b": 5}) == [[1]]
+
+
+def test_most_rows_go_and_the_index_is_built_anew(
+    kind: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_matcher, "_FEW", 8)
+    found = subscribed(kind, *(f"x = {number} AND y > 3" for number in range(900)))
+    found.remove(*range(20, 900))
+    found.add({20: "x = 20 AND y > 3", 21: "z = 1"})
+    assert found.matcher.stats()["rows"] == 22
+    assert found.match({"x": 20, "y": 4}, {"x": 19, "y": 4}, {"x": 21, "y": 4}, {"z": 1}) == [[20], [19], [], [21]]
+
+
 # Limits
 
 
@@ -146,7 +166,7 @@ def test_a_matrix_that_would_be_too_large_is_refused_and_nothing_changes(layout:
     taken = report.accepted
     assert not report.faults
     with pytest.raises(LimitError, match=r"a matrix of .* more than `max_matrix_bytes`, which is 4,000") as caught:
-        engine.subscribe_many([("many", " OR ".join(f"y{number} = {number}" for number in range(1_000)))])
+        engine.subscribe("many", " OR ".join(f"y{number} = {number}" for number in range(1_000)))
     assert caught.value.limit == "max_matrix_bytes"
     assert "columnar" in (caught.value.hint or "")
     assert len(engine) == taken
@@ -157,13 +177,47 @@ def test_a_matrix_that_would_be_too_large_is_refused_and_nothing_changes(layout:
     assert engine.match({"x": 3}).ids == ["again"]
 
 
-def test_a_matrix_that_would_be_too_large_is_refused_at_once_by_the_table() -> None:
-    engine = Engine(algorithm="counting_bytes")
-    with pytest.raises(LimitError, match="4,3"):
-        engine.subscribe_many(generate("le-subscribe", 100_000, 1).table())
-    assert len(engine) == 0
-    engine.subscribe("one", "x = 1")
-    assert engine.match({"x": 1}).ids == ["one"]
+@pytest.mark.parametrize("layout", ["counting_bits", "counting_bytes"])
+def test_a_matrix_never_takes_more_than_the_limit_however_rows_come(layout: str) -> None:
+    matcher: Any = create_matcher(layout, Limits(max_matrix_bytes=20_000))
+    given = generate("le-subscribe", 400, 1)
+    rows = [
+        Flat.of_predicates(np.arange(400, dtype=np.int32), given.predicates).only(np.arange(400) == number)
+        for number in range(400)
+    ]
+    rng = np.random.default_rng(1)
+    there: list[int] = []
+    refused = 0
+    for number, row in enumerate(rows):
+        try:
+            matcher.add_flat(row)
+            there.append(number)
+        except LimitError:
+            refused += 1
+        assert matcher._matrix.nbytes <= 20_000
+        if there and rng.random() < 0.2:
+            matcher.remove([there.pop(int(rng.integers(len(there))))])
+    assert refused > 0
+    assert len(there) > 20
+    expected: Any = create_matcher("counting_lists")
+    for number in there:
+        expected.add_flat(rows[number])
+    events = validate(generate("le-subscribe", 1, 100).events).batch
+    found = [
+        [sorted(each) for each in made.match(events, lambda number: pytest.fail("nothing to verify")).by_event()]
+        for made in (matcher, expected)
+    ]
+    assert found[0] == found[1]
+
+
+def test_what_fits_is_taken_and_the_rest_is_told() -> None:
+    table = generate("le-subscribe", 3_000, 1).table()
+    engine = Engine(algorithm="counting_bytes", limits=Limits(max_matrix_bytes=1 << 20))
+    report = engine.subscribe_many(table)
+    assert 100 < report.accepted == len(engine) < 3_000
+    assert len(report.faults) == 3_000 - report.accepted
+    assert all(isinstance(fault.error, LimitError) for fault in report.faults)
+    assert [fault.position for fault in report.faults] == list(range(report.accepted, 3_000))
 
 
 # The same answers

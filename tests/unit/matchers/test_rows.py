@@ -216,3 +216,19 @@ def test_arrays_grow_by_more_than_is_needed() -> None:
     assert grown(100, 101) == 150
     assert grown(100, 1_000) == 1_000
     assert longer(np.array([1, 2], np.int32), 4, 7).tolist() == [1, 2, 7, 7]
+
+
+def test_columns_that_nobody_asks_for_give_their_places_to_others() -> None:
+    kept = Kept()
+    kept.add({0: "a = 1"})
+    for number in range(1, 50):
+        kept.add({number: f"b{number} = {number} AND c{number} LIKE 'x%'"})
+        events = [{"a": 1, f"b{number}": number, f"c{number}": "xy"}, {f"b{number}": [number, 7], f"c{number}": "x"}]
+        assert kept.true_of(*events[:1]) == kept.expected(*events[:1])
+        several = kept.rows.encode(batch(*events))
+        assert several.several.tolist() == [1]
+        assert len(several.starts) == len(kept.rows.columns) + 1
+        kept.remove(number)
+    assert len(kept.rows.columns) == 3
+    assert kept.rows.inexacts == 0
+    assert kept.true_of({"a": 1}) == [{0}]
