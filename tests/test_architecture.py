@@ -47,6 +47,19 @@ MAY_IMPORT: dict[str, set[str]] = {
         "engine",
         "workloads",
     },
+    "experiments": {
+        "errors",
+        "limits",
+        "schema",
+        "language",
+        "events",
+        "segments",
+        "matchers",
+        "kernels",
+        "engine",
+        "workloads",
+        "bench",
+    },
     "workloads": {
         "errors",
         "schema",
@@ -65,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 # Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
-ON_ARRAYS = {"kernels", "segments", "matchers", "bulk", "parts", "saved", "workloads", "bench", "spark"}
+ON_ARRAYS = {"kernels", "segments", "matchers", "bulk", "parts", "saved", "workloads", "bench", "experiments", "spark"}
 # Even there these are imported where they are used: pyspark is an extra, and most of `spark` runs in its workers.
 NEVER_AT_HEAD = {"pyspark", "pandas"}
 

@@ -1,4 +1,4 @@
-"""The command line: `harken match`, `check`, `explain`, `run`, `algorithms`, `generate`, `bench`, `demo` and `tour`.
+"""The command line: `harken match`, `check`, `explain`, `run`, `generate`, `bench`, `experiment` and others.
 
 A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
 """
@@ -21,6 +21,8 @@ from harken.cli.check import check
 from harken.cli.demo import EXAMPLES as DEMO_EXAMPLES
 from harken.cli.demo import demo
 from harken.cli.exits import EXIT_CODES, ExitCode
+from harken.cli.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
+from harken.cli.experiment import experiment
 from harken.cli.explain import EXAMPLES as EXPLAIN_EXAMPLES
 from harken.cli.explain import explain
 from harken.cli.generate import EXAMPLES as GENERATE_EXAMPLES
@@ -47,6 +49,7 @@ app.command(epilog=RUN_EXAMPLES)(run)
 app.command(epilog="Example: harken algorithms --json")(algorithms)
 app.command(epilog=GENERATE_EXAMPLES)(generate)
 app.command(epilog=BENCH_EXAMPLES)(bench)
+app.command(epilog=EXPERIMENT_EXAMPLES)(experiment)
 app.command(epilog=DEMO_EXAMPLES)(demo)
 app.command(epilog="Example: harken tour --subscriptions 10000 --events 1000")(tour)
 

@@ -53,16 +53,17 @@ def _left_open(conjunction: Conjunction, event: Event) -> list[_Test] | None:
     attributes = event.attributes
     waiting: list[_Test] = []
     for path, constraint in conjunction.constraints:
-        if constraint.__class__ is Presence:
+        if not isinstance(constraint, Values):
             if bool(event.values(path)) is not (constraint is Presence.PRESENT):
                 return None
             continue
-        assert isinstance(constraint, Values)
         rest: Path = ()
         if len(path) == 1:
             node = attributes.get(path[0])
         else:
             node, rest = _advance((attributes, path))
+        if node is None:
+            return None
         if type(node) is list:
             waiting.append(_Test(_admits(constraint.admits), ((node, rest),)))
         elif not constraint.admits(node):
