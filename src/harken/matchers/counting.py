@@ -21,9 +21,12 @@ from harken.segments.encode import EncodedBatch
 
 
 class Needs:
-    """A slot for every row: a counter, and the number of predicates that hold if the row does."""
+    """A slot for every row: a counter, and the number of predicates that hold if the row does.
 
-    def __init__(self) -> None:
+    Rows that need none are noted apart, unless whoever counts finds them otherwise.
+    """
+
+    def __init__(self, *, notes_none: bool = True) -> None:
         self.needed = np.full(ROWS, 255, np.uint8)
         """By slot, and 64 more: the number, or one that is never reached where there is no row or it needs none."""
         self.size = 0
@@ -32,6 +35,7 @@ class Needs:
         self._counts = np.zeros(ROWS, np.uint8)
         self._none = np.empty(0, np.int32)
         self._place_of: dict[int, int] = {}
+        self._notes_none = notes_none
 
     @property
     def always(self) -> NDArray[np.int32]:
@@ -58,7 +62,7 @@ class Needs:
         self._have(self.size + ROWS, int(needed.max(initial=0)))
         self._rows[slots] = rows
         self.needed[slots] = np.where(needed > 0, needed, self.never)
-        for row in rows[needed == 0].tolist():
+        for row in rows[needed == 0].tolist() if self._notes_none else ():
             place = self._place_of[row] = len(self._place_of)
             if place == len(self._none):
                 self._none = longer(self._none, grown(place, place + 1), 0)
@@ -73,7 +77,7 @@ class Needs:
         """Let the rows in slots never be true."""
         needs_none = self.needed[slots] == self.never
         self.needed[slots] = self.never
-        for row in self._rows[slots[needs_none]].tolist():
+        for row in self._rows[slots[needs_none]].tolist() if self._notes_none else ():
             place, last = self._place_of.pop(row), len(self._place_of)
             if place != last:
                 moved = int(self._none[last])
@@ -111,7 +115,8 @@ class CountedLists:
         """Have no rows."""
         self.predicates.clear()
         self.lists.clear()
-        self.needs = Needs()
+        # Where equalities are not counted, rows that have nothing else are found by them.
+        self.needs = Needs(notes_none=self._equalities)
         self.slots = np.empty(0, np.int32)
         """The slot of each row that is here."""
         self._free: list[int] = []
