@@ -27,11 +27,11 @@ OWN = "_harken_"
 """What columns of ours begin with, which are no attributes of events."""
 SHARD, ROW = f"{OWN}shard", f"{OWN}row"
 """Columns that are added to events: which shard they are for, and which row they were."""
-_TOGETHER = 32_768
+_TOGETHER = 65_536
 """Events that are looked at together, about: the more they are, the more of them look in the same place."""
 _WORTH_ORDERING = 1_000
 _FIRST_EVENTS = 64
-_MOST_EVENTS = 4_096
+_MOST_EVENTS = 16_384
 _MATCHES = 1 << 18
 """Matches that an answer has, at most."""
 _BYTES = 1 << 26
