@@ -16,13 +16,19 @@ def batch(*events: dict[str, Any]) -> EventBatch:
 
 
 class Subscribed:
-    """Subscriptions by number."""
+    """Subscriptions by number, and how many pairs were verified."""
 
     def __init__(self, algorithm: str, *texts: str, schema: Schema | None = None, **options: Any) -> None:
         self.matcher: Any = create_matcher(algorithm, **options)
         self.compiler = Compiler(schema)
         self.forms: dict[int, NormalForm] = {}
+        self.verified = 0
         self.add(dict(enumerate(texts)))
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.matcher.stats()
+        return found
 
     def add(self, texts: dict[int, str]) -> None:
         entries = [Entry(number, self.compiler.compile(text)) for number, text in texts.items()]
@@ -34,5 +40,13 @@ class Subscribed:
         for number in numbers:
             del self.forms[number]
 
+    def form_of(self, number: int) -> NormalForm:
+        self.verified += 1
+        return self.forms[number]
+
     def match(self, *events: dict[str, Any]) -> list[list[int]]:
-        return [sorted(found) for found in self.matcher.match(batch(*events), self.forms.__getitem__).by_event()]
+        return [sorted(found) for found in self.matcher.match(batch(*events), self.form_of).by_event()]
+
+    def candidates(self, *events: dict[str, Any]) -> list[int]:
+        found: list[int] = self.matcher.match(batch(*events), self.form_of).candidates.tolist()
+        return found

@@ -11,11 +11,9 @@ import pytest
 
 from harken import Engine, Limits
 from harken.errors import CapabilityError, LimitError
-from harken.events import Event, EventBatch, validate
-from harken.language import Compiler
-from harken.language.normal_form import NormalForm
+from harken.events import EventBatch, validate
 from harken.limits import DEFAULT_LIMITS
-from harken.matchers import Entry, algorithm_capabilities, create_matcher
+from harken.matchers import algorithm_capabilities, create_matcher
 from harken.matchers.base import Capability
 from harken.matchers.gough import Gough
 from harken.matchers.hanson import Hanson
@@ -24,37 +22,11 @@ from harken.segments import growing
 from harken.segments.columns import Column, ColumnPredicates
 from harken.segments.flat import Flat
 from harken.workloads import generate
+from unit.matchers.subscribed import Subscribed, batch
 
 
-def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
-
-
-class Subscribed:
-    """A matcher, with the forms that an engine would keep for it."""
-
-    def __init__(self, *texts: str, limit: int = DEFAULT_LIMITS.max_tree_nodes, **options: Any) -> None:
-        self.matcher = Gough(Limits(max_tree_nodes=limit), **options)
-        self.compiler = Compiler(None)
-        self.forms: dict[int, NormalForm] = {}
-        self.add(dict(enumerate(texts)))
-
-    @property
-    def stats(self) -> dict[str, Any]:
-        return self.matcher.stats()
-
-    def add(self, texts: dict[int, str]) -> None:
-        entries = [Entry(number, self.compiler.compile(text)) for number, text in texts.items()]
-        self.matcher.add(entries)
-        self.forms.update((entry.number, entry.compiled.normal_form) for entry in entries)
-
-    def remove(self, *numbers: int) -> None:
-        self.matcher.remove(numbers)
-        for number in numbers:
-            del self.forms[number]
-
-    def match(self, *events: dict[str, Any]) -> list[list[int]]:
-        return [sorted(found) for found in self.matcher.match(batch(*events), self.forms.__getitem__).by_event()]
+def gough(*texts: str, limit: int = DEFAULT_LIMITS.max_tree_nodes, **options: Any) -> Subscribed:
+    return Subscribed("gough", *texts, limits=Limits(max_tree_nodes=limit), **options)
 
 
 def flat_of(workload: Any, count: int) -> Flat:
@@ -79,7 +51,7 @@ def equalities(*values: np.ndarray) -> Flat:
 
 
 def test_matches_are_numbers_by_event() -> None:
-    subscribed = Subscribed("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x <> 1")
+    subscribed = gough("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x <> 1")
     assert subscribed.match({"x": 1}, {"x": 9}, {"x": [1, 2]}, {"y": 1}, {}, {"x": 1, "y": 1}) == [
         [0, 2, 3],
         [3, 5],
@@ -91,33 +63,33 @@ def test_matches_are_numbers_by_event() -> None:
 
 
 def test_nothing_to_match() -> None:
-    assert Subscribed().match({"x": 1}, {}) == [[], []]
-    assert Subscribed("x = 1").match() == []
+    assert gough().match({"x": 1}, {}) == [[], []]
+    assert gough("x = 1").match() == []
 
 
 def test_what_is_examined_are_the_rows_of_one_leaf() -> None:
-    subscribed = Subscribed("x = 1", "x = 1 AND y = 1", "y = 1", "y > 5 AND z = 2")
+    subscribed = gough("x = 1", "x = 1 AND y = 1", "y = 1", "y > 5 AND z = 2")
     result = subscribed.matcher.match(batch({"x": 1, "y": 1}, {"x": 1}, {"y": 6}, {}), subscribed.forms.__getitem__)
     assert result.candidates.tolist() == [3, 1, 0, 0]
     assert subscribed.match({"x": 1, "y": 1}, {"x": 1}, {"y": 6}, {}) == [[0, 1, 2], [0], [], []]
 
 
 def test_edges_are_the_intervals_that_rows_tell_apart() -> None:
-    stats = Subscribed("x = 1", "x > 3").stats
+    stats = gough("x = 1", "x > 3").stats
     # Up to 1, 1, to 3, and beyond; what is missing goes with what is below 1, and leads nowhere.
     assert [stats[name] for name in ("nodes", "edges", "cells", "depth")] == [3, 4, 2, 2]
 
 
 def test_a_level_that_no_row_asks_of_is_left_out() -> None:
-    stats = Subscribed("x = 1 AND z = 1", "x = 2 AND y = 1 AND z = 1").stats
+    stats = gough("x = 1 AND z = 1", "x = 2 AND y = 1 AND z = 1").stats
     assert stats["depth"] == 4
-    stats = Subscribed("x = 1 AND y = 1", "x = 2 AND z = 1").stats
+    stats = gough("x = 1 AND y = 1", "x = 2 AND z = 1").stats
     assert stats["depth"] == 3
 
 
 def test_equal_sets_are_shared() -> None:
     texts = [f"x = {value}" for value in range(10)] + ["y = 1", "y = 2"]
-    shared, alone = Subscribed(*texts), Subscribed(*texts, share=False)
+    shared, alone = gough(*texts), gough(*texts, share=False)
     assert shared.stats["nodes"] < alone.stats["nodes"]
     events = [{"x": x, "y": y} for x in (-1, 0, 5, 5.5, 10) for y in (0, 1, 2)] + [{"y": 1}, {"x": 3}, {}]
     assert shared.match(*events) == alone.match(*events)
@@ -201,7 +173,7 @@ def test_many_distinct_equalities_on_one_attribute() -> None:
 
 
 def test_additions_within_a_sure_bound_are_built_at_the_next_match() -> None:
-    subscribed = Subscribed()
+    subscribed = gough()
     for number in range(500):
         subscribed.add({number: f"x = {number % 50}"})
     assert len(subscribed.match({"x": 7})[0]) == 10
@@ -209,7 +181,7 @@ def test_additions_within_a_sure_bound_are_built_at_the_next_match() -> None:
 
 
 def test_removed_rows_stay_in_the_tree_until_they_are_most() -> None:
-    subscribed = Subscribed("x = 1", "x < 3", "x > 0", "x = 2")
+    subscribed = gough("x = 1", "x < 3", "x > 0", "x = 2")
     assert subscribed.match({"x": 1}) == [[0, 1, 2]]
     subscribed.remove(1)
     assert subscribed.match({"x": 1}) == [[0, 2]]
@@ -224,7 +196,7 @@ def test_what_was_there_can_be_built_again_when_labels_move(monkeypatch: pytest.
     """An addition that moves labels and is refused has all others built anew, whatever their best order is now."""
     monkeypatch.setattr(growing, "_fitted", lambda labels: growing._even(len(labels)))
     rng = Random(7)
-    subscribed = Subscribed(limit=4_000)
+    subscribed = gough(limit=4_000)
     held: dict[int, str] = {}
     refused = 0
     for number in range(120):
@@ -268,7 +240,7 @@ def test_churn_leaves_what_a_fresh_build_answers(share: bool) -> None:
 
 
 def test_statistics_name_the_structures() -> None:
-    stats = Subscribed("x = 1", "x < 2 AND y > 3").stats
+    stats = gough("x = 1", "x < 2 AND y > 3").stats
     assert set(stats["memory"]) == {"nodes", "edges", "cells", "rows", "labels"}
     assert stats["bytes"] == sum(stats["memory"].values())
     assert stats["share"] is True

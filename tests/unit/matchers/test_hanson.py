@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harken.errors import CapabilityError
-from harken.events import Event, EventBatch, validate
+from harken.events import validate
 from harken.kernels.interval_tree import (
     ABOVE,
     AFTER,
@@ -33,49 +33,18 @@ from harken.kernels.interval_tree import (
     RIGHT,
     Trees,
 )
-from harken.language import Compiler
-from harken.language.normal_form import NormalForm
-from harken.matchers import Entry, create_matcher
+from harken.matchers import create_matcher
 from harken.matchers.hanson import Hanson
 from harken.schema import Kind
 from harken.segments import growing
 from harken.segments.columns import Column, ColumnPredicates
 from harken.segments.flat import Flat
 from harken.workloads import generate
+from unit.matchers.subscribed import Subscribed, batch
 
 
-def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
-
-
-class Subscribed:
-    """A matcher, with the forms that an engine would keep for it."""
-
-    def __init__(self, *texts: str, **options: Any) -> None:
-        self.matcher = Hanson(**options)
-        self.compiler = Compiler(None)
-        self.forms: dict[int, NormalForm] = {}
-        self.add(dict(enumerate(texts)))
-
-    @property
-    def stats(self) -> dict[str, Any]:
-        return self.matcher.stats()
-
-    def add(self, texts: dict[int, str]) -> None:
-        entries = [Entry(number, self.compiler.compile(text)) for number, text in texts.items()]
-        self.matcher.add(entries)
-        self.forms.update((entry.number, entry.compiled.normal_form) for entry in entries)
-
-    def remove(self, *numbers: int) -> None:
-        self.matcher.remove(numbers)
-        for number in numbers:
-            del self.forms[number]
-
-    def match(self, *events: dict[str, Any]) -> list[list[int]]:
-        return [sorted(found) for found in self.matcher.match(batch(*events), self.forms.__getitem__).by_event()]
-
-    def candidates(self, *events: dict[str, Any]) -> list[int]:
-        return self.matcher.match(batch(*events), self.forms.__getitem__).candidates.tolist()
+def hanson(*texts: str, **options: Any) -> Subscribed:
+    return Subscribed("hanson", *texts, **options)
 
 
 @dataclass
@@ -161,7 +130,7 @@ def of_numbers(low: np.ndarray, high: np.ndarray, first: int = 0) -> Flat:
 
 
 def test_matches_are_numbers_by_event() -> None:
-    subscribed = Subscribed("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x <> 1")
+    subscribed = hanson("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x <> 1")
     assert subscribed.match({"x": 1}, {"x": 9}, {"x": [1, 2]}, {"y": 1}, {}, {"x": 1, "y": 1}) == [
         [0, 2, 3],
         [3, 5],
@@ -173,26 +142,24 @@ def test_matches_are_numbers_by_event() -> None:
 
 
 def test_nothing_to_match() -> None:
-    assert Subscribed().match({"x": 1}, {}) == [[], []]
-    assert Subscribed("x = 1").match() == []
+    assert hanson().match({"x": 1}, {}) == [[], []]
+    assert hanson("x = 1").match() == []
 
 
 def test_rows_that_share_an_interval_share_its_marks() -> None:
-    subscribed = Subscribed("x <= 5", "x <= 5 AND y <= 3", "x <= 5 AND z <= 5")
-    alone = Subscribed("x <= 5")
+    subscribed = hanson("x <= 5", "x <= 5 AND y <= 3", "x <= 5 AND z <= 5")
+    alone = hanson("x <= 5")
     names = ("nodes", "height", "marks", "intervals")
     assert [subscribed.stats[name] for name in names] == [alone.stats[name] for name in names] == [1, 1, 2, 1]
 
 
 def test_constants_are_shared_by_open_and_closed_ends() -> None:
-    assert Subscribed("x < 5", "x <= 5", "x = 5", "x >= 5", "x > 5", "x <> 5").stats["nodes"] == 1
+    assert hanson("x < 5", "x <= 5", "x = 5", "x >= 5", "x > 5", "x <> 5").stats["nodes"] == 1
 
 
 def test_the_most_selective_predicate_is_chosen() -> None:
     many = [f"x = {value}" for value in range(20)] + [f"y = {value}" for value in range(3)]
-    subscribed = Subscribed(
-        *many, "x = 50 AND y = 1", "x < 3 AND y = 9", "x > 2 AND y < 1", "x BETWEEN 1 AND 2 AND y > 0"
-    )
+    subscribed = hanson(*many, "x = 50 AND y = 1", "x < 3 AND y = 9", "x > 2 AND y < 1", "x BETWEEN 1 AND 2 AND y > 0")
     assert subscribed.candidates({"y": 1}) == [1], "y = 1; x = 50 and x BETWEEN are chosen, not y = 1 and y > 0"
     assert subscribed.candidates({"x": 0}) == [1], "x = 0; y = 9 and y < 1 are chosen"
     assert subscribed.candidates({"x": 1}) == [2], "x = 1 and x BETWEEN"
@@ -217,7 +184,7 @@ def test_a_wrong_choice_is_refused() -> None:
 
 
 def test_rows_that_ask_for_nothing_are_found_by_every_event() -> None:
-    subscribed = Subscribed("TRUE", "x = 1 OR x IS NULL OR x <> 1", "x IS NOT NULL")
+    subscribed = hanson("TRUE", "x = 1 OR x IS NULL OR x <> 1", "x IS NOT NULL")
     assert subscribed.match({}, {"x": 1}, {"y": 2}, {"x": "a"}) == [[0, 1], [0, 1, 2], [0, 1], [0, 2]]
     subscribed.remove(0, 1, 2)
     assert subscribed.match({}, {"x": 1}) == [[], []]
@@ -326,7 +293,7 @@ def test_a_popular_end() -> None:
 
 
 def test_statistics_name_the_structures() -> None:
-    stats = Subscribed("x = 1", "x < 2 AND y > 3").stats
+    stats = hanson("x = 1", "x < 2 AND y > 3").stats
     assert set(stats["memory"]) == {"nodes", "marks", "intervals", "lists", "rows", "labels"}
     assert stats["bytes"] == sum(stats["memory"].values())
     assert stats["choose"] == "selective"

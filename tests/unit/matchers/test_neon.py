@@ -10,57 +10,25 @@ import pytest
 
 from harken import Engine, reference
 from harken.errors import CapabilityError
-from harken.events import Event, EventBatch
 from harken.kernels.lists import TOP, WASTED
 from harken.language import Compiler
-from harken.language.normal_form import NormalForm
-from harken.matchers import Entry, create_matcher
+from harken.matchers import create_matcher
 from harken.matchers.neon import Neon
 from harken.schema import NewEventType, Schema, parse_schema
 from harken.schema.event_types import EventType
+from unit.matchers.subscribed import Subscribed
 
 
-def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+def neon(*texts: str, **options: Any) -> Subscribed:
+    return Subscribed("neon", *texts, **options)
 
 
-class Subscribed:
-    """A matcher, with the forms that an engine would keep for it, and how many pairs it had verified."""
-
-    def __init__(self, *texts: str, schema: Schema | None = None) -> None:
-        self.matcher = Neon()
-        self.compiler = Compiler(schema)
-        self.forms: dict[int, NormalForm] = {}
-        self.verified = 0
-        self.add(dict(enumerate(texts)))
-
-    def add(self, texts: dict[int, str]) -> None:
-        entries = [Entry(number, self.compiler.compile(text)) for number, text in texts.items()]
-        self.forms.update((entry.number, entry.compiled.normal_form) for entry in entries)
-        self.matcher.add(entries)
-
-    def remove(self, *numbers: int) -> None:
-        self.matcher.remove(numbers)
-        for number in numbers:
-            del self.forms[number]
-
-    def form_of(self, number: int) -> NormalForm:
-        self.verified += 1
-        return self.forms[number]
-
-    def match(self, *events: dict[str, Any]) -> list[list[int]]:
-        return [sorted(found) for found in self.matcher.match(batch(*events), self.form_of).by_event()]
-
-    def examined(self, event: dict[str, Any]) -> int:
-        return int(self.matcher.match(batch(event), self.form_of).candidates[0])
-
-    def stats(self, *names: str) -> list[Any]:
-        stats = self.matcher.stats()
-        return [stats[name] for name in names]
+def stats(of: Subscribed, *names: str) -> list[Any]:
+    return [of.stats[name] for name in names]
 
 
 def test_matches_are_numbers_by_event() -> None:
-    subscribed = Subscribed("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x NOT BETWEEN 1 AND 3")
+    subscribed = neon("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x NOT BETWEEN 1 AND 3")
     assert subscribed.match({"x": 1}, {"x": 9}, {"x": [1, 2]}, {"y": 1}, {}, {"x": 1, "y": 1}) == [
         [0, 2, 3],
         [3, 5],
@@ -72,8 +40,8 @@ def test_matches_are_numbers_by_event() -> None:
 
 
 def test_nothing_to_match() -> None:
-    assert Subscribed().match({"x": 1}, {}) == [[], []]
-    assert Subscribed("x = 1").match() == []
+    assert neon().match({"x": 1}, {}) == [[], []]
+    assert neon("x = 1").match() == []
 
 
 def test_it_takes_no_options() -> None:
@@ -85,53 +53,53 @@ def test_it_takes_no_options() -> None:
 
 
 def test_predicates_are_not_shared() -> None:
-    subscribed = Subscribed(*["x = 1 AND y > 2"] * 5)
-    assert subscribed.stats("operations", "predicates", "subscriptions") == [2, 10, 5]
+    subscribed = neon(*["x = 1 AND y > 2"] * 5)
+    assert stats(subscribed, "operations", "predicates", "subscriptions") == [2, 10, 5]
 
 
 def test_an_interval_with_two_ends_is_two_predicates() -> None:
-    assert Subscribed("x > 1 AND x < 5").stats("operations", "predicates") == [2, 2]
-    assert Subscribed("x > 1", "x <= 5", "x <> 3", "x = 3").stats("operations", "predicates") == [4, 4]
-    assert Subscribed("x NOT BETWEEN 1 AND 5").stats("operations", "predicates") == [2, 2]
+    assert stats(neon("x > 1 AND x < 5"), "operations", "predicates") == [2, 2]
+    assert stats(neon("x > 1", "x <= 5", "x <> 3", "x = 3"), "operations", "predicates") == [4, 4]
+    assert stats(neon("x NOT BETWEEN 1 AND 5"), "operations", "predicates") == [2, 2]
 
 
 def test_all_predicates_of_an_attribute_that_an_event_has_are_evaluated() -> None:
-    subscribed = Subscribed("x = 1", "x = 2", "x > 7", "y = 1", "x = 3 AND y = 2")
-    assert subscribed.examined({"x": 1}) == 4
-    assert subscribed.examined({"y": 9}) == 2
-    assert subscribed.examined({"x": 1, "y": 1}) == 6
-    assert subscribed.examined({}) == 0
-    assert subscribed.stats("events", "examined") == [4, 12]
+    subscribed = neon("x = 1", "x = 2", "x > 7", "y = 1", "x = 3 AND y = 2")
+    assert subscribed.candidates({"x": 1})[0] == 4
+    assert subscribed.candidates({"y": 9})[0] == 2
+    assert subscribed.candidates({"x": 1, "y": 1})[0] == 6
+    assert subscribed.candidates({})[0] == 0
+    assert stats(subscribed, "events", "examined") == [4, 12]
 
 
 def test_what_goes_leaves_nothing() -> None:
-    subscribed = Subscribed("x = 1", "x > 2 AND y < 3 OR z = 'a'", "a < b", "event_type = 'sale' AND x = 1", "TRUE")
+    subscribed = neon("x = 1", "x > 2 AND y < 3 OR z = 'a'", "a < b", "event_type = 'sale' AND x = 1", "TRUE")
     subscribed.match({})
     subscribed.remove(0, 1, 2, 3, 4)
     names = ("operations", "predicates", "event_types", "pair_columns", "rows", "subscriptions")
-    assert subscribed.stats(*names) == [0, 0, 0, 0, 0, 0]
+    assert stats(subscribed, *names) == [0, 0, 0, 0, 0, 0]
     table = subscribed.matcher._table()
     assert all(lists.state[TOP] == lists.state[WASTED] for lists in table)
     assert not any(lists.rooms.any() or lists.sizes.any() for lists in table)
     assert subscribed.match({"x": 1, "event_type": "sale"}) == [[]]
-    assert subscribed.examined({"x": 1, "event_type": "sale"}) == 0
+    assert subscribed.candidates({"x": 1, "event_type": "sale"})[0] == 0
     assert len(subscribed.matcher._types) == 0
     subscribed.add({0: "x = 1"})
     assert subscribed.match({"x": 1}) == [[0]]
 
 
 def test_operations_are_numbered_again() -> None:
-    subscribed = Subscribed("x = 1", "y = 1", "z = 1")
+    subscribed = neon("x = 1", "y = 1", "z = 1")
     for number in range(3, 50):
         subscribed.remove(number - 3)
         subscribed.add({number: f"{'xyz'[number % 3]} = {number}"})
-    assert subscribed.stats("operations", "predicates") == [3, 3]
+    assert stats(subscribed, "operations", "predicates") == [3, 3]
     assert subscribed.matcher._operations.end <= 4
     assert subscribed.match({"x": 48, "y": 49, "z": 47}) == [[47, 48, 49]]
 
 
 def test_bytes_are_told_by_structure() -> None:
-    memory = Subscribed("x = 1").matcher.stats()["memory"]
+    memory = neon("x = 1").matcher.stats()["memory"]
     assert set(memory) >= {"predicates", "predicates of rows", "n_predicates", "and", "rows", "labels"}
     assert all(size > 0 for size in memory.values())
 
@@ -140,31 +108,31 @@ def test_bytes_are_told_by_structure() -> None:
 
 
 def test_rows_of_other_event_types_cost_nothing() -> None:
-    subscribed = Subscribed(
+    subscribed = neon(
         *["event_type = 'sale' AND x = 1"] * 10, "event_type = 'rental' AND x = 1", "x = 1", "event_type = 'gift'"
     )
-    assert subscribed.stats("event_types", "operations") == [3, 4]
+    assert stats(subscribed, "event_types", "operations") == [3, 4]
     assert subscribed.match({"event_type": "sale", "x": 1}) == [[*range(10), 11]]
-    assert subscribed.examined({"event_type": "sale", "x": 1}) == 11
-    assert subscribed.examined({"event_type": "rental", "x": 1}) == 2
-    assert subscribed.examined({"event_type": "unheard of", "x": 1}) == 1
-    assert subscribed.examined({"x": 1}) == 1
+    assert subscribed.candidates({"event_type": "sale", "x": 1})[0] == 11
+    assert subscribed.candidates({"event_type": "rental", "x": 1})[0] == 2
+    assert subscribed.candidates({"event_type": "unheard of", "x": 1})[0] == 1
+    assert subscribed.candidates({"x": 1})[0] == 1
     assert subscribed.match({"event_type": "gift"}, {"event_type": "gift", "x": 1}) == [[12], [11, 12]]
 
 
 def test_event_types_that_are_asked_for_otherwise_are_predicates() -> None:
-    subscribed = Subscribed("event_type <> 'sale'", "event_type < 'sale'", "event_type IN ('sale', 'gift')")
+    subscribed = neon("event_type <> 'sale'", "event_type < 'sale'", "event_type IN ('sale', 'gift')")
     assert subscribed.match(*({"event_type": each} for each in ("sale", "gift", "zoo")), {}) == [
         [2],
         [0, 1, 2],
         [0],
         [],
     ]
-    assert subscribed.stats("event_types") == [2]
+    assert stats(subscribed, "event_types") == [2]
 
 
 def test_event_types_may_be_of_any_kind() -> None:
-    subscribed = Subscribed("event_type = 1", "event_type = '1'", "event_type = TRUE", "event_type IS NOT NULL")
+    subscribed = neon("event_type = 1", "event_type = '1'", "event_type = TRUE", "event_type IS NOT NULL")
     assert subscribed.match({"event_type": 1}, {"event_type": "1"}, {"event_type": True}, {"event_type": 2}) == [
         [0, 3],
         [1, 3],
@@ -174,7 +142,7 @@ def test_event_types_may_be_of_any_kind() -> None:
 
 
 def test_an_event_of_several_types() -> None:
-    subscribed = Subscribed("event_type = 'a' AND x = 1", "event_type = 'b' AND x = 1", "event_type = 'c' AND x = 1")
+    subscribed = neon("event_type = 'a' AND x = 1", "event_type = 'b' AND x = 1", "event_type = 'c' AND x = 1")
     assert subscribed.match({"event_type": ["a", "b"], "x": 1}) == [[0, 1]]
 
 
@@ -191,7 +159,7 @@ def test_event_types_by_a_schema_that_is_extended() -> None:
 
 def test_event_types_come_and_go() -> None:
     rng = Random(3)
-    subscribed = Subscribed()
+    subscribed = neon()
     kinds: dict[int, int] = {}
     for number in range(300):
         kind = rng.randrange(40)
@@ -203,7 +171,7 @@ def test_event_types_come_and_go() -> None:
             del kinds[gone]
         asked = rng.randrange(40)
         assert subscribed.match({"event_type": f"t{asked}"}) == [[n for n, each in kinds.items() if each == asked]]
-    assert subscribed.stats("event_types") == [len(set(kinds.values()))]
+    assert stats(subscribed, "event_types") == [len(set(kinds.values()))]
     assert subscribed.matcher._types.end <= 25
 
 
@@ -236,7 +204,7 @@ OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 def test_comparisons_agree_with_the_reference_and_nothing_is_verified() -> None:
     texts = [f"{'NOT ' * negated}a {operator} b" for operator in OPERATORS for negated in (0, 1)]
     texts += [f"b {operator} a" for operator in OPERATORS] + ["a = a", "a <= a", "NOT a < a"]
-    subscribed = Subscribed(*texts)
+    subscribed = neon(*texts)
     expressions = [Compiler().compile(text).expression for text in texts]
     events = [{"a": left, "b": right} for left in VALUES for right in VALUES]
     expected = [
@@ -244,7 +212,7 @@ def test_comparisons_agree_with_the_reference_and_nothing_is_verified() -> None:
     ]
     assert subscribed.match(*events) == expected
     assert subscribed.verified == 0
-    assert subscribed.stats("pair_columns") == [2]
+    assert stats(subscribed, "pair_columns") == [2]
 
 
 def test_dates_and_timestamps_are_compared() -> None:
@@ -257,26 +225,26 @@ def test_dates_and_timestamps_are_compared() -> None:
 
 
 def test_a_comparison_is_one_predicate_among_others() -> None:
-    subscribed = Subscribed("a < b AND x = 1", "a < b AND a <> b AND b >= a", "x = 1")
-    assert subscribed.stats("predicates", "pair_columns") == [4, 1]
+    subscribed = neon("a < b AND x = 1", "a < b AND a <> b AND b >= a", "x = 1")
+    assert stats(subscribed, "predicates", "pair_columns") == [4, 1]
     assert subscribed.match({"a": 1, "b": 2, "x": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 2, "x": 1}) == [
         [0, 1, 2],
         [1],
         [2],
     ]
-    assert subscribed.examined({"a": 1, "x": 1}) == 2
+    assert subscribed.candidates({"a": 1, "x": 1})[0] == 2
     assert subscribed.verified == 0
 
 
 def test_comparisons_that_contradict_each_other_are_never_true() -> None:
-    subscribed = Subscribed("a < b AND a > b", "a = b AND a <> b OR x = 1")
+    subscribed = neon("a < b AND a > b", "a = b AND a <> b OR x = 1")
     assert subscribed.match({"a": 1, "b": 2}, {"a": 1, "b": 1, "x": 1}) == [[], [1]]
     subscribed.remove(0, 1)
-    assert subscribed.stats("rows") == [0]
+    assert stats(subscribed, "rows") == [0]
 
 
 def test_sets_of_values_are_verified() -> None:
-    subscribed = Subscribed("a < b", "a < b AND a > 3", "items.a < items.b", "items.a < items.b AND items.c = 1")
+    subscribed = neon("a < b", "a < b AND a > 3", "items.a < items.b", "items.a < items.b AND items.c = 1")
     assert subscribed.match(
         {"a": [1, 9], "b": 5},
         {"a": [1, "x"], "b": "y"},
@@ -289,16 +257,16 @@ def test_sets_of_values_are_verified() -> None:
 
 
 def test_an_array_on_the_way_binds_a_comparison_to_what_else_goes_through_it() -> None:
-    subscribed = Subscribed("items.a < b AND items.c = 1")
+    subscribed = neon("items.a < b AND items.c = 1")
     assert subscribed.match({"items": [{"a": 1}, {"c": 1}], "b": 5}, {"items": [{"a": 1, "c": 1}], "b": 5}) == [[], [0]]
-    alone = Subscribed("items.a < items.b")
+    alone = neon("items.a < items.b")
     assert alone.match({"items": [{"a": 1}, {"b": 2}]}) == [[]]
 
 
 def test_a_name_like_that_of_a_pair_is_another_attribute() -> None:
-    subscribed = Subscribed("a < b", "`a <=> b` = -1", "`a <=> b`.c = 1")
+    subscribed = neon("a < b", "`a <=> b` = -1", "`a <=> b`.c = 1")
     assert subscribed.match({"a": 1, "b": 2}, {"a <=> b": -1}, {"a": 2, "b": 1, "a <=> b": {"c": 1}}) == [[0], [1], [2]]
-    odd = Subscribed("a < b", "`a <=> b`.c = 1")
+    odd = neon("a < b", "`a <=> b`.c = 1")
     assert odd.match({"a": 1, "b": 2, "a <=> b": {"": 1, "c": 2}}) == [[0]]
 
 
@@ -309,15 +277,15 @@ SIZES = parse_schema(
 
 
 def test_an_order_of_a_domain_is_verified_and_being_equal_is_not() -> None:
-    subscribed = Subscribed("a < b", "NOT a >= b", "a = b", "a <> b", schema=SIZES)
+    subscribed = neon("a < b", "NOT a >= b", "a = b", "a <> b", schema=SIZES)
     events = [{"a": "L", "b": "M"}, {"a": "S", "b": "M"}, {"a": "none", "b": "S"}, {"a": "S", "b": "S"}]
     assert subscribed.match(*events) == [[3], [0, 1, 3], [3], [2]]
     assert subscribed.verified == 2 * 4
-    assert subscribed.stats("pair_columns") == [1]
+    assert stats(subscribed, "pair_columns") == [1]
 
 
 def test_comparisons_with_other_residuals_are_verified() -> None:
-    subscribed = Subscribed("a < b AND s LIKE '%x%'")
+    subscribed = neon("a < b AND s LIKE '%x%'")
     assert subscribed.match({"a": 1, "b": 2, "s": "axa"}, {"a": 1, "b": 2, "s": "a"}, {"a": 2, "b": 1, "s": "x"}) == [
         [0],
         [],
@@ -331,7 +299,7 @@ def test_comparisons_with_other_residuals_are_verified() -> None:
 
 def test_churn_leaves_what_a_fresh_build_has() -> None:
     rng = Random(11)
-    churned = Subscribed()
+    churned = neon()
     texts: dict[int, str] = {}
     for number in range(400):
         texts[number] = text(rng)
@@ -340,17 +308,17 @@ def test_churn_leaves_what_a_fresh_build_has() -> None:
             for gone in rng.sample(sorted(texts), 1 + rng.randrange(2)):
                 churned.remove(gone)
                 del texts[gone]
-    fresh = Subscribed()
+    fresh = neon()
     fresh.add(texts)
     events = [event(rng) for _ in range(100)]
     assert churned.match(*events) == fresh.match(*events)
     names = ("operations", "predicates", "event_types", "pair_columns", "rows")
-    assert churned.stats(*names) == fresh.stats(*names)
-    assert [churned.examined(each) for each in events] == [fresh.examined(each) for each in events]
+    assert stats(churned, *names) == stats(fresh, *names)
+    assert [churned.candidates(each)[0] for each in events] == [fresh.candidates(each)[0] for each in events]
     check_tables(churned.matcher)
     for number in rng.sample(sorted(texts), len(texts)):
         churned.remove(number)
-    assert churned.stats(*names) == [0] * len(names)
+    assert stats(churned, *names) == [0] * len(names)
 
 
 def text(rng: Random) -> str:
