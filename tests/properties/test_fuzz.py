@@ -300,7 +300,7 @@ def test_a_normal_form_that_is_too_large_is_refused_soon(text):
 
 
 def limits_of_the_language() -> set[str]:
-    """All but those on events; that on bindings is tested with the bindings."""
+    """All but those on events and of matchers; that on bindings is tested with the bindings."""
     of_others = ("max_event", "max_bindings", "max_matrix", "max_table", "max_tree")
     return {name for name in Limits.__slots__ if not name.startswith(of_others)}
 
