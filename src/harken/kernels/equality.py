@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from harken.kernels.compile import kernel
 from harken.kernels.counting import FEW_INCREMENTS, count_event, runs_of
 from harken.kernels.lists import ListTable, append_to, has_room, needed, release, remove_from
+from harken.kernels.numbers import give_number_back, take_number
 from harken.kernels.row_table import holds
 from harken.kernels.vector import prefetch_read
 
@@ -198,13 +199,7 @@ def insert_rows(clusters, table, rows, first):
 
 @kernel
 def _new_cluster(clusters, table, row, hash):
-    state = clusters.state
-    if state[FREE_CLUSTERS]:
-        state[FREE_CLUSTERS] -= 1
-        cluster = clusters.free_clusters[state[FREE_CLUSTERS]]
-    else:
-        cluster = np.int32(state[CLUSTERS])
-        state[CLUSTERS] += 1
+    cluster = take_number(clusters.free_clusters, clusters.state, FREE_CLUSTERS)
     for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
         if table.low[at] == table.high[at]:
             append_to(clusters.columns, cluster, table.columns[at])
@@ -215,13 +210,7 @@ def _new_cluster(clusters, table, row, hash):
 
 @kernel
 def _new_entry(clusters, cluster, hash):
-    state = clusters.state
-    if state[FREE_ENTRIES]:
-        state[FREE_ENTRIES] -= 1
-        entry = clusters.free_entries[state[FREE_ENTRIES]]
-    else:
-        entry = np.int32(state[ENTRIES])
-        state[ENTRIES] += 1
+    entry = take_number(clusters.free_entries, clusters.state, FREE_ENTRIES)
     clusters.owners[entry] = cluster
     clusters.sizes[cluster] += 1
     _place(clusters.entry_places, hash, entry)
@@ -233,8 +222,7 @@ def _drop_cluster(clusters, cluster, hash):
     _displace(clusters.cluster_places, hash, cluster)
     clusters.columns.sizes[cluster] = 0
     release(clusters.columns, cluster)
-    clusters.free_clusters[clusters.state[FREE_CLUSTERS]] = cluster
-    clusters.state[FREE_CLUSTERS] += 1
+    give_number_back(clusters.free_clusters, clusters.state, FREE_CLUSTERS, cluster)
 
 
 @kernel
@@ -251,8 +239,7 @@ def delete_rows(clusters, table, rows):
             _displace(clusters.entry_places, hash, entry)
             release(clusters.rows, entry)
             clusters.owners[entry] = NONE
-            clusters.free_entries[clusters.state[FREE_ENTRIES]] = entry
-            clusters.state[FREE_ENTRIES] += 1
+            give_number_back(clusters.free_entries, clusters.state, FREE_ENTRIES, entry)
             clusters.sizes[cluster] -= 1
             if clusters.sizes[cluster] == 0:
                 _drop_cluster(clusters, cluster, of_columns)

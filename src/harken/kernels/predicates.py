@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.compile import kernel
 from harken.kernels.lists import ListTable, insert_at, needed, remove_at
+from harken.kernels.numbers import give_number_back, take_number
 
 EQUAL, AT_LEAST, AT_MOST, OTHER = range(4)
 """The operators. `>` is at least the label after the constant's, `<` at most the one before it."""
@@ -106,12 +107,7 @@ def cells_needed(index, group):
 @kernel
 def add_predicate(index, group, label):
     """Give a predicate that is not there a number. There is room for it."""
-    if index.state[FREE]:
-        index.state[FREE] -= 1
-        number = index.free[index.state[FREE]]
-    else:
-        number = np.int32(index.state[NEXT])
-        index.state[NEXT] += 1
+    number = take_number(index.free, index.state, FREE)
     index.labels[number] = label
     index.owners[number] = group
     index.uses[number] = 0
@@ -134,8 +130,7 @@ def drop_predicate(index, number):
         index.used[group] -= 1
     else:
         remove_at(index.groups, group, place_of(index, group, label))
-    index.free[index.state[FREE]] = number
-    index.state[FREE] += 1
+    give_number_back(index.free, index.state, FREE, number)
 
 
 @kernel

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from harken.kernels.counting import WORDS_AT_A_TIME, Bits, count_by_bits
 from harken.kernels.vector import ROWS
 from harken.matchers.counting_matrix import CountingMatrix
+from harken.matchers.row_matcher import Search
 
 _ONE = np.uint64(1)
 
@@ -44,14 +45,8 @@ class CountingBits(CountingMatrix):
         planes = sum(each.nbytes for each in bits)
         return super()._memory() | {"planes": planes}
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         found: int = count_by_bits(
             self._index.index,
             self._matrix,

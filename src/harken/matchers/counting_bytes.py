@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.counting import count_by_bytes
 from harken.matchers.counting_matrix import CountingMatrix
+from harken.matchers.row_matcher import Search
 
 
 class CountingBytes(CountingMatrix):
@@ -21,14 +22,8 @@ class CountingBytes(CountingMatrix):
     def _unset(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
         self._matrix[numbers, rows] = 0
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         found: int = count_by_bytes(
             self._index.index,
             self._matrix,

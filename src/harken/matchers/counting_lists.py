@@ -16,6 +16,7 @@ from harken.kernels.counting import count_by_lists
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.counting import CountedLists, Counting
 from harken.matchers.predicates import PredicateIndex
+from harken.matchers.row_matcher import Search
 
 
 class CountingLists(Counting):
@@ -38,14 +39,8 @@ class CountingLists(Counting):
     def _clear(self) -> None:
         self._counted.clear()
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         counted, space = self._counted.counted, self._counted.space()
         found: int = count_by_lists(counted, self.rows.count, codes, first, space, out, offsets, examined)
         return found

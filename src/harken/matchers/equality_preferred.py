@@ -9,6 +9,7 @@ from harken.kernels.equality import match_preferred
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.counting import CountedLists
 from harken.matchers.equality import EqualityMatcher
+from harken.matchers.row_matcher import Search
 
 
 class EqualityPreferred(EqualityMatcher):
@@ -30,14 +31,8 @@ class EqualityPreferred(EqualityMatcher):
         super()._clear()
         self._partial.clear()
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         larger = max(self._partial, self._loose, key=lambda each: each.predicates.size)
         found: int = match_preferred(
             self._clusters.clusters,

@@ -37,7 +37,7 @@ from harken.kernels.gough import (
 )
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability
-from harken.matchers.row_matcher import UNLIMITED, RowMatcher
+from harken.matchers.row_matcher import UNLIMITED, RowMatcher, Search
 from harken.matchers.rows import Rows, predicates_of
 
 # There is room for so many nodes, edges and cells at first, or for so many a row.
@@ -80,14 +80,8 @@ class Gough(RowMatcher):
         self._removed = 0
         self._is_stale = False
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         self._refresh()
         done: int = find_leaves(
             self._tree, self._order, self._alive, self.rows.count, codes, first, out, offsets, examined

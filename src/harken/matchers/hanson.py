@@ -52,7 +52,7 @@ from harken.kernels.interval_tree import (
 )
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.growing_lists import GrowingLists
-from harken.matchers.row_matcher import RowMatcher
+from harken.matchers.row_matcher import RowMatcher, Search
 from harken.matchers.rows import Rows, grown, longer, predicates_of
 
 _CHOICES = ("selective", "first")
@@ -83,14 +83,8 @@ class Hanson(RowMatcher):
     def _clear(self) -> None:
         self._index = IntervalIndex()
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         return self._index.find(self.rows, codes, first, out, offsets, examined)
 
     def _memory(self) -> dict[str, int]:

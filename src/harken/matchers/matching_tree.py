@@ -60,7 +60,7 @@ from harken.kernels.matching_tree_search import (
 from harken.kernels.matching_tree_search import STATES as SUCCESSOR_STATES
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.matching_tree_factoring import Factoring
-from harken.matchers.row_matcher import RowMatcher
+from harken.matchers.row_matcher import RowMatcher, Search
 from harken.matchers.rows import grown, longer, predicates_of
 
 _ORDERS = ("popularity", "given")
@@ -212,14 +212,8 @@ class MatchingTree(RowMatcher):
         if self._jumps is not None:
             self._jumps.forget()
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         tree, rows = self._tree.table, self.rows.count
         labels, stack = np.empty(len(codes), np.uint32), np.empty(len(tree.nodes) + 1, np.int32)
         done: int = first

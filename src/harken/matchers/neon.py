@@ -40,7 +40,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry
 from harken.matchers.growing_lists import GrowingLists
 from harken.matchers.pairs import PairedRows, Pairs, with_pairs
-from harken.matchers.row_matcher import RowMatcher
+from harken.matchers.row_matcher import RowMatcher, Search
 from harken.matchers.rows import grown, longer, predicates_of
 from harken.schema import EVENT_TYPE
 from harken.segments.columns import Column, ColumnPredicates
@@ -150,14 +150,8 @@ class Neon(RowMatcher):
             self._operations.forget(which)
             self._matched_by = None
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         if self._matched_by is None:
             self._matched_by = self._operation_table(), self._type_columns()
         operations, columns = self._matched_by

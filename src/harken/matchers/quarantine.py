@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from harken.kernels.equality import match_quarantined
 from harken.matchers.equality import EqualityMatcher
+from harken.matchers.row_matcher import Search
 
 
 class Quarantine(EqualityMatcher):
     """The other predicates of a row whose equalities hold are tested one by one."""
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         found: int = match_quarantined(
             self._clusters.clusters,
             self.rows.table,

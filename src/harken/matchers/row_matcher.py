@@ -13,7 +13,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,19 @@ _FEW = 4_096
 _ROOM = 1 << 16
 UNLIMITED = 1 << 62
 """What no limit is, while what was there is inserted again."""
+
+
+class Search(NamedTuple):
+    """What is looked for, and where it is written."""
+
+    codes: NDArray[np.uint32]
+    """A label for every column, for every event."""
+    first: int
+    """The event to begin with."""
+    out: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    """Where in `out` the rows of each event begin; `offsets[first]` is there already."""
+    examined: NDArray[np.int64]
 
 
 class RowMatcher(ABC):
@@ -67,18 +80,10 @@ class RowMatcher(ABC):
         """Have an empty index. All rows are inserted again, because labels have moved."""
 
     @abstractmethod
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
         """Write the rows that hold for each event from the first on, where they end, and how many were looked at.
 
-        `codes` has a label for every column, for every event; `offsets[first]` is where to begin in `out`. Returns the
-        first event for which there was no room for all rows there are, or the number of events.
+        Returns the first event for which there was no room for all rows there are, or the number of events.
         """
 
     @abstractmethod
@@ -195,7 +200,7 @@ class RowMatcher(ABC):
                 larger = np.empty(2 * len(self._out) + self.rows.count, np.int32)
                 larger[: offsets[done]] = self._out[: offsets[done]]
                 self._out = larger
-            done = self._find(encoded.codes, done, self._out, offsets, examined)
+            done = self._find(Search(encoded.codes, done, self._out, offsets, examined))
             if done == events:
                 return offsets, self._out[: offsets[-1]], examined
 

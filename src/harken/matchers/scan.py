@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.scan import scan
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.row_matcher import RowMatcher
+from harken.matchers.row_matcher import RowMatcher, Search
 
 
 class Scan(RowMatcher):
@@ -29,14 +29,8 @@ class Scan(RowMatcher):
     def _clear(self) -> None:
         pass
 
-    def _find(
-        self,
-        codes: NDArray[np.uint32],
-        first: int,
-        out: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        examined: NDArray[np.int64],
-    ) -> int:
+    def _find(self, search: Search) -> int:
+        codes, first, out, offsets, examined = search
         done: int = scan(self.rows.table, self.rows.alive(), codes, first, out, offsets, examined)
         return done
 

@@ -50,23 +50,6 @@ def equalities(*values: np.ndarray) -> Flat:
     return Flat.of_predicates(rows, columns)
 
 
-def test_matches_are_numbers_by_event() -> None:
-    subscribed = gough("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x <> 1")
-    assert subscribed.match({"x": 1}, {"x": 9}, {"x": [1, 2]}, {"y": 1}, {}, {"x": 1, "y": 1}) == [
-        [0, 2, 3],
-        [3, 5],
-        [0, 1, 2, 3, 4, 5],
-        [2, 3],
-        [3],
-        [0, 2, 3],
-    ]
-
-
-def test_nothing_to_match() -> None:
-    assert gough().match({"x": 1}, {}) == [[], []]
-    assert gough("x = 1").match() == []
-
-
 def test_what_is_examined_are_the_rows_of_one_leaf() -> None:
     subscribed = gough("x = 1", "x = 1 AND y = 1", "y = 1", "y > 5 AND z = 2")
     result = subscribed.matcher.match(batch({"x": 1, "y": 1}, {"x": 1}, {"y": 6}, {}), subscribed.forms.__getitem__)

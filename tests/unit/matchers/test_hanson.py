@@ -129,23 +129,6 @@ def of_numbers(low: np.ndarray, high: np.ndarray, first: int = 0) -> Flat:
     )
 
 
-def test_matches_are_numbers_by_event() -> None:
-    subscribed = hanson("x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x <> 1")
-    assert subscribed.match({"x": 1}, {"x": 9}, {"x": [1, 2]}, {"y": 1}, {}, {"x": 1, "y": 1}) == [
-        [0, 2, 3],
-        [3, 5],
-        [0, 1, 2, 3, 4, 5],
-        [2, 3],
-        [3],
-        [0, 2, 3],
-    ]
-
-
-def test_nothing_to_match() -> None:
-    assert hanson().match({"x": 1}, {}) == [[], []]
-    assert hanson("x = 1").match() == []
-
-
 def test_rows_that_share_an_interval_share_its_marks() -> None:
     subscribed = hanson("x <= 5", "x <= 5 AND y <= 3", "x <= 5 AND z <= 5")
     alone = hanson("x <= 5")

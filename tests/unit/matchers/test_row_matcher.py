@@ -1,4 +1,4 @@
-"""What all algorithms of the papers have in common: nothing that breaks off leaves a broken index behind."""
+"""What all algorithms of the papers have in common: their answers, and that nothing leaves a broken index behind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,25 @@ from harken.matchers.registry import ALGORITHMS
 from unit.matchers.subscribed import Subscribed
 
 OF_PAPERS = [name for name in ALGORITHMS if name not in ("columnar", "naive")]
+
+
+@pytest.mark.parametrize("algorithm", OF_PAPERS)
+def test_matches_are_numbers_by_event(algorithm: str) -> None:
+    found = Subscribed(algorithm, "x = 1", "x = 2", "x < 5 OR y = 1", "TRUE", "x < 9 AND x <> 1", "x <> 1")
+    assert found.match({"x": 1}, {"x": 9}, {"x": [1, 2]}, {"y": 1}, {}, {"x": 1, "y": 1}) == [
+        [0, 2, 3],
+        [3, 5],
+        [0, 1, 2, 3, 4, 5],
+        [2, 3],
+        [3],
+        [0, 2, 3],
+    ]
+
+
+@pytest.mark.parametrize("algorithm", OF_PAPERS)
+def test_nothing_to_match(algorithm: str) -> None:
+    assert Subscribed(algorithm).match({"x": 1}, {}) == [[], []]
+    assert Subscribed(algorithm, "x = 1").match() == []
 
 
 @pytest.mark.parametrize("algorithm", OF_PAPERS)
