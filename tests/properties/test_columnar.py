@@ -25,6 +25,8 @@ STATES: dict[str, dict[str, Any]] = {
     "clusters": {"layouts": ("cluster",)},
     "lists": {"layouts": ("list",)},
     "pools": {"layouts": ("pool",)},
+    "sketches": {"layouts": ("sketch",)},
+    "sketches and lists": {"layouts": ("sketch", "list")},
     "clusters and pools": {"layouts": ("cluster", "pool")},
     "delta": {"recent_rows": ALONE},
     "many layers": {"recent_rows": 8},

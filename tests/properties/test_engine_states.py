@@ -19,7 +19,7 @@ from properties.generators import Expressions, nested_events, vocabulary_of
 from properties.replay import TIMES
 
 EVENTS = nested_events(Random("events"), 40)
-LAYOUTS = [None, ["cluster"], ["list"], ["pool"]]
+LAYOUTS = [None, ["cluster"], ["list"], ["pool"], ["sketch"]]
 VOCABULARY = vocabulary_of(EVENTS)
 
 
@@ -29,7 +29,8 @@ class EngineStates(RuleBasedStateMachine):
     ids = Bundle("ids")
 
     @initialize(
-        layouts=st.sampled_from([None, ["cluster"], ["list"], ["pool"]]), recent_rows=st.sampled_from([3, 12, 999])
+        layouts=st.sampled_from([None, ["cluster"], ["list"], ["pool"], ["sketch"]]),
+        recent_rows=st.sampled_from([3, 12, 999]),
     )
     def start(self, layouts: list[str] | None, recent_rows: int) -> None:
         options = {} if layouts is None else {"layouts": layouts}

@@ -4,6 +4,10 @@ quarantine, sections 4.3 and 4.4, generalised to any key and to a range within i
 The slots of a cluster are sorted by the code of the key and, under one key, by the bound of the range. So an event's
 key leads to a run of slots, and its value on the range attribute cuts that run short. What the cluster asks beyond
 that is compared 64 slots at a time. A run of which nothing more is asked is not looked at: its ids are copied.
+
+A cluster that no cache holds has a sketch: tiles of 64 slots, in which every column that is compared takes one byte a
+slot, or two, of the upper bits of its codes. These settle nearly all slots; only where the upper bits of an event's
+code are those of a bound are the bounds themselves read. What an event reads then lies together, and is a quarter.
 """
 
 from __future__ import annotations
@@ -20,11 +24,15 @@ from harken.kernels.vector import (
     NO_BITS,
     ONE_BIT,
     ROWS,
+    admitted_by_end,
+    at_an_end,
     borrowed,
     first_bits,
+    level_with_end,
     prefetch_read,
     spread,
     trailing_zeros,
+    within_bytes,
     within_narrow,
     within_wide,
     write_run,
@@ -49,19 +57,30 @@ from harken.kernels.vector import (
     REST_COUNT,
     LIST_START,
     RANGE_SPAN,
-) = range(17)
-CLUSTER_FIELDS = 17
-# The fields of a column that is compared: the column of the event, whether it is wide, and where its bounds stand.
-REST_COLUMN, REST_WIDE, REST_LOW, REST_SPAN = range(4)
+    TILE_START,
+    TILE_BYTES,
+) = range(19)
+CLUSTER_FIELDS = 19
+# The fields of a column that is compared: the column of the event, whether it is wide, where its low codes and spans
+# stand, where its bytes stand in a tile, and by how many bits codes are shifted there. Where all intervals of a column
+# have one end there are no spans: in place of a low code stands twice the highest code that is admitted or, of an
+# interval without a high end, twice the code before the lowest, and one more.
+REST_COLUMN, REST_WIDE, REST_LOW, REST_SPAN, REST_PLANE, REST_SHIFT = range(6)
+REST_FIELDS = 6
 NONE = -1
 # Multiplying by this and keeping the upper bits spreads codes over a table (Fibonacci hashing).
 _SCATTER = np.uint64(2654435769)
 _WORD = np.uint64(0xFFFF_FFFF)
 _WORD_BITS = 32
 _LOW_BITS = 0xFFFF_FFFF
+_NARROW = 0xFFFF
 _LINEAR = 16
 _LINE = 16
 _AHEAD = 6
+_TILES_AHEAD = 8
+"""So many events before its tiles are looked at they are fetched."""
+_DENSE = 8
+"""Where more than one in so many slots passes, their ids are taken at once."""
 _FETCHED = 128
 """Of a long run only the first bounds are fetched ahead; searching it does the rest."""
 
@@ -82,6 +101,8 @@ class Clusters(NamedTuple):
     """Bounds of ranges, and low codes and spans of what is compared, by the width of their column's codes."""
     rest: NDArray[np.int64]
     """What is compared, a row of fields for each column."""
+    tiles: NDArray[np.uint8]
+    """The sketches."""
     list_starts: NDArray[np.int32]
     list_columns: NDArray[np.int32]
     list_low: NDArray[np.uint32]
@@ -96,7 +117,8 @@ class Runs(NamedTuple):
     start: NDArray[np.int64]
     length: NDArray[np.int32]
     passed: NDArray[np.int32]
-    """The ids that passed a comparison. A run that starts at s < 0 begins at passed[-s - 1]."""
+    """The ids that passed a comparison. A run that starts at s < 0 begins at passed[-s - 1]; from -s - 1 = passed.size
+    on it begins as much before, and has slots, whose ids are being fetched, in place of ids."""
     who: NDArray[np.int64]
     begins: NDArray[np.int64]
     stops: NDArray[np.int64]
@@ -123,6 +145,61 @@ def live_word(dead, slot):
 
 
 @kernel
+def rest_interval(rest, i, slot, narrow, wide, top):
+    """The lowest and the highest code that a slot admits in a column that is compared; the low one is above the high
+    one where the interval is wrapped.
+    """
+    width, low = np.int64(_NARROW), np.int64(0)
+    if rest[i, REST_WIDE]:
+        width, low = np.int64(_LOW_BITS), np.int64(wide[rest[i, REST_LOW] + slot])
+    else:
+        low = np.int64(narrow[rest[i, REST_LOW] + slot])
+    if rest[i, REST_SPAN] == NONE:
+        return ((low >> 1) + 1, np.int64(top)) if low & 1 else (np.int64(1), low >> 1)
+    span = np.int64(wide[rest[i, REST_SPAN] + slot] if rest[i, REST_WIDE] else narrow[rest[i, REST_SPAN] + slot])
+    return low, (low + span) & width
+
+
+@kernel
+def _sift(tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event):
+    """A bit for each slot of a tile, which stands at `at` and begins with `slot`, that an event matches."""
+    word, doubted = ALL_BITS, NO_BITS
+    for i in range(rest, rest + rest_count):
+        code = np.uint64(codes[compared[i, REST_COLUMN], event]) >> np.uint64(compared[i, REST_SHIFT])
+        plane = at + compared[i, REST_PLANE]
+        edge = NO_BITS
+        if compared[i, REST_SPAN] == NONE:
+            code <<= ONE_BIT
+            if compared[i, REST_SHIFT]:
+                edge = level_with_end(tiles, plane, plane, code)
+            word &= admitted_by_end(tiles, plane, plane, code) | edge
+        else:
+            if compared[i, REST_SHIFT]:
+                edge = at_an_end(tiles, plane, plane + ROWS, code)
+            word &= within_bytes(tiles, plane, plane + ROWS, code)
+        doubted |= edge
+        if word == NO_BITS:
+            return word
+    doubted &= word
+    while doubted != NO_BITS:
+        bit = trailing_zeros(doubted)
+        for i in range(rest, rest + rest_count):
+            code = np.int64(codes[compared[i, REST_COLUMN], event])
+            low, high = rest_interval(compared, i, slot + bit, narrow, wide, _LOW_BITS)
+            if not _is_between(code, low, high):
+                word &= ~(ONE_BIT << np.uint64(bit))
+                break
+        doubted &= doubted - ONE_BIT
+    return word
+
+
+@kernel
+def _is_between(code, low, high):
+    """Whether a code lies in an interval, which is wrapped if its low end is above the high one."""
+    return low <= code <= high if low <= high else code >= low or code <= high
+
+
+@kernel
 def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, counts, candidates, seen):
     """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
 
@@ -132,11 +209,12 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     """
     # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
     clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, index.starts, borrowed(index.hashed)
-    narrow, wide, compared = borrowed(index.narrow), borrowed(index.wide), index.rest
+    narrow, wide, compared = borrowed(index.narrow), borrowed(index.wide), borrowed(index.rest)
+    tiles = borrowed(index.tiles)
     list_starts, list_columns = index.list_starts, index.list_columns
     list_low, list_span = index.list_low, index.list_span
     run_event, run_start, run_length, passed_ids = runs.event, runs.start, runs.length, borrowed(runs.passed)
-    ids, dead, starts = borrowed(ids), borrowed(dead), borrowed(starts)
+    ids, dead, starts, codes = borrowed(ids), borrowed(dead), borrowed(starts), borrowed(codes)
     who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
     found = 0
     passed = 0
@@ -152,7 +230,9 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
         rest = cluster[REST_START]
         rest_count = cluster[REST_COUNT]
         lists = cluster[LIST_START]
+        tile_start, tile_bytes = cluster[TILE_START], cluster[TILE_BYTES]
         looked_at = np.int64(0)
+        passed_here = np.int64(0)
         # Step by step for all events that the cluster applies to, each step fetching what the next one will read: so
         # that the processor waits for many places in memory at once, and not for one after the other.
         count = 0
@@ -221,6 +301,8 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                     continue
                 who[kept], begins[kept], stops[kept] = who[i], start, end
                 kept += 1
+                if tile_start != NONE:
+                    continue
                 prefetch_read(ids, slots + start)
                 for j in range(rest, rest + rest_count):
                     if compared[j, REST_WIDE]:
@@ -246,7 +328,30 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
             if passed + (end - start) + ROWS > room:
                 return -1
             before = passed
-            if lists == NONE:
+            as_slots = False
+            if tile_start != NONE:
+                if k + _TILES_AHEAD < count:
+                    ahead = k + _TILES_AHEAD
+                    last = tile_start + ((stops[ahead] - 1) // ROWS + 1) * tile_bytes
+                    for at in range(tile_start + begins[ahead] // ROWS * tile_bytes, last, ROWS):
+                        prefetch_read(tiles, at)
+                as_slots = passed_here * _DENSE <= looked_at
+                for slot in range(start // ROWS * ROWS, end, ROWS):
+                    at = tile_start + slot // ROWS * tile_bytes
+                    word = _sift(tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, first + event)
+                    word &= first_bits(end - slot) & ~first_bits(start - slot)
+                    if has_dead:
+                        word &= live_word(dead, slots + slot)
+                    if not as_slots:
+                        passed = spread(ids, slots + slot, word, passed_ids, passed, room)
+                        continue
+                    while word != NO_BITS:
+                        passed_ids[passed] = slots + slot + trailing_zeros(word)
+                        prefetch_read(ids, np.int64(passed_ids[passed]))
+                        passed += 1
+                        word &= word - ONE_BIT
+                passed_here += passed - before
+            elif lists == NONE:
                 for slot in range(start, end, ROWS):
                     word = first_bits(end - slot)
                     if has_dead:
@@ -280,7 +385,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                         passed += 1
             if passed > before:
                 run_event[found] = event
-                run_start[found] = -before - 1
+                run_start[found] = -before - 1 - (room if as_slots else 0)
                 run_length[found] = passed - before
                 found += 1
                 counts[event] += passed - before
@@ -316,6 +421,10 @@ def copy_runs(runs, found, events, ids, ends, out, streaming):
         start = run_start[run]
         if start >= 0:
             write_run(ids, start, length, out, end, streaming)
+        elif -start > passed.size:
+            begin = -start - 1 - passed.size
+            for at in range(length):
+                out[end + at] = ids[passed[begin + at]]
         else:
             write_run(passed, -start - 1, length, out, end, streaming)
         ends[event] = end + length

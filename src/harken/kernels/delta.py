@@ -170,8 +170,9 @@ def find_several_in_delta(delta, given, place, rows, out, end):
             if not met:
                 break
             column = first + delta.columns[at]
-            low, span = np.int64(delta.low[at]), np.int64(delta.span[at])
-            met = meets_any(given.values, given.starts[column], given.starts[column + 1], low, span, _LOW_BITS)
+            low = np.int64(delta.low[at])
+            high = (low + np.int64(delta.span[at])) & _LOW_BITS
+            met = meets_any(given.values, given.starts[column], given.starts[column + 1], low, high)
         if met:
             if end == out.size:
                 return -1

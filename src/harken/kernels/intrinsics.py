@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import binding, ir
@@ -19,9 +20,14 @@ def _data(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> A
     return builder.gep(cgutils.create_struct_proxy(array_type)(context, builder, array).data, [at])
 
 
-def _within(bits: int) -> Any:
+def _tested(bits: int, test: Callable[[Any, Any, Any, Any], Any]) -> Any:
+    """A test of one code against two columns of bounds, 64 rows at a time: a bit for each row that passes.
+
+    `test` gets a builder, the code in every lane, and the rows' two bounds.
+    """
+
     @intrinsic
-    def within(typing: Any, columns: Any, low_at: Any, span_at: Any, code: Any) -> Any:
+    def tested(typing: Any, columns: Any, first_at: Any, second_at: Any, code: Any) -> Any:
         vector = ir.VectorType(ir.IntType(bits), _ROWS)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -33,12 +39,31 @@ def _within(bits: int) -> Any:
             first = builder.insert_element(ir.Constant(vector, ir.Undefined), element, ir.Constant(_I64, 0))
             zeros = ir.Constant(ir.VectorType(ir.IntType(32), _ROWS), [0] * _ROWS)
             spread = builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
-            admitted = builder.icmp_unsigned("<=", builder.sub(spread, loaded(args[1])), loaded(args[2]))
-            return builder.bitcast(admitted, _I64)
+            return builder.bitcast(test(builder, spread, loaded(args[1]), loaded(args[2])), _I64)
 
         return types.uint64(columns, types.int64, types.int64, types.uint64), generate
 
-    return within
+    return tested
+
+
+def _is_within(builder: Any, code: Any, low: Any, span: Any) -> Any:
+    return builder.icmp_unsigned("<=", builder.sub(code, low), span)
+
+
+def _is_at_an_end(builder: Any, code: Any, low: Any, span: Any) -> Any:
+    return builder.or_(
+        builder.icmp_unsigned("==", code, low), builder.icmp_unsigned("==", builder.sub(code, low), span)
+    )
+
+
+def _is_admitted(builder: Any, code: Any, end: Any, _: Any) -> Any:
+    is_from = builder.trunc(end, ir.VectorType(_BOOLEAN, _ROWS))
+    return builder.xor(builder.icmp_unsigned("<=", code, end), is_from)
+
+
+def _is_level(builder: Any, code: Any, end: Any, _: Any) -> Any:
+    one = ir.Constant(code.type, [1] * _ROWS)
+    return builder.icmp_unsigned("==", builder.or_(code, one), builder.or_(end, one))
 
 
 @intrinsic
@@ -209,7 +234,9 @@ def can_compress() -> bool:
     return binding.llvm_version_info[0] >= 19 and bool(binding.get_host_cpu_features().get("avx512f"))
 
 
-within_narrow = _within(16)
-within_wide = _within(32)
+within_bytes, within_narrow, within_wide = (_tested(bits, _is_within) for bits in (8, 16, 32))
+at_an_end = _tested(8, _is_at_an_end)
+admitted_by_end = _tested(8, _is_admitted)
+level_with_end = _tested(8, _is_level)
 prefetch_read = _prefetch(for_writing=False)
 prefetch_write = _prefetch(for_writing=True)

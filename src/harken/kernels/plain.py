@@ -17,7 +17,27 @@ def within_narrow(columns: Any, low_at: int, span_at: int, code: int) -> Any:
     return _WEIGHTS[(np.full(_ROWS, code, columns.dtype) - low) <= span].sum(dtype=np.uint64)
 
 
-within_wide = within_narrow
+within_bytes = within_wide = within_narrow
+
+
+def at_an_end(columns: Any, low_at: int, span_at: int, code: int) -> Any:
+    """Whether the code is the first or the last of the interval."""
+    low, span = columns[low_at : low_at + _ROWS], columns[span_at : span_at + _ROWS]
+    ahead = np.full(_ROWS, code, columns.dtype) - low
+    return _WEIGHTS[(ahead == 0) | (ahead == span)].sum(dtype=np.uint64)
+
+
+def admitted_by_end(columns: Any, at: int, _: int, code: int) -> Any:
+    """Whether an interval with one end admits a code, which is given doubled: up to the end, that is told doubled, or
+    from behind it, told doubled and one more.
+    """
+    end = columns[at : at + _ROWS]
+    return _WEIGHTS[(code <= end) ^ (end & 1 == 1)].sum(dtype=np.uint64)
+
+
+def level_with_end(columns: Any, at: int, _: int, code: int) -> Any:
+    """Whether the code, given doubled, is the end itself."""
+    return _WEIGHTS[columns[at : at + _ROWS] | 1 == code | 1].sum(dtype=np.uint64)
 
 
 def trailing_zeros(word: Any) -> int:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
-from harken.kernels.clusters import hashed_place
+from harken.kernels.clusters import hashed_place, rest_interval
 from harken.kernels.compile import kernel
 from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, spread
 
-_NARROW, _WIDE = 0xFFFF, 0xFFFF_FFFF
+_WIDE = 0xFFFF_FFFF
 
 
 class Values(NamedTuple):
@@ -30,11 +30,10 @@ class Values(NamedTuple):
 
 
 @kernel
-def meets_any(values, begin, end, low, span, width):
-    """Whether one of the codes begin:end lies in the interval from `low`, `span` long, counted modulo the width."""
+def meets_any(values, begin, end, low, high):
+    """Whether one of the codes begin:end lies in the interval from `low` to `high`, which may be wrapped."""
     if begin == end:
         return False
-    high = (low + span) & width
     if low > high:  # wrapped
         return np.int64(values[end - 1]) >= low or np.int64(values[begin]) <= high
     while begin < end:
@@ -96,21 +95,18 @@ def find_in_clusters(index, ids, dead, given, place, out, end):
                     clusters[number, cluster.REST_START],
                     clusters[number, cluster.REST_START] + clusters[number, cluster.REST_COUNT],
                 ):
-                    low_at, span_at = rest[i, cluster.REST_LOW] + slot, rest[i, cluster.REST_SPAN] + slot
-                    if rest[i, cluster.REST_WIDE]:
-                        low, span, width = np.int64(index.wide[low_at]), np.int64(index.wide[span_at]), _WIDE
-                    else:
-                        low, span, width = np.int64(index.narrow[low_at]), np.int64(index.narrow[span_at]), _NARROW
+                    low, high = rest_interval(rest, i, slot, index.narrow, index.wide, _WIDE)
                     column = first + rest[i, cluster.REST_COLUMN]
-                    if not meets_any(values, starts[column], starts[column + 1], low, span, width):
+                    if not meets_any(values, starts[column], starts[column + 1], low, high):
                         met = False
                         break
                 lists = clusters[number, cluster.LIST_START]
                 if met and lists != cluster.NONE:
                     for i in range(index.list_starts[lists + slot], index.list_starts[lists + slot + 1]):
                         column = first + index.list_columns[i]
-                        low, span = np.int64(index.list_low[i]), np.int64(index.list_span[i])
-                        if not meets_any(values, starts[column], starts[column + 1], low, span, _WIDE):
+                        low = np.int64(index.list_low[i])
+                        high = (low + np.int64(index.list_span[i])) & _WIDE
+                        if not meets_any(values, starts[column], starts[column + 1], low, high):
                             met = False
                             break
                 if met:
@@ -142,7 +138,7 @@ def find_in_pools(index, ids, dead, given, place, admitted, words, out, end):
                 left -= digit * index.radix[directory + i]
                 if digit:
                     column = first + index.directory[directory + i]
-                    if not meets_any(values, starts[column], starts[column + 1], 2 * digit, 0, _WIDE):
+                    if not meets_any(values, starts[column], starts[column + 1], 2 * digit, 2 * digit):
                         applies = False
                         break
             if not applies:

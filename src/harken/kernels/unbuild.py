@@ -6,12 +6,12 @@ import numpy as np
 
 from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
-from harken.kernels.clusters import is_dead
+from harken.kernels.clusters import is_dead, rest_interval
 from harken.kernels.compile import kernel
 from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.vector import ONE_BIT, ROWS
 
-_NARROW, _WIDE = 0xFFFF, 0xFFFF_FFFF
+_WIDE = 0xFFFF_FFFF
 
 
 @kernel
@@ -56,15 +56,10 @@ def cluster_rows(index, dead, tops, keys, slots, columns, lows, highs):
                         columns[found], lows[found], highs[found] = column, 1, tops[column]
                         found += 1
                 for i in range(fields[cluster.REST_START], fields[cluster.REST_START] + fields[cluster.REST_COUNT]):
-                    low_at, span_at = index.rest[i, cluster.REST_LOW] + slot, index.rest[i, cluster.REST_SPAN] + slot
-                    if index.rest[i, cluster.REST_WIDE]:
-                        low = np.int64(index.wide[low_at])
-                        high = (low + np.int64(index.wide[span_at])) & _WIDE
-                    else:
-                        low = np.int64(index.narrow[low_at])
-                        high = (low + np.int64(index.narrow[span_at])) & _NARROW
+                    column = index.rest[i, cluster.REST_COLUMN]
+                    low, high = rest_interval(index.rest, i, slot, index.narrow, index.wide, tops[column])
                     for at in range(begin, found):
-                        if columns[at] == index.rest[i, cluster.REST_COLUMN]:
+                        if columns[at] == column:
                             lows[at], highs[at] = low, high
             slots[begin:found] = whole
     return found

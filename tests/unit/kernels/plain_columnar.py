@@ -35,7 +35,7 @@ def main() -> None:
         if number % 9 == 0:
             event["a1"] = [1, 3]
         events.append(event)
-    for layouts in (("cluster", "list", "pool"), ("cluster",), ("list",), ("pool",)):
+    for layouts in (("cluster", "list", "pool", "sketch"), ("cluster",), ("list",), ("pool",), ("sketch",)):
         engine = Engine(background=False, recent_rows=60, layouts=layouts)
         for id, where in texts(Random(4))[:80]:
             engine.subscribe(id, where)

@@ -28,7 +28,7 @@ def run(**environment: str) -> list[str]:
 def test_without_compilation_the_answers_are_the_same() -> None:
     compiled, plainly = run(), run(NUMBA_DISABLE_JIT="1")
     assert compiled == plainly
-    assert len(compiled) == 4
+    assert len(compiled) == 5
     assert len({line.partition("[")[2] for line in compiled}) == 1, "all layouts find the same"
     assert compiled[0].count("'") > 200
 
@@ -48,6 +48,30 @@ def test_within(kind: type) -> None:
     for low, span, code in rng.integers(0, 300, (50, 3)).tolist():
         expected = plain.within_narrow(columns, low, span, code % 60)
         assert _within(columns, low, span, code % 60, kind is np.uint32) == expected
+
+
+@kernel
+def _sketch_tests(columns, low, span, code, doubled):
+    return (
+        intrinsics.within_bytes(columns, low, span, code),
+        intrinsics.at_an_end(columns, low, span, code),
+        intrinsics.admitted_by_end(columns, low, low, doubled),
+        intrinsics.level_with_end(columns, low, low, doubled),
+    )
+
+
+def test_the_tests_of_a_sketch() -> None:
+    rng = np.random.default_rng(3)
+    columns = rng.integers(0, 256, 400).astype(np.uint8)
+    columns[100:300] //= 16
+    for low, span, code in rng.integers(0, 330, (200, 3)).tolist():
+        byte, doubled = np.uint8(code % 256), np.uint8(code % 128 * 2)
+        assert _sketch_tests(columns, low, span, np.uint64(byte), np.uint64(doubled)) == (
+            plain.within_bytes(columns, low, span, byte),
+            plain.at_an_end(columns, low, span, byte),
+            plain.admitted_by_end(columns, low, low, doubled),
+            plain.level_with_end(columns, low, low, doubled),
+        )
 
 
 @pytest.mark.parametrize("density", [0, 0.05, 0.5, 1])

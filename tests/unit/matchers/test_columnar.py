@@ -87,12 +87,42 @@ def test_events_teach_which_key_is_better() -> None:
     assert {group["key"] for group in groups} == {"country string"}
 
 
-@pytest.mark.parametrize("layout", ["cluster", "list", "pool"])
+@pytest.mark.parametrize("layout", ["cluster", "list", "pool", "sketch"])
 def test_a_layout_can_be_forced(layout: str) -> None:
     engine = columnar(layouts=[layout])
     engine.subscribe_many((n, f"a = {n % 3} AND b > {n % 5}") for n in range(600))
     assert layouts(engine) == {layout}
     assert len(engine.match({"a": 1, "b": 3}).ids) == 120
+
+
+def test_sketches_are_exact_where_the_upper_bits_tell_nothing() -> None:
+    """Thousands of constants share the 128 or 256 steps of a sketch, and events come close to all of them."""
+    rng = Random(11)
+
+    def condition(attribute: str, one_sided: bool) -> str:
+        low, high = sorted((rng.randrange(2_000), rng.randrange(2_000)))
+        kinds = [f"{attribute} < {low}", f"{attribute} >= {high}"]
+        if not one_sided:
+            kinds += [f"{attribute} BETWEEN {low} AND {high}", f"{attribute} <> {low}", f"{attribute} IS NOT NULL"]
+            kinds += [f"{attribute} NOT BETWEEN {low} AND {low + rng.randrange(20)}"]
+        return rng.choice(kinds)
+
+    texts = [
+        f"k = {rng.randrange(3)} AND {condition('a', one_sided=True)} AND {condition('b', one_sided=False)}"
+        for _ in range(6_000)
+    ]
+    events = [{"k": rng.randrange(3), "a": rng.randrange(4_000) / 2, "b": rng.randrange(4_000) / 2} for _ in range(300)]
+    sketched, clustered = columnar(layouts=["sketch"]), columnar(layouts=["cluster"])
+    for engine in (sketched, clustered):
+        engine.subscribe_many(enumerate(texts))
+    assert layouts(sketched) == {"sketch"}
+    for gone in (range(0), range(0, 6_000, 3)):
+        for number in gone:
+            sketched.unsubscribe(str(number))
+            clustered.unsubscribe(str(number))
+        found, expected = (list(map(sorted, engine.match_batch(events).ids)) for engine in (sketched, clustered))
+        assert found == expected
+        assert sum(map(len, found)) > 10_000
 
 
 def test_an_unknown_layout_is_refused() -> None:

@@ -39,6 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "clusters": {"layouts": ("cluster",)},
     "lists": {"layouts": ("list",)},
     "pools": {"layouts": ("pool",)},
+    "sketches": {"layouts": ("sketch",)},
     "many layers": {"recent_rows": 8},
 }
 
@@ -389,7 +390,7 @@ def test_other_layout_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "LAYOUT", 99)
     save(Columnar(), folder)
     monkeypatch.undo()
-    with pytest.raises(SegmentError, match="saved in layout 99, and this Harken reads layout 1"):
+    with pytest.raises(SegmentError, match="saved in layout 99, and this Harken reads layout 2"):
         load(folder)
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from harken.kernels import clusters as layout
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS
-from harken.matchers.columnar.plan import LIST, GroupPlan
+from harken.matchers.columnar.aligned import aligned
+from harken.matchers.columnar.plan import LIST, SKETCH, GroupPlan
 from harken.matchers.columnar.rows import Rows
 
 _WIDE_FROM = 1 << 16
@@ -30,7 +31,8 @@ class ClusterBuilder:
         self._hashed = _Pile(np.uint32)
         self._narrow = _Pile(np.uint16)
         self._wide = _Pile(np.uint32)
-        self._rest: list[tuple[int, int, int, int]] = []
+        self._rest: list[tuple[int, ...]] = []
+        self._tiles = _Pile(np.uint8)
         self._list_starts = _Pile(np.int32)
         self._list_columns = _Pile(np.int32)
         self._list_low = _Pile(np.uint32)
@@ -60,9 +62,13 @@ class ClusterBuilder:
         if group.layout == LIST:
             self._add_lists(members, group, fields)
         else:
+            planes: list[NDArray[np.uint8]] = []
             for column in group.columns:
                 if column != group.key and (column != group.bound or group.is_within):
-                    fields[layout.REST_COUNT] += self._add_column(members, int(column))
+                    fields[layout.REST_COUNT] += self._add_column(members, int(column), group.layout == SKETCH, planes)
+            if planes:
+                fields[layout.TILE_BYTES] = ROWS * len(planes)
+                fields[layout.TILE_START] = self._tiles.add(_tiled(planes))
         self._fields.append(fields)
         self.order.append(members)
         self._slots += len(members)
@@ -76,7 +82,8 @@ class ClusterBuilder:
             self._hashed.array(),
             self._narrow.array(ROWS),
             self._wide.array(ROWS),
-            np.array(self._rest, np.int64).reshape(-1, 4),
+            np.array(self._rest, np.int64).reshape(-1, layout.REST_FIELDS),
+            self._tiles.array(),
             self._list_starts.array(),
             self._list_columns.array(),
             self._list_low.array(),
@@ -106,17 +113,40 @@ class ClusterBuilder:
         fields[layout.KEY_START] = self._starts.add(starts.astype(np.int32))
         fields[layout.KEY_COUNT] = len(starts) - 1
 
-    def _add_column(self, members: NDArray[np.int64], column: int) -> int:
-        """Lay out what these rows ask of a column. Returns how many columns to compare: none if any value will do."""
+    def _add_column(
+        self, members: NDArray[np.int64], column: int, sketched: bool, planes: list[NDArray[np.uint8]]
+    ) -> int:
+        """Lay out what these rows ask of a column, and append its bytes to the planes if there is to be a sketch.
+
+        Returns how many columns to compare: none if any value will do.
+        """
         rows = self._rows
         top = int(rows.tops[column])
         wide = top >= _WIDE_FROM - 1
-        lows, spans = (np.empty(len(members), np.uint32 if wide else np.uint16) for _ in range(2))
+        kind: type[np.unsignedinteger[Any]] = np.uint32 if wide else np.uint16
+        lows, spans = np.empty(len(members), kind), np.empty(len(members), kind)
         kernels.interval_of(rows.starts, rows.columns, rows.low, rows.high, members, column, lows, spans)
         if (lows == 1).all() and (spans == top - 1).all():
             return 0
         pile = self._wide if wide else self._narrow
-        self._rest.append((column, int(wide), pile.add(lows), pile.add(spans)))
+        if not sketched:
+            self._rest.append((column, int(wide), pile.add(lows), pile.add(spans), layout.NONE, 0))
+            return 1
+        highs = lows + spans  # modulo the width
+        at = ROWS * len(planes)
+        is_upper = lows == 1
+        if 2 * top < 1 << 8 * lows.itemsize and (is_upper | (highs == top) & (lows <= highs)).all():
+            ends = np.where(is_upper, 2 * highs, 2 * lows - 1)
+            shift = max(0, top.bit_length() - 7)
+            planes.append((ends >> 1 >> shift << 1 | ends & 1).astype(np.uint8))
+            self._rest.append((column, int(wide), pile.add(ends), layout.NONE, at, shift))
+        else:
+            shift = max(0, top.bit_length() - 8)
+            low, high = (each >> shift for each in (lows, highs))
+            # A hole within one step of the sketch is none: all codes may be admitted.
+            is_hidden = (lows > highs) & (low == high)
+            planes += [low.astype(np.uint8), np.where(is_hidden, 255, high - low).astype(np.uint8)]
+            self._rest.append((column, int(wide), pile.add(lows), pile.add(spans), at, shift))
         return 1
 
     def _add_lists(self, members: NDArray[np.int64], group: GroupPlan, fields: list[int]) -> None:
@@ -150,12 +180,23 @@ class _Pile:
         return start
 
     def array(self, padding: int = 0) -> NDArray[Any]:
-        joined = np.zeros(self.size + padding, self._kind)
+        joined = aligned(self.size + padding, self._kind)
+        joined[self.size :] = 0
         at = 0
         for part in self._parts:
             joined[at : at + len(part)] = part
             at += len(part)
         return joined
+
+
+def _tiled(planes: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """The planes in tiles of 64 slots, one behind the other in each."""
+    tiles = np.zeros((-(-len(planes[0]) // ROWS), len(planes), ROWS), np.uint8)
+    whole = len(planes[0]) // ROWS
+    for place, plane in enumerate(planes):
+        tiles[:whole, place] = plane[: whole * ROWS].reshape(whole, ROWS)
+        tiles[whole:, place, : len(plane) - whole * ROWS] = plane[whole * ROWS :]
+    return tiles.reshape(-1)
 
 
 def _open_addressing(keys: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:

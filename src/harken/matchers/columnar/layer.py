@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from harken.kernels.unbuild import cluster_rows, pool_rows
 from harken.matchers.columnar.index import Index, build
-from harken.matchers.columnar.plan import CLUSTER, DEFAULT_COSTS, LIST, POOL, Costs, Plan, plan
+from harken.matchers.columnar.plan import DEFAULT_COSTS, LAYOUTS, Costs, Plan, plan
 from harken.matchers.columnar.rows import rows_of
 from harken.matchers.columnar.statistics import frequencies
 from harken.segments.columns import Column
 from harken.segments.conjunctions import CodedPredicates, Conjunctions
 from harken.segments.dictionary import Dictionary
-
-LAYOUTS = (CLUSTER, LIST, POOL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The cost model: which rows go where, by what an event is expected to cost.
 
-Every row can be found in one of three ways. In a **cluster** with rows that ask for the same attributes, by key and
-range; in a **list** with all rows of the same key, its predicates tested one by one; in a **pool** with rows that ask
-for attributes of few values, by bitmaps. Rows that ask for the same attributes are planned together, and go where the
+Every row can be found in one of four ways. In a **cluster** with rows that ask for the same attributes, by key and
+range; in a **sketch**, a cluster that no cache holds, which is compared by the upper bits of its codes first; in a
+**list** with all rows of the same key, its predicates tested one by one; in a **pool** with rows that ask for
+attributes of few values, by bitmaps. Rows that ask for the same attributes are planned together, and go where the
 expected nanoseconds an event are least.
 """
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
 from harken.kernels.pool import BLOCK
+from harken.kernels.vector import ROWS
 from harken.matchers.columnar.rows import Rows, attribute_sets
 from harken.matchers.columnar.statistics import Frequencies
 
-CLUSTER, LIST, POOL = 0, 1, 2
-LAYOUT_NAMES = ("cluster", "list", "pool")
+CLUSTER, LIST, POOL, SKETCH = LAYOUTS = 0, 1, 2, 3
+LAYOUT_NAMES = ("cluster", "list", "pool", "sketch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,10 @@ class Costs:
     """Finding the run of a cluster that does."""
     slot: float = 0.08
     """Comparing one slot in one column."""
+    sketched: float = 0.03
+    """The same, in a sketch."""
+    line: float = 6.0
+    """Fetching a line of a cluster that no cache holds."""
     list_slot: float = 12.0
     """Testing the predicates of one slot of a list."""
     cell: float = 4.0
@@ -42,6 +48,8 @@ class Costs:
     """Looking at a block, apart from its bitmaps."""
     bitmap: float = 1.6
     """One bitmap of a block."""
+    cached: float = 1 << 20
+    """Bytes, not nanoseconds: what a cluster compares stays in the cache up to this size; a larger one is sketched."""
 
 
 DEFAULT_COSTS = Costs()
@@ -50,6 +58,10 @@ MOST_CODES = 128
 _MOST_CELLS = 1 << 16
 _SAMPLED_ROWS = 20_000
 _LEAST_REACH = 1e-6
+_COMPARED_BYTES = 8
+"""What a slot takes in one column that is compared."""
+_LINE_BOUNDS, _SEARCHED_LINES = 16, 4
+"""Bounds in a line, and the lines that a search through many looks at."""
 _LOOKED_AT = 2
 """Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
 
@@ -71,12 +83,12 @@ class PoolPlan:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """Rows that are found by the same key and range: a cluster or a list."""
+    """Rows that are found by the same key and range: a cluster, a sketch or a list."""
 
     rows: NDArray[np.int64]
     layout: int
     columns: NDArray[np.int32]
-    """Of a cluster: all columns that its rows ask for."""
+    """Of a cluster or a sketch: all columns that its rows ask for."""
     key: int
     bound: int
     bound_class: int
@@ -130,9 +142,7 @@ def _arrays(choice: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {**choice, **found, "rows": np.empty(0, np.int64)}
 
 
-def plan(
-    rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: tuple[int, ...] = (CLUSTER, LIST, POOL)
-) -> Plan:
+def plan(rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: tuple[int, ...] = LAYOUTS) -> Plan:
     """The cheapest plan. `layouts` narrows the choice, for tests; a row that cannot be pooled is listed."""
     if not len(rows):
         return Plan()
@@ -160,39 +170,86 @@ class _Keyed:
         self._key, self._bound = np.empty(count, np.int32), np.empty(count, np.int32)
         self._bound_class = np.empty(count, np.uint8)
         kernels.choose_keys(rows.starts, rows.columns, rows.classes, shares, self._key, self._bound, self._bound_class)
-        width = len(rows.tops) + 1
+        self._present = known.present()
+        self._shares, self._set_of, self._costs, self._layouts = shares, set_of, costs, layouts
+        self._group_alike()
+        if self._drop_ranges():
+            self._group_alike()
+        self.set_costs: NDArray[Any] = np.bincount(set_of[self._leaders], weights=self._cost, minlength=len(leaders))
+
+    def _group_alike(self) -> None:
+        """Group the rows that ask for the same attributes and are found by the same key and range, and choose what
+        becomes of each group.
+        """
+        width = len(self._rows.tops) + 1
         found_by = (self._key.astype(np.int64) + 1) * width + self._bound + 1
         per_set = width * width * kernels.CLASSES
         _, self._leaders, self._cluster_of, self._counts = np.unique(
-            set_of * per_set + found_by * kernels.CLASSES + self._bound_class,
+            self._set_of * per_set + found_by * kernels.CLASSES + self._bound_class,
             return_index=True,
             return_inverse=True,
             return_counts=True,
         )
         lead = self._leaders
-        present = known.present()
+        key, bound, bound_class = self._key[lead], self._bound[lead], self._bound_class[lead]
+        clustered, self._candidates, sketched = self._clustered(lead, self._counts, key, bound, bound_class)
+        key_share = _given(self._shares[kernels.POINT], key)
+        self._tested = self._counts * np.where(key >= 0, key_share, self._bound_share(bound, bound_class))
+        listed = self._tested * self._costs.list_slot
+        is_listed = listed < clustered
+        if not {CLUSTER, SKETCH} & set(self._layouts):
+            is_listed[:] = True
+        elif LIST not in self._layouts:
+            is_listed[:] = False
+        self._layout = np.where(is_listed, LIST, np.where(sketched, SKETCH, CLUSTER))
+        self._cost = np.where(is_listed, listed, clustered)
+
+    def _clustered(
+        self,
+        lead: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        key: NDArray[np.int32],
+        bound: NDArray[np.int32],
+        bound_class: NDArray[np.uint8],
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        """Of clusters of so many rows like these: nanoseconds an event, slots looked at, and which are sketched."""
+        rows, costs = self._rows, self._costs
         chance = np.empty(len(lead), np.float32)
-        kernels.products(rows.starts, rows.columns, lead, present, chance)
-        key, bound = self._key[lead], self._bound[lead]
-        key_share = _given(shares[kernels.POINT], key)
-        bound_share = np.where(bound >= 0, np.maximum(shares[self._bound_class[lead], bound], 1e-9), 1.0)
+        kernels.products(rows.starts, rows.columns, lead, self._present, chance)
         # Once it is known that the event has the attributes, the shares are of such events.
-        here = self._counts * (key_share / _given(present, key)) * (bound_share / _given(present, bound))
-        is_settled = (bound >= 0) & (self._bound_class[lead] < kernels.WITHIN)
+        keyed = counts * (_given(self._shares[kernels.POINT], key) / _given(self._present, key))
+        here = keyed * (self._bound_share(bound, bound_class) / _given(self._present, bound))
+        is_settled = (bound >= 0) & (bound_class < kernels.WITHIN)
         rest = rows.lengths[lead] - (key >= 0) - is_settled
-        self._candidates = here * chance
-        clustered = costs.cluster + chance * (costs.look_up + here * rest * costs.slot)
-        tested = self._counts * np.where(key >= 0, key_share, bound_share)
-        listed = tested * costs.list_slot
-        allowed = np.array([clustered, listed])
-        if LIST not in layouts:
-            allowed[1] = np.inf
-        if CLUSTER not in layouts:
-            allowed[0] = np.inf
-        self._layout = np.argmin(allowed, axis=0)
-        self._cost = np.where(self._layout == LIST, listed, clustered)
-        self._tested = tested
-        self.set_costs: NDArray[Any] = np.bincount(set_of[lead], weights=self._cost, minlength=len(leaders))
+        sketched = counts * rest * _COMPARED_BYTES > costs.cached
+        if CLUSTER not in self._layouts or SKETCH not in self._layouts:
+            sketched[:] = SKETCH in self._layouts
+        lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
+        compared = here * rest * np.where(sketched, costs.sketched, costs.slot)
+        clustered = costs.cluster + chance * (costs.look_up + compared + sketched * (1 + lines) * costs.line)
+        return clustered, here * chance, sketched
+
+    def _bound_share(self, bound: NDArray[np.int32], bound_class: NDArray[np.uint8]) -> NDArray[Any]:
+        return np.where(bound >= 0, np.maximum(self._shares[bound_class, bound], 1e-9), 1.0)
+
+    def _drop_ranges(self) -> bool:
+        """Where rows of one key are cheaper to find together than range by range, leave ranges to the comparison.
+
+        Returns whether there are such rows.
+        """
+        lead = self._leaders
+        key = self._key[lead]
+        width = len(self._rows.tops) + 1
+        _, first, together, ways = np.unique(
+            self._set_of[lead] * width + key + 1, return_index=True, return_inverse=True, return_counts=True
+        )
+        counts = np.bincount(together, weights=self._counts).astype(np.int64)
+        none = np.full(len(first), -1, np.int32)
+        cost, _, _ = self._clustered(lead[first], counts, key[first], none, np.zeros(len(first), np.uint8))
+        apart = np.bincount(together, weights=self._cost)
+        dropped = ((key[first] >= 0) & (ways > 1) & (cost < apart))[together][self._cluster_of]
+        self._bound[dropped], self._bound_class[dropped] = -1, 0
+        return bool(dropped.any())
 
     def groups(self, wanted: NDArray[np.bool_]) -> list[GroupPlan]:
         """The clusters and lists of the wanted rows."""
@@ -215,7 +272,7 @@ class _Keyed:
         cluster = self._cluster_of[first]
         layout = int(self._layout[cluster])
         key, bound, bound_class = int(self._key[first]), int(self._bound[first]), int(self._bound_class[first])
-        if layout == CLUSTER:
+        if layout != LIST:
             columns, candidates, cost = self._rows.columns_of(first), self._candidates[cluster], self._cost[cluster]
         else:
             if key >= 0:

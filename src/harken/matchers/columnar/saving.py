@@ -30,7 +30,7 @@ Write = Callable[[str, Mapping[str, NDArray[Any]], Mapping[str, Any]], object]
 """Writes a file of this name with arrays and plain data, as a draft of a folder does."""
 
 INDEX, STATISTICS = "index", "statistics"
-LAYOUT = 1
+LAYOUT = 2
 """To be counted up whenever the arrays of clusters, pools or dictionaries come to mean something else."""
 
 
