@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from harken.kernels.clusters import Runs, copy_runs, find_runs
 from harken.kernels.compile import kernel
 from harken.kernels.pool import Visits, find_bitmaps, find_visits, pool_matches
+from harken.kernels.vector import NO_BITS, ROWS, borrowed, unlike_wide
 
 CHUNK = 512
 """Events that are taken through an index together, at most: what one brings to the cache serves others."""
@@ -36,7 +37,8 @@ def mark_present(codes, first, events, skipped, present):
 
     The row behind the last column has a bit for every event that is not skipped.
     """
-    columns = codes.shape[0]
+    columns, width = codes.shape
+    codes = borrowed(codes)
     for word in range((events + 63) >> 6):
         start, end = word << 6, min(events, (word + 1) << 6)
         active = np.uint64(0)
@@ -45,8 +47,12 @@ def mark_present(codes, first, events, skipped, present):
         present[columns, word] = active
         for column in range(columns):
             bits = np.uint64(0)
-            for event in range(start, end):
-                bits |= np.uint64(codes[column, first + event] != 0) << np.uint64(event - start)
+            if end - start == ROWS:
+                at = column * width + first + start
+                bits = unlike_wide(codes, at, at, NO_BITS)
+            else:
+                for event in range(start, end):
+                    bits |= np.uint64(codes[column, first + event] != 0) << np.uint64(event - start)
             present[column, word] = bits & active
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from pickle import PickleError
 from typing import Any
 
 import numba
@@ -22,18 +23,35 @@ def kernel(function: Callable[..., Any]) -> Any:
         compiled = numba.njit(cache=True, **_FLAGS)(function)
     except RuntimeError:  # nowhere to keep it: neither the package's folder nor the user's can be written
         return numba.njit(**_FLAGS)(function)
-    _date(compiled)
+    kept: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if kept is not None:
+        _date(kept)
+        _forget_unreadable(kept)
     return compiled
 
 
-def _date(compiled: Any) -> None:
+def _date(kept: Any) -> None:
     """Let what is kept on disk be as old as the youngest kernel.
 
     Numba goes by the file that a kernel stands in, but machine code holds the kernels that it calls as well.
     """
-    kept: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(kept, "_source_stamp"):
         kept._source_stamp = _STAMP
+
+
+def _forget_unreadable(kept: Any) -> None:
+    """Compile anew where what is kept cannot be read, as after an upgrade that moved a type which it names."""
+    load = getattr(kept, "_load_index", None)
+    if load is None:
+        return
+
+    def load_index() -> Any:
+        try:
+            return load()
+        except (AttributeError, EOFError, ImportError, IndexError, TypeError, ValueError, PickleError):
+            return {}
+
+    kept._load_index = load_index
 
 
 def _stamp() -> tuple[float, int]:

@@ -50,6 +50,10 @@ def _is_within(builder: Any, code: Any, low: Any, span: Any) -> Any:
     return builder.icmp_unsigned("<=", builder.sub(code, low), span)
 
 
+def _is_unlike(builder: Any, code: Any, other: Any, _: Any) -> Any:
+    return builder.icmp_unsigned("!=", code, other)
+
+
 def _is_at_an_end(builder: Any, code: Any, low: Any, span: Any) -> Any:
     return builder.or_(
         builder.icmp_unsigned("==", code, low), builder.icmp_unsigned("==", builder.sub(code, low), span)
@@ -191,6 +195,19 @@ def stream_line(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
 
 
 @intrinsic
+def copy_ids(typing: Any, source: Any, at: Any, target: Any, to: Any, count: Any) -> Any:
+    """target[to:to + count] = source[at:at + count], which do not overlap."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        begin = _data(context, builder, signature.args[0], args[0], args[1])
+        end = _data(context, builder, signature.args[2], args[2], args[3])
+        cgutils.raw_memcpy(builder, end, begin, args[4], signature.args[0].dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64, types.int64), generate
+
+
+@intrinsic
 def copy_16(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
     """target[to:to + 16] = source[at:at + 16], of bytes, wherever they lie."""
     vector = ir.VectorType(ir.IntType(8), _LANES)
@@ -235,6 +252,7 @@ def can_compress() -> bool:
 
 
 within_bytes, within_narrow, within_wide = (_tested(bits, _is_within) for bits in (8, 16, 32))
+unlike_wide = _tested(32, _is_unlike)
 at_an_end = _tested(8, _is_at_an_end)
 admitted_by_end = _tested(8, _is_admitted)
 level_with_end = _tested(8, _is_level)

@@ -20,6 +20,11 @@ def within_narrow(columns: Any, low_at: int, span_at: int, code: int) -> Any:
 within_bytes = within_wide = within_narrow
 
 
+def unlike_wide(columns: Any, at: int, _: int, code: int) -> Any:
+    """Whether what stands there is not the code."""
+    return _WEIGHTS[columns.ravel()[at : at + _ROWS] != code].sum(dtype=np.uint64)
+
+
 def at_an_end(columns: Any, low_at: int, span_at: int, code: int) -> Any:
     """Whether the code is the first or the last of the interval."""
     low, span = columns[low_at : low_at + _ROWS], columns[span_at : span_at + _ROWS]
@@ -71,6 +76,10 @@ def stream_line(source: Any, at: int, target: Any, to: int) -> None:
 
 
 copy_16 = stream_line
+
+
+def copy_ids(source: Any, at: int, target: Any, to: int, count: int) -> None:
+    target[to : to + count] = source[at : at + count]
 
 
 def line_offset(array: Any, at: int) -> int:

@@ -106,12 +106,15 @@ def find_visits(index, codes, first, events, present, visits, seen):
     found = 0
     for number in range(pools.shape[0]):
         depth = pools[number, DIRECTORY_COUNT]
+        touched = NO_BITS
         for event in range(events):
-            bit = np.uint64(event & 63)
-            touched = False
-            for i in range(pools[number, COLUMN_START], pools[number, COLUMN_START] + pools[number, COLUMN_COUNT]):
-                touched |= (present[columns[i], event >> 6] >> bit) & ONE_BIT != NO_BITS
-            if not touched:
+            if event & 63 == 0:  # which of the next 64 events have any of the pool's columns
+                touched = NO_BITS
+                for i in range(pools[number, COLUMN_START], pools[number, COLUMN_START] + pools[number, COLUMN_COUNT]):
+                    touched |= present[columns[i], event >> 6]
+            is_touched = touched & ONE_BIT
+            touched >>= ONE_BIT
+            if is_touched == NO_BITS:
                 continue
             last = np.int64(-1)
             for combination in range(1 << depth):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harken.kernels.compile import kernel
+from harken.kernels.vector import ALL_BITS, ones
 
 # What a predicate asks of the code: one value, all up to a bound, all from a bound on, any, all but an interval, or an
 # interval with two ends. Intervals that take as many bits to tell their length are of one class: WITHIN + bits.
@@ -106,6 +107,22 @@ def products(starts, columns, rows, factors, result):
         for at in range(starts[rows[i]], starts[rows[i] + 1]):
             product *= factors[columns[at]]
         result[i] = product
+
+
+@kernel
+def share_together(starts, columns, rows, has_value, events, prior, result):
+    """For each of these rows the share of events that have all of its columns.
+
+    `has_value` has a bit for each event, column by column. So many prior events are taken to have had all of them.
+    """
+    for i in range(rows.size):
+        found = np.int64(0)
+        for word_number in range(has_value.shape[1]):
+            word = ALL_BITS
+            for at in range(starts[rows[i]], starts[rows[i] + 1]):
+                word &= has_value[columns[at], word_number]
+            found += ones(word)
+        result[i] = (found + prior) / (events + prior)
 
 
 @kernel

@@ -17,13 +17,14 @@ from harken.kernels.compile import IS_PLAIN, kernel
 
 _unit: Any = import_module(f"harken.kernels.{'plain' if IS_PLAIN else 'intrinsics'}")
 within_bytes, within_narrow, within_wide = _unit.within_bytes, _unit.within_narrow, _unit.within_wide
+unlike_wide = _unit.unlike_wide
 at_an_end, admitted_by_end, level_with_end = _unit.at_an_end, _unit.admitted_by_end, _unit.level_with_end
 trailing_zeros, ones = _unit.trailing_zeros, _unit.ones
 and_bitmaps, fill_block = _unit.and_bitmaps, _unit.fill_block
 compressed, borrowed = _unit.compressed, _unit.borrowed
 prefetch_read, prefetch_write = _unit.prefetch_read, _unit.prefetch_write
 stream_line, line_offset = _unit.stream_line, _unit.line_offset
-copy_16 = _unit.copy_16
+copy_16, copy_ids = _unit.copy_16, _unit.copy_ids
 CAN_COMPRESS: bool = _unit.can_compress()
 
 ROWS = 64
@@ -62,13 +63,14 @@ def write_run(source, start, length, out, end, streaming):
     Streaming, whole lines go past the cache: a line that is written completely need not be read first, and what does
     not fit into the cache anyway does not drive out what is needed there.
     """
-    done = np.int64(0)
-    if streaming and length >= 2 * _LANES:
-        done = (_LANES - line_offset(out, end)) & (_LANES - 1)
-        for i in range(done):
-            out[end + i] = source[start + i]
-        while done + _LANES <= length:
-            stream_line(source, start + done, out, end + done)
-            done += _LANES
+    if not streaming or length < 2 * _LANES:
+        copy_ids(source, start, out, end, length)
+        return
+    done = (_LANES - line_offset(out, end)) & (_LANES - 1)
+    for i in range(done):
+        out[end + i] = source[start + i]
+    while done + _LANES <= length:
+        stream_line(source, start + done, out, end + done)
+        done += _LANES
     for i in range(done, length):
         out[end + i] = source[start + i]

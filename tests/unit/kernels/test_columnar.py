@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from harken.kernels import intrinsics, plain
+from harken.kernels.columnar import mark_present
 from harken.kernels.compile import kernel
 from harken.kernels.vector import ROWS, first_bits, spread, write_run
 
@@ -72,6 +73,18 @@ def test_the_tests_of_a_sketch() -> None:
             plain.admitted_by_end(columns, low, low, doubled),
             plain.level_with_end(columns, low, low, doubled),
         )
+
+
+@pytest.mark.parametrize("events", [1, 63, 64, 65, 200])
+def test_which_events_have_a_value(events: int) -> None:
+    rng = np.random.default_rng(events)
+    codes = rng.integers(0, 3, (5, events + 7), np.uint32)
+    skipped = rng.random(events + 7) < 0.2
+    present = np.zeros((6, 4), np.uint64)
+    mark_present(codes, 7, events, skipped, present)
+    bits = np.unpackbits(present.view(np.uint8), axis=1, bitorder="little")[:, :events].astype(bool)
+    assert (bits[5] == ~skipped[7:]).all()
+    assert (bits[:5] == ((codes[:, 7:] != 0) & ~skipped[7:])).all()
 
 
 @pytest.mark.parametrize("density", [0, 0.05, 0.5, 1])

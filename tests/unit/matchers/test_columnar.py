@@ -87,6 +87,27 @@ def test_events_teach_which_key_is_better() -> None:
     assert {group["key"] for group in groups} == {"country string"}
 
 
+def test_attributes_that_come_together_are_planned_so() -> None:
+    """Of four kinds of events each has attributes of its own. Rows go where they would go without the others."""
+    rng = Random(3)
+
+    def planned(kinds: int) -> list[tuple[str, int]]:
+        engine = columnar()
+        for kind in range(kinds):
+            draw = Random(kind)
+            texts = [
+                " AND ".join(f"k{kind}_{at} = {draw.randrange(5)}" for at in sorted(draw.sample(range(8), 4)))
+                for _ in range(4_000)
+            ]
+            engine.subscribe_many((f"{kind}-{number}", text) for number, text in enumerate(texts))
+        engine.learn([{f"k{each % kinds}_{at}": rng.randrange(5) for at in range(8)} for each in range(400 * kinds)])
+        groups = engine.stats()["matcher"]["layers"][0]["groups"]
+        own = [group for group in groups if any(name.startswith("k0_") for name in group["attributes"])]
+        return sorted((group["layout"], group["rows"]) for group in own)
+
+    assert planned(4) == planned(1)
+
+
 @pytest.mark.parametrize("layout", ["cluster", "list", "pool", "sketch"])
 def test_a_layout_can_be_forced(layout: str) -> None:
     engine = columnar(layouts=[layout])

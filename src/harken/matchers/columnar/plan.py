@@ -170,7 +170,7 @@ class _Keyed:
         self._key, self._bound = np.empty(count, np.int32), np.empty(count, np.int32)
         self._bound_class = np.empty(count, np.uint8)
         kernels.choose_keys(rows.starts, rows.columns, rows.classes, shares, self._key, self._bound, self._bound_class)
-        self._present = known.present()
+        self._known, self._present = known, known.present()
         self._shares, self._set_of, self._costs, self._layouts = shares, set_of, costs, layouts
         self._group_alike()
         if self._drop_ranges():
@@ -214,8 +214,7 @@ class _Keyed:
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """Of clusters of so many rows like these: nanoseconds an event, slots looked at, and which are sketched."""
         rows, costs = self._rows, self._costs
-        chance = np.empty(len(lead), np.float32)
-        kernels.products(rows.starts, rows.columns, lead, self._present, chance)
+        chance = self._known.together(rows, lead)
         # Once it is known that the event has the attributes, the shares are of such events.
         keyed = counts * (_given(self._shares[kernels.POINT], key) / _given(self._present, key))
         here = keyed * (self._bound_share(bound, bound_class) / _given(self._present, bound))
