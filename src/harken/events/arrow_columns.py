@@ -29,10 +29,11 @@ def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
     for table in tables:
         first = start
         for chunk in column_chunks(table, path):
-            rows, array = values_at(chunk, path[1:], np.arange(first, first + len(chunk), dtype=np.int32))
+            every = np.arange(first, first + len(chunk), dtype=np.int32)
+            rows, cells = _cells(*values_at(chunk, path[1:], every))
+            # A slice is set without the interpreter's lock, which other threads may want.
+            present[rows if rows is not every else slice(first, first + len(chunk))] = True
             first += len(chunk)
-            rows, cells = _cells(rows, array)
-            present[rows] = True
             if cells is not None and len(rows):
                 found.setdefault(cells.kind, []).append(cells)
         start += table.num_rows

@@ -32,7 +32,7 @@ class EventBatch(Sequence[Event]):
     """
 
     events: Sequence[Event]
-    positions: tuple[int, ...]
+    positions: Sequence[int]
     _cells: dict[Path, PathCells] = field(init=False, repr=False, default_factory=dict)
 
     def __len__(self) -> int:
@@ -53,10 +53,10 @@ class EventBatch(Sequence[Event]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EventBatch):
             return NotImplemented
-        return self.positions == other.positions and all(map(eq, self, other))
+        return len(self) == len(other) and all(map(eq, self.positions, other.positions)) and all(map(eq, self, other))
 
     def __hash__(self) -> int:
-        return hash(self.positions)
+        return hash(tuple(self.positions))
 
     def cells(self, path: Path) -> PathCells:
         """What `event.values(path)` gives for every event, as arrays."""
@@ -97,7 +97,7 @@ def validate(
         table, converters = whole_table(rows, limits)
         if not are_sound(table, schema, limits):
             return collect(rows_from_arrow(table, limits), schema, limits)
-        return Decoded(EventBatch(ArrowEvents(table, converters, schema, limits), tuple(range(table.num_rows))), ())
+        return Decoded(EventBatch(ArrowEvents(table, converters, schema, limits), range(table.num_rows)), ())
     if isinstance(rows, (Mapping, Event, str, bytes)):
         raise InvalidValueError(
             f"events come as a list or another iterable of mappings, not as a {type(rows).__name__}",

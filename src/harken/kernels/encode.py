@@ -191,3 +191,12 @@ def encode_strings(
             codes[i] = _code_by_search(data, start, stop, constants, ends)
         else:
             codes[i] = 1
+
+
+@kernel
+def place_codes(rows: NDArray[np.int32], codes: Codes, of_events: Codes, apart: NDArray[np.bool_]) -> None:
+    """Give each event its code in a column, and mark those that have several. The rows are ascending."""
+    for i in range(rows.size):
+        of_events[rows[i]] = codes[i]
+        if i and rows[i] == rows[i - 1]:
+            apart[rows[i]] = True

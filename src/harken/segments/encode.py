@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from harken.events import EventBatch
 from harken.events.cells import Cells, PathCells
+from harken.kernels.encode import place_codes
 from harken.schema import Kind
 from harken.schema.paths import Path
 from harken.segments.columns import Column
@@ -68,8 +69,7 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
             cells = _places(cells, column.coded)
             apart[cells.rows[cells.values < 0]] = True
         coded = _Coded(cells.rows, dictionary.encode(cells))
-        codes[place, coded.rows] = coded.codes
-        apart[coded.rows[1:][coded.rows[1:] == coded.rows[:-1]]] = True
+        place_codes(coded.rows, coded.codes, codes[place], apart)
         found.append(coded)
     _mark_mixed(columns, codes, apart)
     for shared in shared_prefixes(paths):

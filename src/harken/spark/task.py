@@ -100,7 +100,7 @@ class _Answering:
             if found.errors and self._question.on_error == FAIL:
                 _, id, error = found.errors[0]
                 raise HarkenError(f"the subscription {id!r:.60} failed on an event: {error}")
-            places = np.asarray(part.positions, np.int64)
+            places = _array(part.positions)
             if self._question.output == PAIRS:
                 rows = np.repeat(places, np.diff(found.offsets))
                 size = self._pairs_at_once(batch)
@@ -244,3 +244,10 @@ def _ordered(batch: pa.RecordBatch, favourite: str | None) -> pa.RecordBatch:
 
 def _error(id: str, error: HarkenError) -> str:
     return f"the subscription {id!r:.60} failed: {error.message}"
+
+
+def _array(positions: Sequence[int]) -> NDArray[np.int64]:
+    """Positions as an array, at once where none is left out."""
+    if isinstance(positions, range):
+        return np.arange(positions.start, positions.stop, positions.step)
+    return np.asarray(positions, np.int64)
