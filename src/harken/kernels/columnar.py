@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from harken.kernels.clusters import Runs, copy_runs, find_runs
 from harken.kernels.compile import kernel
-from harken.kernels.pool import Visits, find_bitmaps, find_visits, pool_matches
+from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
 from harken.kernels.vector import NO_BITS, ROWS, borrowed, unlike_wide
 
-CHUNK = 512
+CHUNK = 1_024
 """Events that are taken through an index together, at most: what one brings to the cache serves others."""
-_CACHED = 1 << 17
+_CACHED = 1 << 20
 """A chunk of more ids than this is written past the cache."""
 
 
@@ -25,6 +25,7 @@ class Room(NamedTuple):
     visits: Visits
     word: NDArray[np.uint64]
     staged: NDArray[np.int32]
+    unwritten: Unwritten
     present: NDArray[np.uint64]
     bitmap_of: NDArray[np.uint32]
     ends: NDArray[np.int64]
@@ -103,10 +104,7 @@ def match_codes(
             continue
         if visited:
             find_bitmaps(pools, codes, event, events, room.bitmap_of)
-            pool_matches(
-                pools, ids, dead, has_dead, event, room.visits, visited, room.bitmap_of, room.word, room.staged,
-                ends, candidates, out, False, False,
-            )  # fmt: skip
+            find_pieces(pools, dead, has_dead, event, room.visits, visited, room.bitmap_of, room.word, ends, candidates)
         position = offsets[event]
         for i in range(events):
             count = ends[i] + reserved[event + i]
@@ -118,10 +116,7 @@ def match_codes(
         streaming = position - offsets[event] > _CACHED
         copy_runs(room.runs, found, events, ids, ends, out, streaming)
         if visited:
-            pool_matches(
-                pools, ids, dead, has_dead, event, room.visits, visited, room.bitmap_of, room.word, room.staged,
-                ends, candidates, out, True, streaming,
-            )  # fmt: skip
+            write_pieces(pools, ids, events, room.visits, visited, room.staged, room.unwritten, ends, out, streaming)
         for i in range(seen.size):
             seen[i] += looked_at[i]
         event += events

@@ -12,7 +12,8 @@ from numba.extending import intrinsic
 
 _ROWS = 64
 _LANES = 16
-_BOOLEAN, _I64 = ir.IntType(1), ir.IntType(64)
+_BOOLEAN, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 16, 32, 64))
+_WIDE = ir.VectorType(_I32, _LANES)
 
 
 def _data(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
@@ -86,31 +87,73 @@ def ones(typing: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+def _compress(builder: Any, values: Any, chosen: Any) -> Any:
+    """The chosen ones of 16 values, moved together."""
+    kind = ir.FunctionType(values.type, [values.type, chosen.type, values.type])
+    compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.experimental.vector.compress.v16i32")
+    return builder.call(compress, [values, chosen, ir.Constant(values.type, ir.Undefined)])
+
+
+def _write_ids(builder: Any, source: Any, bits: Any, target: Any) -> Any:
+    """Write those of the 16 ids at the source whose bits are set. Returns how many they are."""
+    loaded = builder.load(builder.bitcast(source, _WIDE.as_pointer()), align=4)
+    packed = _compress(builder, loaded, builder.bitcast(bits, ir.VectorType(_BOOLEAN, _LANES)))
+    builder.store(packed, builder.bitcast(target, _WIDE.as_pointer()), align=4)
+    return builder.zext(builder.ctpop(bits), _I64)
+
+
 @intrinsic
 def compressed(typing: Any, ids: Any, at: Any, word: Any, out: Any, end: Any) -> Any:
     """Write the ids of the word's bits, four vectors of 16; up to 64 elements behind `end` may be overwritten."""
-    vector = ir.VectorType(ir.IntType(32), _LANES)
-    chosen = ir.VectorType(_BOOLEAN, _LANES)
-    half = ir.IntType(_LANES)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        compress = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(vector, [vector, chosen, vector]),
-            "llvm.experimental.vector.compress.v16i32",
-        )
         position = args[4]
         for lane in range(0, _ROWS, _LANES):
-            bits = builder.trunc(builder.lshr(args[2], ir.Constant(_I64, lane)), half)
+            bits = builder.trunc(builder.lshr(args[2], ir.Constant(_I64, lane)), _I16)
             source = _data(context, builder, signature.args[0], args[0], builder.add(args[1], ir.Constant(_I64, lane)))
-            loaded = builder.load(builder.bitcast(source, vector.as_pointer()), align=4)
-            packed = builder.call(compress, [loaded, builder.bitcast(bits, chosen), ir.Constant(vector, ir.Undefined)])
             target = _data(context, builder, signature.args[3], args[3], position)
-            builder.store(packed, builder.bitcast(target, vector.as_pointer()), align=4)
-            position = builder.add(position, builder.zext(builder.ctpop(bits), _I64))
+            position = builder.add(position, _write_ids(builder, source, bits, target))
         return position
 
     return types.int64(ids, types.int64, types.uint64, out, types.int64), generate
+
+
+@intrinsic
+def compressed_piece(typing: Any, ids: Any, at: Any, piece: Any, out: Any, end: Any) -> Any:
+    """Write the ids of a piece's 16 lowest bits; up to 16 elements behind `end` may be overwritten."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source = _data(context, builder, signature.args[0], args[0], args[1])
+        target = _data(context, builder, signature.args[3], args[3], args[4])
+        return builder.add(args[4], _write_ids(builder, source, builder.trunc(args[2], _I16), target))
+
+    return types.int64(ids, types.int64, types.uint32, out, types.int64), generate
+
+
+@intrinsic
+def compressed_pieces(typing: Any, words: Any, number: Any, pieces: Any, end: Any) -> Any:
+    """Write the pieces of words[:8] that are not empty, two vectors of 16; up to 32 elements may be overwritten."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        nothing = ir.Constant(_WIDE, [0] * _LANES)
+        number = builder.shl(builder.trunc(args[1], _I32), ir.Constant(_I32, _LANES))
+        first = builder.insert_element(ir.Constant(_WIDE, ir.Undefined), number, ir.Constant(_I32, 0))
+        numbers = builder.shuffle_vector(first, ir.Constant(_WIDE, ir.Undefined), nothing)
+        position = args[3]
+        for half in range(2):
+            source = _data(context, builder, signature.args[0], args[0], ir.Constant(_I64, 4 * half))
+            narrow = builder.load(builder.bitcast(source, ir.VectorType(_I16, _LANES).as_pointer()), align=8)
+            bits = builder.zext(narrow, _WIDE)
+            steps = ir.Constant(_WIDE, [half * _LANES + lane << _LANES for lane in range(_LANES)])
+            some = builder.icmp_unsigned("!=", bits, nothing)
+            packed = _compress(builder, builder.or_(bits, builder.add(numbers, steps)), some)
+            target = _data(context, builder, signature.args[2], args[2], position)
+            builder.store(packed, builder.bitcast(target, _WIDE.as_pointer()), align=4)
+            found = builder.ctpop(builder.bitcast(some, _I16))
+            position = builder.add(position, builder.zext(found, _I64))
+        return position
+
+    return types.int64(words, types.int64, pieces, types.int64), generate
 
 
 @intrinsic
@@ -159,23 +202,20 @@ def and_bitmaps(
     return types.int64(words, bitmaps, places, columns, chosen, types.int64, types.int64), generate
 
 
-def _prefetch(for_writing: bool) -> Any:
-    @intrinsic
-    def prefetch(typing: Any, array: Any, at: Any) -> Any:
-        """Have the line of array[at] fetched, to be used soon. The place may lie beyond the array."""
+@intrinsic
+def prefetch_read(typing: Any, array: Any, at: Any) -> Any:
+    """Have the line of array[at] fetched, to be read soon. The place may lie beyond the array."""
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _data(context, builder, signature.args[0], args[0], args[1])
-            place = ir.PointerType(ir.IntType(8))
-            kind = ir.FunctionType(ir.VoidType(), [place, *[ir.IntType(32)] * 3])
-            fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-            writes, keep, data = (ir.Constant(ir.IntType(32), value) for value in (int(for_writing), 3, 1))
-            builder.call(fetch, [builder.bitcast(pointer, place), writes, keep, data])
-            return context.get_dummy_value()
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _data(context, builder, signature.args[0], args[0], args[1])
+        place = ir.PointerType(ir.IntType(8))
+        kind = ir.FunctionType(ir.VoidType(), [place, *[_I32] * 3])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        reads, keep, data = (ir.Constant(_I32, value) for value in (0, 3, 1))
+        builder.call(fetch, [builder.bitcast(pointer, place), reads, keep, data])
+        return context.get_dummy_value()
 
-        return types.void(array, types.int64), generate
-
-    return prefetch
+    return types.void(array, types.int64), generate
 
 
 @intrinsic
@@ -207,19 +247,22 @@ def copy_ids(typing: Any, source: Any, at: Any, target: Any, to: Any, count: Any
     return types.void(source, types.int64, target, types.int64, types.int64), generate
 
 
-@intrinsic
-def copy_16(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
-    """target[to:to + 16] = source[at:at + 16], of bytes, wherever they lie."""
-    vector = ir.VectorType(ir.IntType(8), _LANES)
+def _copy(bits: int) -> Any:
+    @intrinsic
+    def copy(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
+        """target[to:to + 16] = source[at:at + 16], wherever they lie."""
+        vector = ir.VectorType(ir.IntType(bits), _LANES)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        begin = _data(context, builder, signature.args[0], args[0], args[1])
-        end = _data(context, builder, signature.args[2], args[2], args[3])
-        loaded = builder.load(builder.bitcast(begin, vector.as_pointer()), align=1)
-        builder.store(loaded, builder.bitcast(end, vector.as_pointer()), align=1)
-        return context.get_dummy_value()
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            begin = _data(context, builder, signature.args[0], args[0], args[1])
+            end = _data(context, builder, signature.args[2], args[2], args[3])
+            loaded = builder.load(builder.bitcast(begin, vector.as_pointer()), align=bits // 8)
+            builder.store(loaded, builder.bitcast(end, vector.as_pointer()), align=bits // 8)
+            return context.get_dummy_value()
 
-    return types.void(source, types.int64, target, types.int64), generate
+        return types.void(source, types.int64, target, types.int64), generate
+
+    return copy
 
 
 @intrinsic
@@ -256,5 +299,4 @@ unlike_wide = _tested(32, _is_unlike)
 at_an_end = _tested(8, _is_at_an_end)
 admitted_by_end = _tested(8, _is_admitted)
 level_with_end = _tested(8, _is_level)
-prefetch_read = _prefetch(for_writing=False)
-prefetch_write = _prefetch(for_writing=True)
+copy_16, copy_line = _copy(8), _copy(32)

@@ -57,6 +57,14 @@ def compressed(ids: Any, at: int, word: Any, out: Any, end: int) -> int:
     raise AssertionError("without compilation words are spread bit by bit")
 
 
+def compressed_piece(ids: Any, at: int, piece: Any, out: Any, end: int) -> int:
+    raise AssertionError("without compilation pieces are spread bit by bit")
+
+
+def compressed_pieces(words: Any, number: int, pieces: Any, end: int) -> int:
+    raise AssertionError("without compilation pieces are kept one by one")
+
+
 def borrowed(array: Any) -> Any:
     return array
 
@@ -67,7 +75,7 @@ def and_bitmaps(words: Any, bitmaps: Any, places: Any, columns: Any, chosen: Any
     return sum(map(ones, words[:8]))
 
 
-def prefetch_write(array: Any, at: int) -> None:
+def prefetch_read(array: Any, at: int) -> None:
     pass
 
 
@@ -75,7 +83,7 @@ def stream_line(source: Any, at: int, target: Any, to: int) -> None:
     target[to : to + _LANES] = source[at : at + _LANES]
 
 
-copy_16 = stream_line
+copy_16 = copy_line = stream_line
 
 
 def copy_ids(source: Any, at: int, target: Any, to: int, count: int) -> None:
@@ -92,6 +100,3 @@ def fill_block(words: Any) -> None:
 
 def can_compress() -> bool:
     return False
-
-
-prefetch_read = prefetch_write

@@ -16,29 +16,32 @@ from numpy.typing import NDArray
 from harken.kernels.compile import kernel
 from harken.kernels.vector import (
     ALL_BITS,
-    CAN_COMPRESS,
+    LANES,
     NO_BITS,
     ONE_BIT,
     ROWS,
     and_bitmaps,
     borrowed,
-    compressed,
+    copy_line,
     fill_block,
     first_bits,
+    keep_pieces,
     prefetch_read,
-    prefetch_write,
-    spread,
-    write_run,
+    spread_pieces,
+    write_lines,
 )
 
 BLOCK = 512
 BLOCK_BITS = 9
 WORDS = BLOCK // ROWS
-_FEW = 24
-"""With as few ids in a block as this, going from bit to bit is quicker than compressing all of it."""
+PIECES = BLOCK // LANES
 STRETCH_BITS = 5
+STRETCH = 1 << STRETCH_BITS
 """A stretch is 32 blocks: their ids and bitmaps fit into the second level cache."""
+STAGED = 128
+"""So many pieces are written at a time: their ids fit into the first level cache."""
 _LOW_BITS = 0xFFFF_FFFF
+_NO_WIDTH = np.int64(1 << 62)
 
 
 # The fields of a pool: its blocks, its cells, the columns of its directory, and all columns that its slots ask for.
@@ -56,7 +59,7 @@ POOL_FIELDS = 8
 
 
 class Pools(NamedTuple):
-    """The pools of a segment as arrays. Slots of a pool ask for no column that another pool's ask for."""
+    """The pools of a segment as arrays."""
 
     pools: NDArray[np.int64]
     """A row of fields for each."""
@@ -93,16 +96,32 @@ class Visits(NamedTuple):
     last: NDArray[np.int32]
     pending: NDArray[np.int32]
     """Room for the runs as they are found: event, first and last block of each."""
+    ends: NDArray[np.int64]
+    """By run: where its pieces end."""
+    pieces: NDArray[np.uint32]
+    """Sixteen slots of a block of which some match: their bits, and above these the number within the stretch."""
+
+
+class Unwritten(NamedTuple):
+    """The ids of each event that do not fill a line yet."""
+
+    lines: NDArray[np.int32]
+    """Sixteen places for each event."""
+    waiting: NDArray[np.int64]
+    """By event: how many of them are taken."""
 
 
 @kernel
 def find_visits(index, codes, first, events, present, visits, seen):
-    """Find the blocks that each event has to look at. Returns how many runs of blocks there are, or -1 without room."""
+    """Find the blocks that each event has to look at. Returns how many runs of blocks there are, or -1 without room.
+
+    There has to be room for the runs, and for all pieces of their blocks.
+    """
     pools, columns, directory = index.pools, index.columns, index.directory
     radix, cell_starts = index.radix, index.cell_starts
     starts, pending = visits.starts, visits.pending
     starts[:] = 0
-    room = pending.shape[0]
+    room, unseen = pending.shape[0], visits.pieces.size // PIECES
     found = 0
     for number in range(pools.shape[0]):
         depth = pools[number, DIRECTORY_COUNT]
@@ -136,7 +155,8 @@ def find_visits(index, codes, first, events, present, visits, seen):
                 while begin <= end:  # a run ends where its stretch does
                     stretch = begin >> STRETCH_BITS
                     final = min(end, ((stretch + 1) << STRETCH_BITS) - 1)
-                    if found == room:
+                    unseen -= final - begin + 1
+                    if found == room or unseen < 0:
                         return -1
                     pending[found, 0] = event
                     pending[found, 1] = begin
@@ -172,73 +192,73 @@ def find_bitmaps(index, codes, first, events, bitmap_of):
 
 
 @kernel
-def pool_matches(
-    index,
-    ids,
-    dead,
-    has_dead,
-    first,
-    visits,
-    visited,
-    bitmap_of,
-    word,
-    staged,
-    ends,
-    candidates,
-    out,
-    writing,
-    streaming,
-):
-    """Count the matches of every event in `ends`, or, writing, append their ids where `ends` says.
+def find_pieces(index, dead, has_dead, first, visits, visited, bitmap_of, word, ends, candidates):
+    """Combine the bitmaps of every block that is visited into pieces, and add each event's matches to `ends`.
 
-    `word` has space for the words of a block, `staged` for the ids of a stretch. Within a stretch an event goes through
-    all of its blocks before the next event does: its ids are written in long runs, while the blocks stay in the cache.
+    `word` is room for the words of a block.
     """
-    ids, out, word, staged = borrowed(ids), borrowed(out), borrowed(word), borrowed(staged)
-    bitmaps, bitmap_of = borrowed(index.bitmaps), borrowed(bitmap_of)
+    bitmaps, bitmap_of, word = borrowed(index.bitmaps), borrowed(bitmap_of), borrowed(word)
     block_starts, block_columns = borrowed(index.block_starts), borrowed(index.block_columns)
     block_bitmaps, block_slots = borrowed(index.block_bitmaps), borrowed(index.block_slots)
     visit_event, visit_first, visit_last = borrowed(visits.event), borrowed(visits.first), borrowed(visits.last)
+    pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
+    found = np.int64(0)
     for i in range(visited):
-        event = np.int64(visit_event[i])
-        position = ends[event]
+        event, last = np.int64(visit_event[i]), np.int64(visit_last[i])
         chosen = bitmap_of[event]
-        held = np.int64(0)
-        if writing:
-            prefetch_write(out, position)
-        for block in range(visit_first[i], visit_last[i] + 1):
-            base = index.first_slot + (np.int64(block) << BLOCK_BITS)
-            if block_slots[block] == BLOCK:
-                fill_block(word)
-            else:
+        if i + 1 < visited:  # while this run is worked on, the bitmaps of the next are fetched
+            coming = bitmap_of[visit_event[i + 1]]
+            for j in range(block_starts[visit_first[i + 1]], block_starts[visit_last[i + 1] + 1]):
+                prefetch_read(bitmaps, block_bitmaps[j] + coming[block_columns[j]])
+        count = np.int64(0)
+        for block in range(np.int64(visit_first[i]), last + 1):
+            fill_block(word)
+            if has_dead or block_slots[block] < BLOCK:
+                whole = (index.first_slot + (block << BLOCK_BITS)) >> 6
                 for w in range(WORDS):
                     word[w] = first_bits(block_slots[block] - w * ROWS)
-            if has_dead:
-                for w in range(WORDS):
-                    word[w] &= ~dead[(base >> 6) + w]
-            if block < visit_last[i]:  # while this block is worked on, the bitmaps of the next are fetched
-                for j in range(block_starts[block + 1], block_starts[block + 2]):
-                    prefetch_read(bitmaps, block_bitmaps[j] + chosen[block_columns[j]])
-            count = and_bitmaps(
+                    if has_dead:
+                        word[w] &= ~dead[whole + w]
+            count += and_bitmaps(
                 word, bitmaps, block_bitmaps, block_columns, chosen, block_starts[block], block_starts[block + 1]
             )
-            if count == 0 and writing:
-                continue
-            if writing:
-                if CAN_COMPRESS and count > _FEW:
-                    for w in range(WORDS):
-                        if word[w] != NO_BITS:
-                            held = compressed(ids, base + w * ROWS, word[w], staged, held)
-                else:
-                    for w in range(WORDS):
-                        held = spread(ids, base + w * ROWS, word[w], staged, held, staged.size)
-            else:
-                position += count
-                candidates[first + event] += block_slots[block]
-        if writing:
-            write_run(staged, 0, held, out, position, streaming)
-            position += held
-        ends[event] = position
+            found = keep_pieces(word, (block & (STRETCH - 1)) * PIECES, pieces, found)
+        piece_ends[i] = found
+        ends[event] += count
+        candidates[first + event] += (last - visit_first[i]) * BLOCK + block_slots[last]  # no other is not full
+
+
+@kernel
+def write_pieces(index, ids, events, visits, visited, staged, unwritten, ends, out, streaming):
+    """Append the ids of every event's pieces where `ends` says.
+
+    Whole lines are written: ids that do not fill one wait for the event's next run of blocks. `staged` is room for the
+    ids of as many pieces as are written at a time.
+    """
+    ids, out, staged = borrowed(ids), borrowed(out), borrowed(staged)
+    lines, waiting = borrowed(unwritten.lines), borrowed(unwritten.waiting)
+    visit_event, visit_first = borrowed(visits.event), borrowed(visits.first)
+    pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
+    waiting[:events] = 0
+    piece = np.int64(0)
+    for i in range(visited):
+        event = np.int64(visit_event[i])
+        base = index.first_slot + (np.int64(visit_first[i]) >> STRETCH_BITS << (STRETCH_BITS + BLOCK_BITS))
+        held, position = waiting[event], ends[event]
+        copy_line(lines, event * LANES, staged, 0)
+        while piece < piece_ends[i]:
+            stop = min(piece_ends[i], piece + STAGED)
+            held = spread_pieces(ids, base, pieces, piece, stop, staged, held)
+            written = write_lines(staged, held, out, position, streaming)
+            copy_line(staged, written, staged, 0)
+            held -= written
+            position += written
+            piece = stop
+        copy_line(staged, 0, lines, event * LANES)
+        waiting[event], ends[event] = held, position
+    for event in range(events):
+        for i in range(waiting[event]):
+            out[ends[event] + i] = lines[event * LANES + i]
 
 
 @kernel
@@ -254,16 +274,30 @@ def cell_numbers(starts, columns, asked, rows, directory, radix, cells):
 
 
 @kernel
-def leading_codes(starts, columns, low, high, rows, result):
-    """The intervals of each row's first four predicates as one number, by which rows that ask alike come together."""
+def leading_codes(starts, columns, low, high, asked, tops, rows, is_led, result):
+    """The intervals of each row's four narrowest predicates as one number, the narrowest first.
+
+    Rows that come together by it mostly fail together, and match together. What a cell settles does not count: one
+    value of a column that leads to it.
+    """
     for i in range(rows.size):
+        begin, end = starts[rows[i]], starts[rows[i] + 1]
         mixed = np.uint64(0)
-        begin = starts[rows[i]]
-        count = min(4, starts[rows[i] + 1] - begin)
-        for j in range(4):
-            mixed <<= np.uint64(14)
-            if j < count:
-                mixed |= np.uint64(low[begin + j]) << np.uint64(7) | np.uint64(high[begin + j])
+        last, last_width = np.int64(-1), np.int64(-1)
+        for _ in range(4):
+            best, best_width = np.int64(-1), _NO_WIDTH
+            for at in range(begin, end):
+                if asked[at] and is_led[columns[at]]:
+                    continue
+                width = (((np.int64(high[at]) - np.int64(low[at])) & _LOW_BITS) << 7) // tops[columns[at]]
+                is_next = width > last_width or (width == last_width and at > last)
+                if is_next and width < best_width:
+                    best, best_width = at, width
+            mixed <<= np.uint64(16)
+            if best >= 0:
+                mixed |= np.uint64(min(best - begin, 3)) << np.uint64(14)
+                mixed |= np.uint64(low[best]) << np.uint64(7) | np.uint64(high[best])
+            last, last_width = best, best_width
         result[i] = mixed
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harken.kernels.compile import IS_PLAIN, kernel
 
@@ -22,18 +23,28 @@ at_an_end, admitted_by_end, level_with_end = _unit.at_an_end, _unit.admitted_by_
 trailing_zeros, ones = _unit.trailing_zeros, _unit.ones
 and_bitmaps, fill_block = _unit.and_bitmaps, _unit.fill_block
 compressed, borrowed = _unit.compressed, _unit.borrowed
-prefetch_read, prefetch_write = _unit.prefetch_read, _unit.prefetch_write
+compressed_pieces, compressed_piece = _unit.compressed_pieces, _unit.compressed_piece
+prefetch_read = _unit.prefetch_read
 stream_line, line_offset = _unit.stream_line, _unit.line_offset
-copy_16, copy_ids = _unit.copy_16, _unit.copy_ids
+copy_16, copy_line, copy_ids = _unit.copy_16, _unit.copy_line, _unit.copy_ids
 CAN_COMPRESS: bool = _unit.can_compress()
 
 ROWS = 64
-_LANES = 16
+LANES = 16
+_LINE = 64
 _FEW_BITS = 6
 """With as few bits as this, going from bit to bit is quicker than compressing four vectors."""
 NO_BITS = np.uint64(0)
 ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 ONE_BIT = np.uint64(1)
+
+
+def aligned(size: int, kind: Any) -> NDArray[Any]:
+    """Space for an array that starts where a line of the cache does: vectors that are read from it lie in one line."""
+    item = np.dtype(kind).itemsize
+    space = np.empty(size * item + _LINE, np.uint8)
+    start = -space.ctypes.data % _LINE
+    return space[start : start + size * item].view(kind)
 
 
 @kernel
@@ -57,20 +68,71 @@ def spread(ids, at, word, out, end, limit):
 
 
 @kernel
+def keep_pieces(words, number, pieces, end):
+    """Append what 8 words hold in pieces of 16 bits, those without any left out, to pieces[end:]. Returns their end.
+
+    A piece is its bits and, above these, its number; the first one's is given. Up to 32 elements are overwritten.
+    """
+    if CAN_COMPRESS:
+        return compressed_pieces(words, number, pieces, end)
+    for i in range(8 * ROWS // LANES):
+        bits = np.uint32(words[i >> 2] >> np.uint64((i & 3) * LANES) & np.uint64(0xFFFF))
+        if bits:
+            pieces[end] = bits | np.uint32((number + i) << LANES)
+            end += 1
+    return end
+
+
+@kernel
+def spread_pieces(ids, base, pieces, begin, stop, out, end):
+    """Append the ids of the bits of pieces[begin:stop] to out[end:], piece 0 being ids[base:base + 16].
+
+    Returns their end. Up to 16 elements behind it are overwritten.
+    """
+    for i in range(begin, stop):
+        at = base + np.int64(pieces[i] >> np.uint32(LANES)) * LANES
+        if CAN_COMPRESS:
+            end = compressed_piece(ids, at, pieces[i], out, end)
+        else:
+            end = spread(ids, at, np.uint64(pieces[i] & np.uint32(0xFFFF)), out, end, out.size)
+    return end
+
+
+@kernel
+def write_lines(source, length, out, end, streaming):
+    """Write source[:length] to out[end:] up to where a line of `out` ends. Returns how many elements that are.
+
+    Streaming, whole lines go past the cache, as in `write_run`.
+    """
+    done = (LANES - line_offset(out, end)) & (LANES - 1)
+    if done > length:
+        return np.int64(0)
+    for i in range(done):
+        out[end + i] = source[i]
+    while done + LANES <= length:
+        if streaming:
+            stream_line(source, done, out, end + done)
+        else:
+            copy_line(source, done, out, end + done)
+        done += LANES
+    return done
+
+
+@kernel
 def write_run(source, start, length, out, end, streaming):
     """out[end:end + length] = source[start:start + length].
 
     Streaming, whole lines go past the cache: a line that is written completely need not be read first, and what does
     not fit into the cache anyway does not drive out what is needed there.
     """
-    if not streaming or length < 2 * _LANES:
+    if not streaming or length < 2 * LANES:
         copy_ids(source, start, out, end, length)
         return
-    done = (_LANES - line_offset(out, end)) & (_LANES - 1)
+    done = (LANES - line_offset(out, end)) & (LANES - 1)
     for i in range(done):
         out[end + i] = source[start + i]
-    while done + _LANES <= length:
+    while done + LANES <= length:
         stream_line(source, start + done, out, end + done)
-        done += _LANES
+        done += LANES
     for i in range(done, length):
         out[end + i] = source[start + i]

@@ -13,7 +13,17 @@ import pytest
 from harken.kernels import intrinsics, plain
 from harken.kernels.columnar import mark_present
 from harken.kernels.compile import kernel
-from harken.kernels.vector import ROWS, first_bits, spread, write_run
+from harken.kernels.vector import (
+    LANES,
+    ROWS,
+    aligned,
+    first_bits,
+    keep_pieces,
+    spread,
+    spread_pieces,
+    write_lines,
+    write_run,
+)
 
 PROGRAM = Path(__file__).parent / "plain_columnar.py"
 
@@ -117,3 +127,43 @@ def test_a_run_is_written_and_nothing_else(length: int, streaming: bool) -> None
         assert out[3 * start : 3 * start + length].tolist() == source[start : start + length].tolist()
         assert (out[: 3 * start] == -1).all()
         assert (out[3 * start + length :] == -1).all()
+
+
+@pytest.mark.parametrize("density", [0, 0.02, 0.2, 0.9, 1])
+def test_pieces_are_what_is_not_empty_of_a_block(density: float) -> None:
+    rng = np.random.default_rng(3)
+    bits = rng.random(8 * ROWS) < density
+    bits[100:200] = False
+    words = np.packbits(bits, bitorder="little").view(np.uint64)
+    pieces = np.zeros(5 + 32, np.uint32)
+    end = keep_pieces(words, 64, pieces, 5)
+    numbers = np.flatnonzero(bits.reshape(-1, LANES).any(axis=1))
+    assert (pieces[5:end] >> LANES).tolist() == (64 + numbers).tolist()
+    ids = rng.permutation(2_000).astype(np.int32)
+    out = np.full(3 + len(bits) + LANES, -1, np.int32)
+    written = spread_pieces(ids, 7, pieces, 5, end, out, 3)
+    begin = 7 + 64 * LANES
+    assert out[3:written].tolist() == ids[begin : begin + len(bits)][bits].tolist()
+    assert (out[:3] == -1).all()
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 32, 33, 100])
+def test_lines_are_written_up_to_where_one_ends(length: int, streaming: bool) -> None:
+    source = np.arange(200, dtype=np.int32)
+    for start in range(17):
+        out = aligned(200, np.int32)
+        out[:] = -1
+        written = write_lines(source, length, out, start, streaming)
+        assert length - LANES < written <= length
+        assert written == 0 or (start + written) % LANES == 0
+        assert out[start : start + written].tolist() == source[:written].tolist()
+        assert (out[:start] == -1).all()
+        assert (out[start + written :] == -1).all()
+
+
+def test_an_aligned_array_starts_with_a_line() -> None:
+    for size in (1, 7, 100):
+        array = aligned(size, np.int32)
+        assert array.shape == (size,)
+        assert array.ctypes.data % 64 == 0

@@ -61,6 +61,33 @@ def test_what_cannot_be_indexed_is_verified_and_the_rest_is_not_looked_at() -> N
     assert found.candidates <= 20
 
 
+def test_rows_that_a_directory_does_not_tell_apart_get_a_directory_of_their_own() -> None:
+    rng = Random(11)
+    asked = {n: (rng.randrange(8), rng.randrange(10), rng.randrange(8), rng.randrange(4)) for n in range(12_000)}
+    event = {f"a{i}": i % 4 for i in range(8)}
+
+    def expected(event: dict[str, Any]) -> list[int]:
+        values = {name: value if isinstance(value, list) else [value] for name, value in event.items()}
+        return [n for n, (a, v, b, u) in asked.items() if v in values[f"a{a}"] and any(x != u for x in values[f"b{b}"])]
+
+    event |= {f"b{i}": (i + 1) % 4 for i in range(8)}
+    engine = columnar(layouts=["pool"])
+    engine.subscribe_many((n, f"a{a} = {v} AND b{b} <> {u}") for n, (a, v, b, u) in asked.items())
+    assert layouts(engine) == {"pool"}
+    assert sum(len(layer["groups"]) for layer in engine.stats()["matcher"]["layers"]) > 1
+    found = engine.match(event)
+    assert sorted(map(int, found.ids)) == expected(event)
+    assert found.candidates < 8_000, "by one directory of two attributes every event would look at 9,000 and more"
+    for n in range(0, 12_000, 5):
+        engine.unsubscribe(str(n))
+        del asked[n]
+    assert sorted(map(int, engine.match(event).ids)) == expected(event)
+    engine.merge()
+    assert sorted(map(int, engine.match(event).ids)) == expected(event), "rows are read back from all pools"
+    several = event | {"a1": [1, 3], "b2": [0, 3]}
+    assert sorted(map(int, engine.match(several).ids)) == expected(several)
+
+
 def test_few_values_go_to_a_pool_and_many_to_clusters() -> None:
     rng = Random(7)
     small = columnar()

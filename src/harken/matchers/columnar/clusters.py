@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from harken.kernels import clusters as layout
 from harken.kernels import rows as kernels
-from harken.kernels.vector import ROWS
-from harken.matchers.columnar.aligned import aligned
+from harken.kernels.vector import ROWS, aligned
 from harken.matchers.columnar.plan import LIST, SKETCH, GroupPlan
 from harken.matchers.columnar.rows import Rows
 

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from harken.kernels.clusters import MASK_COUNT, SLOT_COUNT, Clusters, Runs
 from harken.kernels.columnar import CHUNK, Room, match_codes
 from harken.kernels.deletes import bury
-from harken.kernels.pool import BLOCK, STRETCH_BITS, WORDS, Pools, Visits
-from harken.kernels.vector import ROWS
+from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
+from harken.kernels.vector import LANES, ROWS, aligned
 from harken.matchers.columnar.clusters import ClusterBuilder
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import Rows
 
-_VISITS = 1 << 16
+_VISITS = 1 << 17
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
 _FIRST_IDS = 1 << 12
@@ -87,7 +87,8 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
     clustered = np.concatenate([np.empty(0, np.int64), *builder.order])
     first_slot = -(-len(clustered) // BLOCK) * BLOCK
     pools, pooled = build_pools(rows, plan.pools, first_slot)
-    ids = np.full(first_slot + len(pooled) + ROWS, -1, np.int32)
+    ids = aligned(first_slot + len(pooled) + ROWS, np.int32)
+    ids[:] = -1
     ids[: len(clustered)] = numbers[clustered]
     filled = np.flatnonzero(pooled >= 0)
     ids[first_slot + filled] = numbers[pooled[filled]]
@@ -145,7 +146,7 @@ def _room(index: Index, columns: int, chunk: int) -> Room:
     runs = len(index.clusters.clusters) * chunk + 1
     blocks = len(index.pools.block_starts)
     stretches = (blocks >> STRETCH_BITS) + 1
-    visits = max(_VISITS, blocks) if blocks > 1 else 1
+    visits = min(max(_VISITS, blocks), blocks * chunk)  # of a block each, or of more
     return Room(
         Runs(
             np.empty(runs, np.int32),
@@ -164,9 +165,12 @@ def _room(index: Index, columns: int, chunk: int) -> Room:
             np.empty(visits, np.int32),
             np.empty(visits, np.int32),
             np.empty((visits, 3), np.int32),
+            np.empty(visits, np.int64),
+            np.empty(visits * PIECES, np.uint32),
         ),
-        np.empty(WORDS, np.uint64),
-        np.empty((BLOCK << STRETCH_BITS) + ROWS, np.int32),
+        aligned(WORDS, np.uint64),
+        aligned((STAGED + 2) * LANES, np.int32),
+        Unwritten(aligned(chunk * LANES, np.int32), np.empty(chunk, np.int64)),
         np.empty((columns + 1, chunk // 64), np.uint64),
         np.empty((chunk, columns), np.uint32),
         np.empty(chunk, np.int64),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
-from harken.kernels.pool import BLOCK
+from harken.kernels.pool import BLOCK, cell_numbers
 from harken.kernels.vector import ROWS
 from harken.matchers.columnar.rows import Rows, attribute_sets
 from harken.matchers.columnar.statistics import Frequencies
@@ -56,6 +56,8 @@ DEFAULT_COSTS = Costs()
 MOST_CODES = 128
 """A column with more codes than this is not bit-sliced: its bitmaps would take more memory than they save time."""
 _MOST_CELLS = 1 << 16
+_MOST_DIRECTORIES = 4
+"""Each is looked for among all columns, which takes time: so many for rows that share columns."""
 _SAMPLED_ROWS = 20_000
 _LEAST_REACH = 1e-6
 _COMPARED_BYTES = 8
@@ -68,7 +70,7 @@ _LOOKED_AT = 2
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """Rows whose columns no other pool has, and the columns of its directory."""
+    """Rows that are bit-sliced, columns with all that they ask for, and those of the directory."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int32]
@@ -345,7 +347,7 @@ def _pools(
                 break
         if len(members):
             is_pooled |= kept
-            pools.append(_directory(rows, members, known, costs))
+            pools.extend(_divided(rows, members, known, costs))
     return is_pooled[set_of], pools
 
 
@@ -354,6 +356,35 @@ def _components(rows: Rows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
     parent = np.arange(len(rows.tops))
     kernels.join_columns(rows.starts, rows.columns, leaders, parent)
     return parent
+
+
+def _divided(
+    rows: Rows, members: NDArray[np.int64], known: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
+) -> list[PoolPlan]:
+    """Pools of these rows: those that ask for no value that the directory goes by get a directory of their own."""
+    whole = _directory(rows, members, known, costs)
+    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
+    cells = np.empty(len(members), np.int64)
+    cell_numbers(
+        rows.starts, rows.columns, asked, members, whole.directory, np.ones(len(whole.directory), np.int64), cells
+    )
+    told = cells > 0
+    if most == 1 or told.all() or not told.any():
+        return [whole]
+    others = _divided(rows, members[~told], known, costs, most - 1)
+    if not len(others[0].directory):
+        return [whole]
+    # Every event looks at all of the others: what is left is looked at of those that the directory goes by.
+    share = float(told.mean())
+    looked_at = max(0.0, whole.visited - (1 - share))
+    first = replace(
+        whole,
+        rows=members[told],
+        visited=looked_at / share,
+        cost=whole.cost * looked_at / whole.visited,
+        size=int(told.sum()),
+    )
+    return [first, *others]
 
 
 def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs: Costs) -> PoolPlan:

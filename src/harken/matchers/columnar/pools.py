@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from harken.kernels import pool as layout
 from harken.kernels import rows as kernels
+from harken.kernels.vector import aligned
 from harken.matchers.columnar.plan import MOST_CODES, PoolPlan
 from harken.matchers.columnar.rows import Rows
 
@@ -71,7 +72,7 @@ def build_pools(rows: Rows, plans: list[PoolPlan], first_slot: int) -> tuple[lay
     block_columns = _joined([each.block_columns for each in laid], np.int32)
     sizes = classes.counts[block_columns] * layout.WORDS
     block_bitmaps = np.cumsum(sizes) - sizes
-    bitmaps = np.empty(int(sizes.sum()), np.uint64)
+    bitmaps = aligned(int(sizes.sum()), np.uint64)
     block_slots = (order.reshape(-1, layout.BLOCK) >= 0).sum(axis=1).astype(np.int32)
     pools = layout.Pools(
         np.array(headers, np.int64).reshape(-1, layout.POOL_FIELDS),
@@ -100,7 +101,9 @@ def _lay_out(rows: Rows, plan: PoolPlan) -> _Laid:
     asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
     layout.cell_numbers(rows.starts, rows.columns, asked, members, plan.directory, radix, cells)
     leading = np.empty(len(members), np.uint64)
-    layout.leading_codes(rows.starts, rows.columns, rows.low, rows.high, members, leading)
+    is_led = np.zeros(len(rows.tops), np.bool_)
+    is_led[plan.directory] = True
+    layout.leading_codes(rows.starts, rows.columns, rows.low, rows.high, asked, rows.tops, members, is_led, leading)
     order = np.lexsort((leading, _by_rarest_column(rows, members, plan), cells))
     members, cells = members[order], cells[order]
     count = int(np.prod(bases))
@@ -132,20 +135,21 @@ def _code_classes(rows: Rows, laid: list[_Laid]) -> CodeClasses:
     starts, code_starts, counts = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
     classes: list[NDArray[np.uint8]] = []
     codes: list[NDArray[np.uint32]] = []
+    columns = np.unique(_joined([each.plan.columns for each in laid], np.int32))
+    place = np.zeros(width, np.int64)
+    place[columns] = np.arange(len(columns))
+    asked = np.zeros((len(columns), MOST_CODES, MOST_CODES), np.bool_)
     for each in laid:
-        place = np.zeros(width, np.int64)
-        place[each.plan.columns] = np.arange(len(each.plan.columns))
-        asked = np.zeros((len(each.plan.columns), MOST_CODES, MOST_CODES), np.bool_)
         kernels.mark_asked(rows.starts, rows.columns, rows.low, rows.high, each.order, place, asked)
-        for column in each.plan.columns:
-            low, high = (found.astype(np.uint32) for found in np.nonzero(asked[place[column]]))
-            every = np.arange(rows.tops[column] + 1, dtype=np.uint32)
-            admitted = (every[:, None] - low <= high - low) & (every[:, None] != 0)
-            _, first, inverse = np.unique(np.packbits(admitted, axis=1), axis=0, return_index=True, return_inverse=True)
-            starts[column], code_starts[column] = sum(map(len, classes)), sum(map(len, codes))
-            counts[column] = len(first)
-            classes.append(inverse.astype(np.uint8).ravel())
-            codes.append(every[first])
+    for column in columns:
+        low, high = (found.astype(np.uint32) for found in np.nonzero(asked[place[column]]))
+        every = np.arange(rows.tops[column] + 1, dtype=np.uint32)
+        admitted = (every[:, None] - low <= high - low) & (every[:, None] != 0)
+        _, first, inverse = np.unique(np.packbits(admitted, axis=1), axis=0, return_index=True, return_inverse=True)
+        starts[column], code_starts[column] = sum(map(len, classes)), sum(map(len, codes))
+        counts[column] = len(first)
+        classes.append(inverse.astype(np.uint8).ravel())
+        codes.append(every[first])
     return CodeClasses(starts, _joined(classes, np.uint8), counts, code_starts, _joined(codes, np.uint32))
 
 
