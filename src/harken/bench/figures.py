@@ -38,6 +38,7 @@ MEANINGS: dict[str, Meaning] = {
     "match": Meaning("µs/event", "codes in, ids of every match in a buffer that is used again"),
     "speedup": Meaning("times", "how many times quicker than counting_lists, round by round", "more"),
     "copy": Meaning("µs/event", "copying the ids of the result into another buffer"),
+    "copy_speedup": Meaning("times", "how many times quicker than counting_lists copying alone is: the limit", "same"),
     "to_copy": Meaning("times", "match as a multiple of copy, round by round"),
     "growth": Meaning("times", "match as a multiple of match at the size that `part` names, round by round"),
     "matches": Meaning("per event", "subscriptions that match", "same"),

@@ -13,11 +13,11 @@ from harken.bench.trials import Trial
 from harken.engine import Engine
 
 
-def measure_latency(result: Result, trial: Trial, rounds: int) -> None:
-    """Through the low level: the codes of one event in, its ids in the buffer."""
+def measure_latency(result: Result, trial: Trial, rounds: int, most: int) -> None:
+    """Through the low level, with so many events at most: the codes of one in, its ids in the buffer."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
-        single = [np.ascontiguousarray(each.codes[:, [event]]) for event in range(trial.events)]
+        single = [np.ascontiguousarray(each.codes[:, [event]]) for event in range(min(most, trial.events))]
         runs = [partial(each.contestant.find, codes, np.zeros(2, np.int64)) for codes in single]
         _add(result, Key("latency_p50", name, size, matcher, "low level"), runs, rounds)
 

@@ -78,6 +78,8 @@ def external_ids(size: int) -> pa.Array:
 def _add_ratios(result: Result, trial: Trial, found: dict[Key, Timing]) -> None:
     name, size = trial.workload.name, trial.size
     baseline = found.get(Key("match", name, size, BASELINE))
+    if baseline is not None:
+        result.add(Key("copy_speedup", name, size), baseline.times(found[Key("copy", name, size)]))
     for matcher in trial.matchers:
         own = found[Key("match", name, size, matcher)]
         if baseline is not None and matcher != BASELINE:

@@ -14,10 +14,11 @@ from harken.bench.trials import Trial
 from harken.matchers.registry import ALGORITHMS
 
 
-def measure_peaks(result: Result, trial: Trial, sample: pa.Table) -> None:
-    """The peak of resident memory of a process that builds an index and matches with it, for every matcher."""
+def measure_peaks(result: Result, trial: Trial, sample: pa.Table, most: int) -> None:
+    """The peak of resident memory of a process that builds an index and matches so many events at most with it."""
+    events = trial.workload.events.slice(0, most)
     with TemporaryDirectory(prefix="harken-bench-") as folder:
-        pack(Path(folder), trial.size, trial.workload.predicates, trial.workload.events, sample)
+        pack(Path(folder), trial.size, trial.workload.predicates, events, sample)
         for matcher in trial.matchers:
             found = in_child("peak", matcher, Path(folder))
             result.add(Key("peak_rss", trial.workload.name, trial.size, matcher), found["peak"])

@@ -26,12 +26,12 @@ from harken.workloads import generate
 
 Tell = Callable[[str], None]
 
-_EVENTS = 1_024
-_EVENTS_OF = {"w4": 64}
+_EVENTS = 8_192
+_EVENTS_OF = {"w4": 256}
 """An event of w4 matches so many subscriptions that few events do."""
 _EVENTS_ONE_BY_ONE = 256
-_EVENTS_FOR_THREADS = 4
-"""Times as many events as otherwise: threads pay with many."""
+_MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 25, 65_536
+"""Threads pay with much to do: as many events as match so often, but no more than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Settings:
     """Sizes for one workload only."""
     matchers: tuple[str, ...] = tuple(CONTESTANTS)
     events: int | None = None
-    """None: 1,024, and 64 for w4."""
+    """None: 8,192, and 256 for w4."""
     rounds: int = 7
     seed: int = 0
     builds: int = 3
@@ -116,10 +116,10 @@ def _measure_workload(
             able = {matcher: factories[matcher] for matcher in trial.matchers}
             measure_mixture(result, trial, sample, able, settings.rounds)
         tell(f"{name}: one event at a time, {trial.size:,} subscriptions")
-        measure_latency(result, trial, settings.engine_rounds)
+        measure_latency(result, trial, settings.engine_rounds, _EVENTS_ONE_BY_ONE)
         if settings.all_peaks or trial is trials[-1]:
             tell(f"{name}: the peak of memory, {trial.size:,} subscriptions")
-            measure_peaks(result, trial, sample.events)
+            measure_peaks(result, trial, sample.events, _EVENTS_ONE_BY_ONE)
         if trial.matchers:
             _measure_engines(result, settings, trial, sample.events, tell)
 
@@ -158,7 +158,9 @@ def _measure_threads(
     result: Result, settings: Settings, trial: Trial, engines: Mapping[str, Engine | Unavailable]
 ) -> None:
     name = trial.workload.name
-    events = generate(name, 0, _EVENTS_FOR_THREADS * settings.events_of(name), settings.seed).events
+    matches = len(next(iter(trial.matchers.values())).find()) / trial.events
+    count = min(_MOST_EVENTS_FOR_THREADS, max(settings.events_of(name), int(_MATCHES_FOR_THREADS / max(matches, 1))))
+    events = generate(name, 0, count if settings.events is None else settings.events, settings.seed).events
     for matcher, engine in engines.items():
         key = Key("thread_gain", name, trial.size, matcher)
         with result.unless_unavailable(key, key._replace(name="thread_share")):

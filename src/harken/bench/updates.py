@@ -123,7 +123,7 @@ def settle(live: Live, events: pa.Table) -> None:
     """Match, so that all that was put off is done, and wait for what goes on in the background."""
     live.match_only(validate(events).batch)
     for thread in threading.enumerate():
-        if thread.name == _MERGER:
+        if thread.name == _MERGER and thread.is_alive():  # one that is only about to start is another's to wait for
             thread.join()
 
 

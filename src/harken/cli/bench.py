@@ -41,7 +41,7 @@ def bench(
         ),
     ] = None,
     events: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many events. [default: 1,024; of w4 64]")
+        int | None, typer.Option(metavar="N", min=1, help="How many events. [default: 8,192; of w4 256]")
     ] = None,
     matcher: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="May be repeated. [default: columnar, counting_lists]")

@@ -122,11 +122,13 @@ class _Flattener:
         predicates = plain_predicates(form)
         if predicates is None:
             return False
+        numbers, strings = self._numbers, self._strings
         for path, kind, low, high in predicates:
             # By kind two dictionaries: the hash of an enumeration's member is computed in Python.
-            known = self._numbers if kind is Kind.NUMBER else self._strings
-            gathered = known.get(path)
-            if gathered is None:
+            known = numbers if kind is Kind.NUMBER else strings
+            try:
+                gathered = known[path]
+            except KeyError:
                 gathered = known[path] = self.gathered[self._place(path, kind)]
             gathered.add(row, low, high)
         return True

@@ -58,6 +58,8 @@ MOST_CODES = 128
 _MOST_CELLS = 1 << 16
 _MOST_DIRECTORIES = 4
 """Each is looked for among all columns, which takes time: so many for rows that share columns."""
+_LEAST_DIVIDED = 16 * BLOCK
+"""A pool of fewer rows is looked at in no time."""
 _SAMPLED_ROWS = 20_000
 _LEAST_REACH = 1e-6
 _COMPARED_BYTES = 8
@@ -338,16 +340,17 @@ def _pools(
     for number in np.unique(set_component[candidate]):
         inside = set_component == number
         members = np.flatnonzero(inside[set_of])
+        pool = _directory(rows, members, known, costs)
         for _ in range(2):  # the sets that leave the pool may change the directory
-            drawn = _directory(rows, members, known, costs)
-            per_row = drawn.reach * drawn.visited * (costs.block + costs.bitmap * rows.lengths[leaders]) / BLOCK
+            per_row = pool.reach * pool.visited * (costs.block + costs.bitmap * rows.lengths[leaders]) / BLOCK
             kept = inside & (only | (sizes * per_row < keyed_costs))
             members = np.flatnonzero(kept[set_of])
-            if not len(members):
+            if len(members) in (0, pool.size):
                 break
+            pool = _directory(rows, members, known, costs)
         if len(members):
             is_pooled |= kept
-            pools.extend(_divided(rows, members, known, costs))
+            pools.extend(_divided(rows, pool, known, costs))
     return is_pooled[set_of], pools
 
 
@@ -359,19 +362,21 @@ def _components(rows: Rows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _divided(
-    rows: Rows, members: NDArray[np.int64], known: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
+    rows: Rows, whole: PoolPlan, known: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
 ) -> list[PoolPlan]:
-    """Pools of these rows: those that ask for no value that the directory goes by get a directory of their own."""
-    whole = _directory(rows, members, known, costs)
+    """A pool in parts: rows that ask for no value that the directory goes by get a directory of their own."""
+    if most == 1 or whole.size < _LEAST_DIVIDED:
+        return [whole]
+    members = whole.rows
     asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
     cells = np.empty(len(members), np.int64)
     cell_numbers(
         rows.starts, rows.columns, asked, members, whole.directory, np.ones(len(whole.directory), np.int64), cells
     )
     told = cells > 0
-    if most == 1 or told.all() or not told.any():
+    if told.all() or not told.any():
         return [whole]
-    others = _divided(rows, members[~told], known, costs, most - 1)
+    others = _divided(rows, _directory(rows, members[~told], known, costs), known, costs, most - 1)
     if not len(others[0].directory):
         return [whole]
     # Every event looks at all of the others: what is left is looked at of those that the directory goes by.
@@ -394,17 +399,19 @@ def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs
     weight = np.ones(len(sample))
     scale = len(members) / len(sample)
     per_block = costs.block + costs.bitmap * float(rows.lengths[sample].mean())
-    columns = np.unique(np.concatenate([rows.columns_of(int(row)) for row in sample[:2_000]]))
+    used = np.zeros(len(rows.tops), np.bool_)
+    kernels.mark_columns(rows.starts, rows.columns, members, used)
+    columns = np.flatnonzero(used).astype(np.int32)
     asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
     reach = max(float(known.present()[columns].max()), _LEAST_REACH)
     points = {int(column): _point_shares(rows, asked, sample, int(column), known, reach) for column in columns}
-    columns = np.array([column for column in columns if (points[int(column)] < 1).any()], np.int32)
+    telling = [column for column, shares in points.items() if (shares < 1).any()]
     directory: list[int] = []
     cells, combinations = 1, 1.0
     best = scale * len(sample) / BLOCK * per_block
     while True:
         options = []
-        for column in map(int, columns):
+        for column in telling:
             more = cells * (int(rows.tops[column]) // 2 + 1)
             if column in directory or more > min(_MOST_CELLS, max(16, len(members) // 64)):
                 continue
@@ -417,11 +424,9 @@ def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs
         directory.append(column)
         combinations *= 2
         weight = weight * points[column]
-    used = np.zeros(len(rows.tops), np.bool_)
-    kernels.mark_columns(rows.starts, rows.columns, members, used)
     return PoolPlan(
         members,
-        np.flatnonzero(used).astype(np.int32),
+        columns,
         np.array(directory, np.int32),
         reach,
         float(weight.mean()),
