@@ -30,7 +30,7 @@ _EVENTS = 8_192
 _EVENTS_OF = {"w4": 256}
 """An event of w4 matches so many subscriptions that few events do."""
 _EVENTS_ONE_BY_ONE = 256
-_MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 25, 65_536
+_MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 27, 1 << 18
 """Threads pay with much to do: as many events as match so often, but no more than that."""
 
 

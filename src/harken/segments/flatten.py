@@ -94,7 +94,12 @@ class _Gathered:
         self.rows.append(row)
         constants = self.constants
         first, low_side = (-1, 0) if low is None else (constants.setdefault(low[0], len(constants)), low[1])
-        last, high_side = (-1, 0) if high is None else (constants.setdefault(high[0], len(constants)), high[1])
+        if high is None:
+            last, high_side = -1, 0
+        elif low is not None and high[0] is low[0]:  # one value, the most common predicate
+            last, high_side = first, high[1]
+        else:
+            last, high_side = constants.setdefault(high[0], len(constants)), high[1]
         self.cuts += (first, low_side, last, high_side)
 
     def predicates(self) -> ColumnPredicates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,10 @@ _VISITS = 1 << 17
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
 _FIRST_IDS = 1 << 12
+_ROOMY = 8
+"""A buffer of more than so many times what the last answer took is given up: one large answer does not hold memory."""
+_OURS = 2
+"""The references to a buffer that only its finder knows: its own, and that of the call which counts them."""
 
 
 @dataclass(slots=True)
@@ -106,6 +111,9 @@ class Finder:
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
         self._ids = np.empty(_FIRST_IDS, np.int32)
+        self._is_lent = False
+        self._used = 0
+        """How much of the buffer the last answer took."""
 
     def find(
         self,
@@ -124,21 +132,34 @@ class Finder:
         candidates = np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
+        ids = self._buffer()
         offsets[0] = event = 0
         while True:
             event, needed = match_codes(
                 index.clusters, index.pools, index.ids, dead, has_dead, codes, skipped, event, events, self._chunk,
-                self._room, reserved, offsets, candidates, self.seen, self._ids,
+                self._room, reserved, offsets, candidates, self.seen, ids,
             )  # fmt: skip
             if event == events:
-                return self._ids[: offsets[-1]], candidates
-            larger = np.empty(max(needed, 2 * len(self._ids)), np.int32)
-            larger[: offsets[event]] = self._ids[: offsets[event]]
-            self._ids = larger
+                self._used = int(offsets[-1])
+                return ids[: self._used], candidates
+            larger = np.empty(max(needed, 2 * len(ids)), np.int32)
+            larger[: offsets[event]] = ids[: offsets[event]]
+            ids = self._ids = larger
 
-    def take(self) -> None:
-        """Give the buffer away with the last answer: the next one gets a buffer of its own."""
-        self._ids = np.empty(len(self._ids), np.int32)
+    def lend(self) -> None:
+        """Let the last answer have the buffer, until nobody looks at it any more.
+
+        Fresh memory for every answer would cost as much as all of matching, where many subscriptions match.
+        """
+        self._is_lent = True
+
+    def _buffer(self) -> NDArray[np.int32]:
+        """The buffer, or another one if it was lent and is still looked at, or is too large for what comes."""
+        if self._is_lent:
+            self._is_lent = False
+            if sys.getrefcount(self._ids) > _OURS or len(self._ids) > _ROOMY * max(self._used, _FIRST_IDS):
+                self._ids = np.empty(max(2 * self._used, _FIRST_IDS), np.int32)
+        return self._ids
 
 
 def _room(index: Index, columns: int, chunk: int) -> Room:

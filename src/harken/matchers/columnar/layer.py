@@ -70,7 +70,8 @@ def build_layer(
     for chosen in (~careful, careful):
         part = _only(coded, chosen)
         rows = rows_of(part)
-        planned = plan(rows, frequencies(rows.tops, sample), choices.costs, choices.layouts)
+        # Dictionaries may be long: where there is nothing to plan, nothing is counted.
+        planned = plan(rows, frequencies(rows.tops, sample), choices.costs, choices.layouts) if len(rows) else Plan()
         indexes.append(build(rows, part.numbers, planned))
         plans.append(planned.forgotten())
     return Layer(indexes[0], indexes[1], doubtful, (plans[0], plans[1]))

@@ -74,7 +74,7 @@ class Match:
         with base.finder(careful=False) as finder:
             codes = self._codes[: base.columns]
             numbers, examined = finder.find(codes, self._skipped, offsets, base.dead > 0, reserved)
-            finder.take()
+            finder.lend()
         self._examined += examined
         filled = np.zeros(self._events, np.int64)
         for part in parts:
