@@ -29,7 +29,8 @@ Tell = Callable[[str], None]
 _EVENTS = 8_192
 _EVENTS_OF = {"w4": 256}
 """An event of w4 matches so many subscriptions that few events do."""
-_EVENTS_ONE_BY_ONE = 256
+_EVENTS_ONE_BY_ONE, _IDS_ONE_BY_ONE = 256, 1 << 23
+"""Through an engine each id becomes a string of Python: where many match, fewer events do."""
 _MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 27, 1 << 18
 """Threads pay with much to do: as many events as match so often, but no more than that."""
 
@@ -126,7 +127,8 @@ def _measure_workload(
 
 def _measure_engines(result: Result, settings: Settings, trial: Trial, sample: pa.Table, tell: Tell) -> None:
     workload, expected = trial.workload, next(iter(trial.matchers.values())).answers()
-    some = replace(workload, events=workload.events.slice(0, _EVENTS_ONE_BY_ONE))
+    matches = max(1, len(expected.ids) // trial.events)
+    some = replace(workload, events=workload.events.slice(0, min(_EVENTS_ONE_BY_ONE, 1 + _IDS_ONE_BY_ONE // matches)))
     tell(f"{workload.name}: through engines, {trial.size:,} subscriptions")
     engines = engines_of(workload, sample, trial.matchers, settings.engine_size)
     for engine in engines.values():

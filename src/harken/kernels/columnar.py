@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.clusters import Runs, copy_runs, find_runs
 from harken.kernels.compile import kernel
 from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
+from harken.kernels.runs import Runs, copy_runs, find_runs
 from harken.kernels.vector import NO_BITS, ROWS, borrowed, unlike_wide
 
 CHUNK = 1_024

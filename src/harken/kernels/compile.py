@@ -30,6 +30,14 @@ def kernel(function: Callable[..., Any]) -> Any:
     return compiled
 
 
+def inlined(function: Callable[..., Any]) -> Any:
+    """A part of a kernel: its code becomes part of each kernel that calls it, as if it stood there.
+
+    A call between kernels counts references to each array that it hands on, unless LLVM sees that it need not.
+    """
+    return function if IS_PLAIN else numba.njit(inline="always", **_FLAGS)(function)
+
+
 def _date(kept: Any) -> None:
     """Let what is kept on disk be as old as the youngest kernel.
 

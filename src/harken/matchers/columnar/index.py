@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.clusters import MASK_COUNT, SLOT_COUNT, Clusters, Runs
+from harken.kernels.clusters import MASK_COUNT, SLOT_COUNT, Clusters
 from harken.kernels.columnar import CHUNK, Room, match_codes
 from harken.kernels.deletes import bury
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
+from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
 from harken.matchers.columnar.clusters import ClusterBuilder
 from harken.matchers.columnar.plan import Plan

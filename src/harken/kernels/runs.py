@@ -1,0 +1,436 @@
+"""Finding what the clusters have for each event of a chunk, as runs of ids, and copying these.
+
+Cluster by cluster, and in each step by step for all events that it applies to: each step fetches what the next one will
+read, so that the processor waits for many places in memory at once, and not for one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.clusters import (
+    BOUND_START,
+    BOUND_WIDE,
+    HASH_BITS,
+    HASH_START,
+    KEY_COLUMN,
+    KEY_START,
+    LIST_START,
+    MASK_COUNT,
+    MASK_START,
+    NONE,
+    RANGE_CLASS,
+    RANGE_COLUMN,
+    RANGE_SPAN,
+    REST_COLUMN,
+    REST_COUNT,
+    REST_LOW,
+    REST_PLANE,
+    REST_SHIFT,
+    REST_SPAN,
+    REST_START,
+    REST_WIDE,
+    SLOT_COUNT,
+    SLOT_START,
+    TILE_BYTES,
+    TILE_START,
+    hashed_place,
+    is_dead,
+    live_word,
+    rest_interval,
+)
+from harken.kernels.compile import inlined, kernel
+from harken.kernels.rows import UP_TO
+from harken.kernels.vector import (
+    ALL_BITS,
+    NO_BITS,
+    ONE_BIT,
+    ROWS,
+    admitted_by_end,
+    at_an_end,
+    borrowed,
+    first_bits,
+    level_with_end,
+    prefetch_read,
+    spread,
+    trailing_zeros,
+    within_bytes,
+    within_narrow,
+    within_wide,
+    write_run,
+)
+
+_LOW_BITS = 0xFFFF_FFFF
+_LINEAR = 16
+_LINE = 16
+_AHEAD = 6
+_TILES_AHEAD = 8
+"""So many events before its tiles are looked at they are fetched."""
+_DENSE = 8
+"""Where more than one in so many slots passes, their ids are taken at once."""
+_FETCHED = 128
+"""Of a long run only the first bounds are fetched ahead; searching it does the rest."""
+
+
+class Runs(NamedTuple):
+    """Runs of ids to copy: from the ids of the segment, or from ids that passed a comparison."""
+
+    event: NDArray[np.int32]
+    start: NDArray[np.int64]
+    length: NDArray[np.int32]
+    passed: NDArray[np.int32]
+    """The ids that passed a comparison. A run that starts at s < 0 begins at passed[-s - 1]; from -s - 1 = passed.size
+    on it begins as much before, and has slots, whose ids are being fetched, in place of ids."""
+    who: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    """Room for the events that a cluster applies to, and the slots that each has to look at."""
+    order: NDArray[np.int32]
+    firsts: NDArray[np.int64]
+    """Room for sorting the runs by event."""
+
+
+@kernel
+def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, counts, candidates, seen):
+    """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
+
+    `present` has, for every column, a bit for each of these events, and in a last row a bit for each that is to be
+    matched. Returns how many runs there are, or -1 if the ids that passed do not fit: then fewer events have to be
+    taken at once.
+    """
+    # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
+    clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, borrowed(index.starts), index.hashed
+    narrow, wide, compared = borrowed(index.narrow), borrowed(index.wide), borrowed(index.rest)
+    tiles, ids, dead, codes = borrowed(index.tiles), borrowed(ids), borrowed(dead), borrowed(codes)
+    list_starts, list_columns = borrowed(index.list_starts), borrowed(index.list_columns)
+    list_low, list_span = borrowed(index.list_low), borrowed(index.list_span)
+    run_event, run_start, run_length, passed_ids = runs.event, runs.start, runs.length, borrowed(runs.passed)
+    who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
+    masks, hashed, present = borrowed(masks), borrowed(hashed), borrowed(present)
+    found = passed = 0
+    for number in range(clusters.shape[0]):
+        cluster = clusters[number]
+        count = _applicable(cluster, masks, present, events, who)
+        if count == 0:
+            continue
+        if cluster[KEY_COLUMN] != NONE:
+            count = _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops)
+        else:
+            begins[:count] = 0
+            stops[:count] = cluster[SLOT_COUNT]
+        if cluster[RANGE_COLUMN] != NONE:
+            count = _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops)
+        if cluster[TILE_START] == NONE:
+            _fetch(cluster, ids, compared, narrow, wide, count, begins)
+        is_settled = cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead
+        looked_at = passed_here = np.int64(0)
+        for k in range(count):
+            event, start, end = who[k], begins[k], stops[k]
+            candidates[first + event] += end - start
+            looked_at += end - start
+            if is_settled:
+                run_event[found] = event
+                run_start[found] = cluster[SLOT_START] + start
+                run_length[found] = end - start
+                found += 1
+                counts[event] += end - start
+                continue
+            if passed + (end - start) + ROWS > passed_ids.size:
+                return -1
+            before, origin = passed, -passed - 1
+            if cluster[TILE_START] != NONE:
+                if k + _TILES_AHEAD < count:
+                    _fetch_tiles(cluster, tiles, begins[k + _TILES_AHEAD], stops[k + _TILES_AHEAD])
+                as_slots = passed_here * _DENSE <= looked_at
+                if as_slots:
+                    origin -= passed_ids.size
+                passed = _sift_run(
+                    cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
+                    as_slots, passed_ids, passed,
+                )  # fmt: skip
+                passed_here += passed - before
+            elif cluster[LIST_START] == NONE:
+                passed = _compare_run(
+                    cluster, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
+                    passed_ids, passed,
+                )  # fmt: skip
+            else:
+                passed = _test_run(
+                    cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, first + event,
+                    start, end, passed_ids, passed,
+                )  # fmt: skip
+            if passed > before:
+                run_event[found] = event
+                run_start[found] = origin
+                run_length[found] = passed - before
+                found += 1
+                counts[event] += passed - before
+        seen[number] += looked_at
+    return found
+
+
+@inlined
+def _applicable(cluster, masks, present, events, who):
+    """The events that have a value in every column that a cluster asks for. Returns how many there are."""
+    mask, mask_count = cluster[MASK_START], cluster[MASK_COUNT]
+    everyone = present.shape[0] - 1
+    count = 0
+    for word_number in range((events + 63) >> 6):
+        applicable = present[everyone, word_number]
+        for i in range(mask_count):
+            applicable &= present[masks[mask + i], word_number]
+        while applicable != NO_BITS:
+            who[count] = (word_number << 6) + trailing_zeros(applicable)
+            count += 1
+            applicable &= applicable - ONE_BIT
+    return count
+
+
+@inlined
+def _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops):
+    """Lead each event to the slots of its key. Returns how many events have any."""
+    key_column, key_start, table = cluster[KEY_COLUMN], cluster[KEY_START], cluster[HASH_START]
+    kept = 0
+    for i in range(count):
+        code = codes[key_column, first + who[i]]
+        if code & np.uint32(1):
+            continue  # a gap: no constant is equal
+        place = np.int64(code >> np.uint32(1)) - 1
+        if table != NONE:
+            place = hashed_place(hashed, table, cluster[HASH_BITS], code)
+            if place < 0:
+                continue
+        who[kept], begins[kept] = who[i], key_start + place
+        prefetch_read(starts, begins[kept])
+        kept += 1
+    count, kept = kept, 0
+    for i in range(count):
+        start, end = np.int64(starts[begins[i]]), np.int64(starts[begins[i] + 1])
+        if start < end:
+            who[kept], begins[kept], stops[kept] = who[i], start, end
+            kept += 1
+    return kept
+
+
+@inlined
+def _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops):
+    """Leave out the slots whose range an event's value is outside of. Returns how many events have any left."""
+    column, bounds, is_wide = cluster[RANGE_COLUMN], cluster[BOUND_START], cluster[BOUND_WIDE]
+    if cluster[KEY_COLUMN] != NONE:  # without a key all events search the same bounds
+        for i in range(count):
+            for at in range(begins[i], min(stops[i], begins[i] + _FETCHED), _LINE):
+                if is_wide:
+                    prefetch_read(wide, bounds + at)
+                else:
+                    prefetch_read(narrow, bounds + at)
+    kept = 0
+    for i in range(count):
+        start, end = begins[i], stops[i]
+        code = codes[column, first + who[i]]
+        if cluster[RANGE_CLASS] == UP_TO:
+            if is_wide:
+                start = _first_from(wide, bounds, start, end, code)
+            else:
+                start = _first_from(narrow, bounds, start, end, code)
+        else:
+            # Of an interval with two ends the low one is at most as far away as the longest is long.
+            lowest = np.int64(code) - cluster[RANGE_SPAN]
+            if is_wide:
+                end = _first_from(wide, bounds, start, end, code + np.uint32(1))
+                if lowest > 1:
+                    start = _first_from(wide, bounds, start, end, np.uint32(lowest))
+            else:
+                end = _first_from(narrow, bounds, start, end, code + np.uint32(1))
+                if lowest > 1:
+                    start = _first_from(narrow, bounds, start, end, np.uint32(lowest))
+        if start < end:
+            who[kept], begins[kept], stops[kept] = who[i], start, end
+            kept += 1
+    return kept
+
+
+@inlined
+def _fetch(cluster, ids, compared, narrow, wide, count, begins):
+    """Have the first ids of all runs fetched, and the first of what is compared."""
+    rest = cluster[REST_START]
+    for k in range(count):
+        prefetch_read(ids, cluster[SLOT_START] + begins[k])
+        for i in range(rest, rest + cluster[REST_COUNT]):
+            low, span = compared[i, REST_LOW] + begins[k], compared[i, REST_SPAN] + begins[k]
+            if compared[i, REST_WIDE]:
+                prefetch_read(wide, low)
+                prefetch_read(wide, span)
+                prefetch_read(wide, low + _LINE)
+                prefetch_read(wide, span + _LINE)
+            else:
+                prefetch_read(narrow, low)
+                prefetch_read(narrow, span)
+
+
+@inlined
+def _fetch_tiles(cluster, tiles, start, end):
+    """Have the tiles of a run fetched."""
+    tile_start, tile_bytes = cluster[TILE_START], cluster[TILE_BYTES]
+    past = tile_start + ((end - 1) // ROWS + 1) * tile_bytes
+    for at in range(tile_start + start // ROWS * tile_bytes, past, ROWS):
+        prefetch_read(tiles, at)
+
+
+@inlined
+def _compare_run(
+    cluster, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, passed_ids, passed
+):  # fmt: skip
+    """Append the ids of those slots of a run that an event matches, compared column by column."""
+    slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
+    for slot in range(start, end, ROWS):
+        word = first_bits(end - slot)
+        if has_dead:
+            word &= live_word(dead, slots + slot)
+        for i in range(rest, rest + rest_count):
+            code = codes[compared[i, REST_COLUMN], event]
+            low, span = compared[i, REST_LOW] + slot, compared[i, REST_SPAN] + slot
+            if compared[i, REST_WIDE]:
+                word &= within_wide(wide, low, span, np.uint64(code))
+            else:
+                word &= within_narrow(narrow, low, span, np.uint64(code))
+            if word == NO_BITS:
+                break
+        passed = spread(ids, slots + slot, word, passed_ids, passed, passed_ids.size)
+    return passed
+
+
+@inlined
+def _sift_run(
+    cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, as_slots, passed_ids, passed
+):  # fmt: skip
+    """The same by the sketch of a cluster; or, where few slots pass, append the slots, and have their ids fetched."""
+    slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
+    for slot in range(start // ROWS * ROWS, end, ROWS):
+        at = cluster[TILE_START] + slot // ROWS * cluster[TILE_BYTES]
+        word = _sift(tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event)
+        word &= first_bits(end - slot) & ~first_bits(start - slot)
+        if has_dead:
+            word &= live_word(dead, slots + slot)
+        if not as_slots:
+            passed = spread(ids, slots + slot, word, passed_ids, passed, passed_ids.size)
+            continue
+        while word != NO_BITS:
+            passed_ids[passed] = slots + slot + trailing_zeros(word)
+            prefetch_read(ids, np.int64(passed_ids[passed]))
+            passed += 1
+            word &= word - ONE_BIT
+    return passed
+
+
+@inlined
+def _test_run(
+    cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, event, start, end, passed_ids,
+    passed,
+):  # fmt: skip
+    """The same by a list: the predicates of each slot one by one."""
+    slots, lists = cluster[SLOT_START], cluster[LIST_START]
+    for slot in range(start, end):
+        met = not (has_dead and is_dead(dead, slots + slot))
+        for i in range(list_starts[lists + slot], list_starts[lists + slot + 1]):
+            if not met:
+                break
+            code = codes[list_columns[i], event]
+            met = code != 0 and (np.int64(code) - np.int64(list_low[i])) & _LOW_BITS <= list_span[i]
+        if met:
+            passed_ids[passed] = ids[slots + slot]
+            passed += 1
+    return passed
+
+
+@kernel
+def _sift(tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event):
+    """A bit for each slot of a tile, which stands at `at` and begins with `slot`, that an event matches."""
+    word, doubted = ALL_BITS, NO_BITS
+    for i in range(rest, rest + rest_count):
+        code = np.uint64(codes[compared[i, REST_COLUMN], event]) >> np.uint64(compared[i, REST_SHIFT])
+        plane = at + compared[i, REST_PLANE]
+        edge = NO_BITS
+        if compared[i, REST_SPAN] == NONE:
+            code <<= ONE_BIT
+            if compared[i, REST_SHIFT]:
+                edge = level_with_end(tiles, plane, plane, code)
+            word &= admitted_by_end(tiles, plane, plane, code) | edge
+        else:
+            if compared[i, REST_SHIFT]:
+                edge = at_an_end(tiles, plane, plane + ROWS, code)
+            word &= within_bytes(tiles, plane, plane + ROWS, code)
+        doubted |= edge
+        if word == NO_BITS:
+            return word
+    doubted &= word
+    while doubted != NO_BITS:
+        bit = trailing_zeros(doubted)
+        for i in range(rest, rest + rest_count):
+            code = np.int64(codes[compared[i, REST_COLUMN], event])
+            low, high = rest_interval(compared, i, slot + bit, narrow, wide, _LOW_BITS)
+            if not _is_between(code, low, high):
+                word &= ~(ONE_BIT << np.uint64(bit))
+                break
+        doubted &= doubted - ONE_BIT
+    return word
+
+
+@kernel
+def _is_between(code, low, high):
+    """Whether a code lies in an interval, which is wrapped if its low end is above the high one."""
+    return low <= code <= high if low <= high else code >= low or code <= high
+
+
+@kernel
+def copy_runs(runs, found, events, ids, ends, out, streaming):
+    """Append the runs to their events' ids; `ends` says where each event's ids end so far.
+
+    Events are taken one after the other, so that what is written is written in one go.
+    """
+    run_event, run_start, run_length, order = runs.event, runs.start, runs.length, runs.order
+    ids, passed, out, firsts = borrowed(ids), borrowed(runs.passed), borrowed(out), runs.firsts
+    firsts[: events + 1] = 0
+    for i in range(found):
+        firsts[run_event[i] + 1] += 1
+    for event in range(events):
+        firsts[event + 1] += firsts[event]
+    for i in range(found - 1, -1, -1):
+        firsts[run_event[i] + 1] -= 1
+        order[firsts[run_event[i] + 1]] = i
+    for i in range(found):
+        if i + _AHEAD < found:
+            ahead = run_start[order[i + _AHEAD]]
+            if ahead >= 0:
+                prefetch_read(ids, ahead)
+        run = order[i]
+        event = run_event[run]
+        length = run_length[run]
+        end = ends[event]
+        start = run_start[run]
+        if start >= 0:
+            write_run(ids, start, length, out, end, streaming)
+        elif -start > passed.size:
+            begin = -start - 1 - passed.size
+            for at in range(length):
+                out[end + at] = ids[passed[begin + at]]
+        else:
+            write_run(passed, -start - 1, length, out, end, streaming)
+        ends[event] = end + length
+
+
+@kernel
+def _first_from(bounds, offset, start, end, code):
+    """The first slot in start:end whose bound is at least the code, or the end."""
+    while end - start > _LINEAR:
+        middle = (start + end) >> 1
+        if bounds[offset + middle] < code:
+            start = middle + 1
+        else:
+            end = middle
+    below = 0
+    for slot in range(start, end):
+        below += bounds[offset + slot] < code
+    return start + below
