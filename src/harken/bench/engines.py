@@ -1,7 +1,7 @@
 """Engines and matchers with a workload in them, alive: what goes on in them can be changed and asked for.
 
-Matchers that take arrays are filled at once. The others take subscriptions one by one, at some 20,000 a second, so that
-sizes beyond `engine_size` are not measured.
+A matcher whose index is saved with an engine is measured at all sizes. The others are filled from texts when an engine
+is loaded, at some 20,000 a second, so that sizes beyond `engine_size` are not measured.
 """
 
 from __future__ import annotations
@@ -107,11 +107,15 @@ def _takes_arrays(matcher: Any) -> bool:
     return hasattr(matcher, "add_flat")
 
 
+def _is_saved(matcher: Any) -> bool:
+    return hasattr(matcher, "state")
+
+
 def _refuse(algorithm: str, matcher: Any, size: int, engine_size: int) -> None:
     """Raise Unavailable if there is no such algorithm, or filling it would take too long."""
     if matcher is None:
         raise Unavailable(f"no engine has the algorithm `{algorithm}` yet")
-    if size > engine_size and not _takes_arrays(matcher):
+    if size > engine_size and not _is_saved(matcher):
         raise Unavailable(
-            f"it takes subscriptions one by one, and gets {engine_size:,} at most; --engine-size raises that"
+            f"its index is not saved, and it gets {engine_size:,} subscriptions at most; --engine-size raises that"
         )

@@ -51,7 +51,7 @@ class Settings:
     builds: int = 3
     """How often an index is built by the clock."""
     engine_size: int = 100_000
-    """The most subscriptions for matchers that take them one by one."""
+    """The most subscriptions for matchers whose index is not saved."""
     engine_rounds: int = 3
     window: float = 1.0
     """Seconds of matching at rest, and with updates, in every round."""

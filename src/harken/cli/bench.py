@@ -52,7 +52,7 @@ def bench(
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads.")] = 0,
     engine_size: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="The most for matchers that take them one by one. [default: 100,000]"),
+        typer.Option(metavar="N", min=0, help="The most for matchers whose index is not saved. [default: 100,000]"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Little of everything, in a minute.")] = False,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result.")] = None,

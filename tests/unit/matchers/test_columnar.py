@@ -354,3 +354,38 @@ def test_nothing_is_learnt_from_no_events() -> None:
     engine.learn([])
     assert engine.stats()["matcher"]["events_sampled"] == 0
     assert engine.match({"x": 1}).ids == ["a"]
+
+
+def test_an_answer_stays_as_long_as_somebody_looks_at_it() -> None:
+    engine = columnar()
+    engine.subscribe_many((n, f"a = {n % 3}") for n in range(3_000))
+    events = [{"a": n % 3} for n in range(6)]
+    first = engine.match_batch(events)
+    part = first.numbers[:500]
+    expected, place = part.tolist(), part.ctypes.data
+    again = engine.match_batch(list(reversed(events)))
+    assert part.tolist() == expected, "a view of an answer keeps its buffer"
+    assert again.numbers.ctypes.data != place
+    del first
+    engine.match_batch(list(reversed(events)))
+    assert part.tolist() == expected, "also where the answer itself is gone"
+    arrow = again.arrow_numbers()
+    expected_lists = arrow.to_pylist()
+    del again
+    for _ in range(3):
+        engine.match_batch(events)
+    assert arrow.to_pylist() == expected_lists, "and so does an Arrow array"
+
+
+def test_buffers_are_used_again() -> None:
+    engine = columnar()
+    engine.subscribe_many((n, f"a = {n % 3}") for n in range(60_000))
+    places = set()
+    for _ in range(6):
+        places.add(engine.match_batch([{"a": 1}] * 8).numbers.ctypes.data)
+    assert len(places) < 6
+    large = engine.match_batch([{"a": 1}] * 200).numbers.nbytes
+    assert large > 10_000_000
+    for _ in range(2):
+        few = engine.match_batch([{"a": 1}]).numbers
+    assert few.base is not None and few.base.nbytes < large / 8, "one large answer does not hold its memory for ever"
