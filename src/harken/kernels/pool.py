@@ -188,7 +188,8 @@ def find_bitmaps(index, codes, first, events, bitmap_of):
     for i in range(columns.size):
         column = columns[i]
         for event in range(events):
-            bitmap_of[event, column] = np.uint32(classes[class_starts[column] + codes[column, first + event]] * WORDS)
+            number = np.int64(classes[class_starts[column] + codes[column, first + event]])
+            bitmap_of[event, column] = np.uint32(number * WORDS)
 
 
 @kernel

@@ -117,6 +117,9 @@ def share_together(starts, columns, rows, has_value, events, prior, result):
     """
     for i in range(rows.size):
         found = np.int64(0)
+        if starts[rows[i]] == starts[rows[i] + 1]:  # the bits behind the last event are not to be counted
+            result[i] = 1
+            continue
         for word_number in range(has_value.shape[1]):
             word = ALL_BITS
             for at in range(starts[rows[i]], starts[rows[i] + 1]):

@@ -45,7 +45,6 @@ from harken.kernels.clusters import (
 from harken.kernels.compile import inlined, kernel
 from harken.kernels.rows import UP_TO
 from harken.kernels.vector import (
-    ALL_BITS,
     NO_BITS,
     ONE_BIT,
     ROWS,
@@ -144,7 +143,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
             if cluster[TILE_START] != NONE:
                 if k + _TILES_AHEAD < count:
                     _fetch_tiles(cluster, tiles, begins[k + _TILES_AHEAD], stops[k + _TILES_AHEAD])
-                as_slots = passed_here * _DENSE <= looked_at
+                as_slots = passed_here * _DENSE < looked_at - (end - start)
                 if as_slots:
                     origin -= passed_ids.size
                 passed = _sift_run(
@@ -310,10 +309,10 @@ def _sift_run(
     slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
     for slot in range(start // ROWS * ROWS, end, ROWS):
         at = cluster[TILE_START] + slot // ROWS * cluster[TILE_BYTES]
-        word = _sift(tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event)
-        word &= first_bits(end - slot) & ~first_bits(start - slot)
+        word = first_bits(end - slot) & ~first_bits(start - slot)
         if has_dead:
             word &= live_word(dead, slots + slot)
+        word = _sift(word, tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event)
         if not as_slots:
             passed = spread(ids, slots + slot, word, passed_ids, passed, passed_ids.size)
             continue
@@ -346,9 +345,9 @@ def _test_run(
 
 
 @kernel
-def _sift(tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event):
-    """A bit for each slot of a tile, which stands at `at` and begins with `slot`, that an event matches."""
-    word, doubted = ALL_BITS, NO_BITS
+def _sift(word, tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event):
+    """Those bits of a word that stand for a slot which an event matches, of the tile at `at`, whose first is `slot`."""
+    doubted = NO_BITS
     for i in range(rest, rest + rest_count):
         code = np.uint64(codes[compared[i, REST_COLUMN], event]) >> np.uint64(compared[i, REST_SHIFT])
         plane = at + compared[i, REST_PLANE]

@@ -36,13 +36,14 @@ def meets_any(values, begin, end, low, high):
         return False
     if low > high:  # wrapped
         return np.int64(values[end - 1]) >= low or np.int64(values[begin]) <= high
+    last = end
     while begin < end:
         middle = (begin + end) >> 1
         if np.int64(values[middle]) < low:
             begin = middle + 1
         else:
             end = middle
-    return begin < values.size and np.int64(values[begin]) <= high
+    return begin < last and np.int64(values[begin]) <= high
 
 
 @kernel

@@ -388,4 +388,35 @@ def test_buffers_are_used_again() -> None:
     assert large > 10_000_000
     for _ in range(2):
         few = engine.match_batch([{"a": 1}]).numbers
-    assert few.base is not None and few.base.nbytes < large / 8, "one large answer does not hold its memory for ever"
+    assert few.base is not None
+    assert few.base.nbytes < large / 8, "one large answer does not hold its memory for ever"
+
+
+def test_subscribing_and_matching_in_turns_merges_too() -> None:
+    """A match takes in what waits, so that there are never many waiting; yet they must not stay recent for ever."""
+    engine = columnar(recent_rows=50)
+    for number in range(400):
+        engine.subscribe(str(number), f"a = {number % 7}")
+        engine.match({"a": 1})
+    found = engine.stats()["matcher"]
+    assert found["merges"] > 3
+    assert found["recent_rows"] <= 50
+
+
+def test_replacing_everything_merges_too() -> None:
+    engine = columnar(recent_rows=2_000)
+    engine.subscribe_many((n, f"a = {n}") for n in range(3_000))
+    before = engine.stats()["matcher"]["merges"]
+    for n in range(3_000):
+        engine.subscribe(str(n), f"a = {n + 1}", replace=True)
+    found = engine.stats()["matcher"]
+    assert found["merges"] > before
+    assert found["deleted_rows"] < 3_000
+
+
+def test_long_runs_are_not_sketched() -> None:
+    """Two ranges without a key: an event looks at half of all rows, and some hundreds of these would be in doubt."""
+    rng = Random(2)
+    engine = columnar()
+    engine.subscribe_many((n, f"a > {rng.randrange(90_000)} AND b < {rng.randrange(90_000)}") for n in range(150_000))
+    assert "sketch" not in layouts(engine)

@@ -237,7 +237,7 @@ def _plan(found: Findings) -> str:
     for group in groups:
         layouts[group["layout"]] += group["rows"]
     cost = sum(group["expected_ns"] for group in groups)
-    told = ", ".join(f"{rows:,} rows in {_several(name)}" for name, rows in layouts.items())
+    told = ", ".join(f"{rows:,} rows in {_plural(name)}" for name, rows in layouts.items())
     shown = sorted(groups, key=lambda group: -group["rows"])[:_GROUPS]
     table = _table(
         ("layout", "rows", "what its subscriptions look at", "found by", "candidates", "cost"),
@@ -317,5 +317,5 @@ def _short(count: int) -> str:
     return f"{count:,}" if count < 10_000 else f"{count / 1e3:,.0f}k"
 
 
-def _several(layout: str) -> str:
+def _plural(layout: str) -> str:
     return f"{layout}es" if layout.endswith("ch") else f"{layout}s"

@@ -25,8 +25,6 @@ _PASSED = 1 << 16
 _FIRST_IDS = 1 << 12
 _ROOMY = 8
 """A buffer of more than so many times what the last answer took is given up: one large answer does not hold memory."""
-_OURS = 2
-"""The references to a buffer that only its finder knows: its own, and that of the call which counts them."""
 
 
 @dataclass(slots=True)
@@ -112,6 +110,8 @@ class Finder:
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
         self._ids = np.empty(_FIRST_IDS, np.int32)
+        self._ours = sys.getrefcount(self._ids)
+        """The references to a buffer that nobody else knows."""
         self._is_lent = False
         self._used = 0
         """How much of the buffer the last answer took."""
@@ -130,7 +130,7 @@ class Finder:
         one element more than there are events. The first `reserved` places of each event are left to be filled.
         """
         index, dead, events = self.index, self.index.dead, codes.shape[1]
-        candidates = np.zeros(events, np.int64)
+        codes, candidates = np.ascontiguousarray(codes), np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
         ids = self._buffer()
@@ -158,7 +158,7 @@ class Finder:
         """The buffer, or another one if it was lent and is still looked at, or is too large for what comes."""
         if self._is_lent:
             self._is_lent = False
-            if sys.getrefcount(self._ids) > _OURS or len(self._ids) > _ROOMY * max(self._used, _FIRST_IDS):
+            if sys.getrefcount(self._ids) > self._ours or len(self._ids) > _ROOMY * max(self._used, _FIRST_IDS):
                 self._ids = np.empty(max(2 * self._used, _FIRST_IDS), np.int32)
         return self._ids
 

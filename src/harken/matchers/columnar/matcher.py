@@ -146,9 +146,8 @@ class Columnar:
         with self._lock:
             self._waiting.update(forms)
             self._remove(replaced)
-            if len(self._waiting) <= _WAITING:
-                return
-            self._absorb()
+            if len(self._waiting) > _WAITING:
+                self._absorb()
         self._merge_if_due()
 
     def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:

@@ -64,6 +64,8 @@ _SAMPLED_ROWS = 20_000
 _LEAST_REACH = 1e-6
 _COMPARED_BYTES = 8
 """What a slot takes in one column that is compared."""
+_LONGEST_SIFTED = 4_096
+"""A sketch is for runs that have no more slots than this, on average."""
 _LINE_BOUNDS, _SEARCHED_LINES = 16, 4
 """Bounds in a line, and the lines that a search through many looks at."""
 _LOOKED_AT = 2
@@ -224,7 +226,10 @@ class _Keyed:
         here = keyed * (self._bound_share(bound, bound_class) / _given(self._present, bound))
         is_settled = (bound >= 0) & (bound_class < kernels.WITHIN)
         rest = rows.lengths[lead] - (key >= 0) - is_settled
-        sketched = counts * rest * _COMPARED_BYTES > costs.cached
+        # In a long run what is in doubt is read from all over it; and where an interval of two ends narrows the run
+        # down, all of it is in doubt.
+        is_short = (here <= _LONGEST_SIFTED) & ~((bound >= 0) & (bound_class >= kernels.WITHIN))
+        sketched = (counts * rest * _COMPARED_BYTES > costs.cached) & is_short
         if CLUSTER not in self._layouts or SKETCH not in self._layouts:
             sketched[:] = SKETCH in self._layouts
         lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
