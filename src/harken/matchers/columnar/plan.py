@@ -159,7 +159,7 @@ def plan(rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: 
 
 
 class _Keyed:
-    """Clusters and lists: key and range of every row, and what rows that share them cost."""
+    """Clusters, sketches and lists: key and range of every row, and what rows that share them cost."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class _Keyed:
         return bool(dropped.any())
 
     def groups(self, wanted: NDArray[np.bool_]) -> list[GroupPlan]:
-        """The clusters and lists of the wanted rows."""
+        """The clusters, sketches and lists of the wanted rows."""
         chosen = np.flatnonzero(wanted)
         layout = self._layout[self._cluster_of]
         # Lists are by key alone, or, where there is no key, by range: clusters that became lists fall together.
