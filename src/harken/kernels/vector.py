@@ -3,7 +3,8 @@
 Spreading a word over ids pays only where the processor can compress a vector (AVX-512); elsewhere, and where few bits
 are set, it is done bit by bit. With NUMBA_DISABLE_JIT=1 everything runs as Python.
 
-Reading goes in steps of 64 rows: an array that is read here has at least 64 elements of padding behind its last row.
+Reading goes in steps of 64 rows: an array that is read here has at least 64 elements of padding behind its last row, or
+comes in whole steps, as tiles do.
 """
 
 from __future__ import annotations

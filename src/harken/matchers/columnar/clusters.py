@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from harken.kernels import clusters as layout
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS, aligned
-from harken.matchers.columnar.plan import LIST, SKETCH, GroupPlan
+from harken.matchers.columnar.costs import LIST, SKETCH
+from harken.matchers.columnar.plan import GroupPlan
 from harken.matchers.columnar.rows import Rows
 
 _WIDE_FROM = 1 << 16

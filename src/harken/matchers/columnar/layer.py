@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.unbuild import cluster_rows, pool_rows
+from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUTS, Costs
 from harken.matchers.columnar.index import Index, build
-from harken.matchers.columnar.plan import DEFAULT_COSTS, LAYOUTS, Costs, Plan, plan
+from harken.matchers.columnar.plan import Plan, plan
 from harken.matchers.columnar.rows import rows_of
 from harken.matchers.columnar.statistics import frequencies
 from harken.segments.columns import Column

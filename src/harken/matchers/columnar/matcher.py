@@ -15,9 +15,9 @@ from harken.events import EventBatch
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Entry, FormOf, MatchResult
+from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.layer import Choices, weights
 from harken.matchers.columnar.match import Match
-from harken.matchers.columnar.plan import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.report import report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics

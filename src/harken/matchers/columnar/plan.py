@@ -17,51 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
-from harken.kernels.pool import BLOCK, cell_numbers
 from harken.kernels.vector import ROWS
+from harken.matchers.columnar.costs import CLUSTER, DEFAULT_COSTS, LAYOUTS, LIST, SKETCH, Costs
+from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
 from harken.matchers.columnar.rows import Rows, attribute_sets
 from harken.matchers.columnar.statistics import Frequencies
 
-CLUSTER, LIST, POOL, SKETCH = LAYOUTS = 0, 1, 2, 3
-LAYOUT_NAMES = ("cluster", "list", "pool", "sketch")
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """Nanoseconds, measured on one core of a server of 2023. Only their ratios matter."""
-
-    cluster: float = 0.5
-    """A cluster that does not apply to the event."""
-    look_up: float = 16.0
-    """Finding the run of a cluster that does."""
-    slot: float = 0.08
-    """Comparing one slot in one column."""
-    sketched: float = 0.03
-    """The same, in a sketch."""
-    line: float = 6.0
-    """Fetching a line of a cluster that no cache holds."""
-    list_slot: float = 12.0
-    """Testing the predicates of one slot of a list."""
-    cell: float = 4.0
-    """Looking up one cell of a directory."""
-    block: float = 14.0
-    """Looking at a block, apart from its bitmaps."""
-    bitmap: float = 1.6
-    """One bitmap of a block."""
-    cached: float = 1 << 20
-    """Bytes, not nanoseconds: what a cluster compares stays in the cache up to this size; a larger one is sketched."""
-
-
-DEFAULT_COSTS = Costs()
-MOST_CODES = 128
-"""A column with more codes than this is not bit-sliced: its bitmaps would take more memory than they save time."""
-_MOST_CELLS = 1 << 16
-_MOST_DIRECTORIES = 4
-"""Each is looked for among all columns, which takes time: so many for rows that share columns."""
-_LEAST_DIVIDED = 16 * BLOCK
-"""A pool of fewer rows is looked at in no time."""
-_SAMPLED_ROWS = 20_000
-_LEAST_REACH = 1e-6
+_CACHED = 1 << 20
+"""Bytes: what a cluster compares stays in the cache up to this size; a larger one is sketched."""
 _COMPARED_BYTES = 8
 """What a slot takes in one column that is compared."""
 _LONGEST_SIFTED = 4_096
@@ -70,21 +33,6 @@ _LINE_BOUNDS, _SEARCHED_LINES = 16, 4
 """Bounds in a line, and the lines that a search through many looks at."""
 _LOOKED_AT = 2
 """Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolPlan:
-    """Rows that are bit-sliced, columns with all that they ask for, and those of the directory."""
-
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    directory: NDArray[np.int32]
-    reach: float
-    """The share of events that have any of its columns, about: others do not come near it."""
-    visited: float
-    """The share of its rows that one that does is expected to look at."""
-    cost: float
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +102,7 @@ def plan(rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: 
         return Plan()
     leaders, set_of, sizes = attribute_sets(rows)
     keyed = _Keyed(rows, leaders, set_of, known, costs, layouts)
-    pooled, pools = _pools(rows, leaders, set_of, sizes, keyed.set_costs, known, costs, layouts)
+    pooled, pools = plan_pools(rows, leaders, set_of, sizes, keyed.set_costs, known, costs, layouts)
     return Plan(keyed.groups(~pooled), pools)
 
 
@@ -229,7 +177,7 @@ class _Keyed:
         # In a long run what is in doubt is read from all over it; and where an interval of two ends narrows the run
         # down, all of it is in doubt.
         is_short = (here <= _LONGEST_SIFTED) & ~((bound >= 0) & (bound_class >= kernels.WITHIN))
-        sketched = (counts * rest * _COMPARED_BYTES > costs.cached) & is_short
+        sketched = (counts * rest * _COMPARED_BYTES > _CACHED) & is_short
         if CLUSTER not in self._layouts or SKETCH not in self._layouts:
             sketched[:] = SKETCH in self._layouts
         lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
@@ -314,139 +262,3 @@ def _shares(rows: Rows, known: Frequencies) -> NDArray[np.float32]:
     mean = (sums / np.maximum(counts, 1)).astype(np.float32)
     mean[kernels.WITHIN :] *= _LOOKED_AT
     return mean
-
-
-def _pools(
-    rows: Rows,
-    leaders: NDArray[np.int64],
-    set_of: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    keyed_costs: NDArray[Any],
-    known: Frequencies,
-    costs: Costs,
-    layouts: tuple[int, ...],
-) -> tuple[NDArray[np.bool_], list[PoolPlan]]:
-    """Which rows are pooled, and in which pools."""
-    nothing = np.zeros(len(rows), np.bool_)
-    if POOL not in layouts:
-        return nothing, []
-    small = (rows.tops < MOST_CODES).astype(np.float32)
-    eligible = np.empty(len(leaders), np.float32)
-    kernels.products(rows.starts, rows.columns, leaders, small, eligible)
-    candidate = (eligible > 0) & (rows.lengths[leaders] > 0)
-    if not candidate.any():
-        return nothing, []
-    component = _components(rows, leaders[candidate])
-    set_component = np.full(len(leaders), -1)
-    set_component[candidate] = component[rows.columns[rows.starts[leaders[candidate]]]]
-    is_pooled = np.zeros(len(leaders), np.bool_)
-    pools: list[PoolPlan] = []
-    only = layouts == (POOL,)
-    for number in np.unique(set_component[candidate]):
-        inside = set_component == number
-        members = np.flatnonzero(inside[set_of])
-        pool = _directory(rows, members, known, costs)
-        for _ in range(2):  # the sets that leave the pool may change the directory
-            per_row = pool.reach * pool.visited * (costs.block + costs.bitmap * rows.lengths[leaders]) / BLOCK
-            kept = inside & (only | (sizes * per_row < keyed_costs))
-            members = np.flatnonzero(kept[set_of])
-            if len(members) in (0, pool.size):
-                break
-            pool = _directory(rows, members, known, costs)
-        if len(members):
-            is_pooled |= kept
-            pools.extend(_divided(rows, pool, known, costs))
-    return is_pooled[set_of], pools
-
-
-def _components(rows: Rows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
-    """By column, a number that it shares with all columns that are asked for together with it, over corners too."""
-    parent = np.arange(len(rows.tops))
-    kernels.join_columns(rows.starts, rows.columns, leaders, parent)
-    return parent
-
-
-def _divided(
-    rows: Rows, whole: PoolPlan, known: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
-) -> list[PoolPlan]:
-    """A pool in parts: rows that ask for no value that the directory goes by get a directory of their own."""
-    if most == 1 or whole.size < _LEAST_DIVIDED:
-        return [whole]
-    members = whole.rows
-    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
-    cells = np.empty(len(members), np.int64)
-    cell_numbers(
-        rows.starts, rows.columns, asked, members, whole.directory, np.ones(len(whole.directory), np.int64), cells
-    )
-    told = cells > 0
-    if told.all() or not told.any():
-        return [whole]
-    others = _divided(rows, _directory(rows, members[~told], known, costs), known, costs, most - 1)
-    if not len(others[0].directory):
-        return [whole]
-    # Every event looks at all of the others: what is left is looked at of those that the directory goes by.
-    share = float(told.mean())
-    looked_at = max(0.0, whole.visited - (1 - share))
-    first = replace(
-        whole,
-        rows=members[told],
-        visited=looked_at / share,
-        cost=whole.cost * looked_at / whole.visited,
-        size=int(told.sum()),
-    )
-    return [first, *others]
-
-
-def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs: Costs) -> PoolPlan:
-    """A pool of these rows with the directory that is expected to be cheapest, found greedily on a sample of rows."""
-    step = max(1, len(members) // _SAMPLED_ROWS)
-    sample = members[::step]
-    weight = np.ones(len(sample))
-    scale = len(members) / len(sample)
-    per_block = costs.block + costs.bitmap * float(rows.lengths[sample].mean())
-    used = np.zeros(len(rows.tops), np.bool_)
-    kernels.mark_columns(rows.starts, rows.columns, members, used)
-    columns = np.flatnonzero(used).astype(np.int32)
-    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
-    reach = max(float(known.present()[columns].max()), _LEAST_REACH)
-    points = {int(column): _point_shares(rows, asked, sample, int(column), known, reach) for column in columns}
-    telling = [column for column, shares in points.items() if (shares < 1).any()]
-    directory: list[int] = []
-    cells, combinations = 1, 1.0
-    best = scale * len(sample) / BLOCK * per_block
-    while True:
-        options = []
-        for column in telling:
-            more = cells * (int(rows.tops[column]) // 2 + 1)
-            if column in directory or more > min(_MOST_CELLS, max(16, len(members) // 64)):
-                continue
-            visited = scale * float((weight * points[column]).sum())
-            looked = combinations * 2
-            options.append((looked * (costs.cell + per_block) + visited / BLOCK * per_block, column, more))
-        if not options or min(options)[0] >= best:
-            break
-        best, column, cells = min(options)
-        directory.append(column)
-        combinations *= 2
-        weight = weight * points[column]
-    return PoolPlan(
-        members,
-        columns,
-        np.array(directory, np.int32),
-        reach,
-        float(weight.mean()),
-        reach * best,
-        len(members),
-    )
-
-
-def _point_shares(
-    rows: Rows, asked: NDArray[np.uint32], sample: NDArray[np.int64], column: int, known: Frequencies, reach: float
-) -> NDArray[np.float64]:
-    """For each row of the sample the share, of the events within reach, that its equality on the column lets through.
-
-    1 without one.
-    """
-    codes = np.empty(len(sample), np.uint32)
-    kernels.code_of(rows.starts, rows.columns, asked, sample, column, codes)
-    return np.where(codes > 0, np.minimum(1.0, known.of(column)[codes] / reach), 1.0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harken.kernels import pool as layout
 from harken.kernels import rows as kernels
 from harken.kernels.vector import aligned
-from harken.matchers.columnar.plan import MOST_CODES, PoolPlan
+from harken.matchers.columnar.pool_plan import MOST_CODES, PoolPlan
 from harken.matchers.columnar.rows import Rows
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harken.matchers.columnar.plan import LAYOUT_NAMES, POOL, Plan
+from harken.matchers.columnar.costs import LAYOUT_NAMES, POOL
+from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.sample import Sample
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
