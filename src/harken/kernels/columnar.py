@@ -104,7 +104,7 @@ def match_codes(
             continue
         if visited:
             find_bitmaps(pools, codes, event, events, room.bitmap_of)
-            find_pieces(pools, dead, has_dead, event, room.visits, visited, room.bitmap_of, room.word, ends, candidates)
+            find_pieces(pools, dead, has_dead, event, room.visits, room.bitmap_of, room.word, ends, candidates)
         position = offsets[event]
         for i in range(events):
             count = ends[i] + reserved[event + i]
@@ -116,7 +116,7 @@ def match_codes(
         streaming = position - offsets[event] > _CACHED
         copy_runs(room.runs, found, events, ids, ends, out, streaming)
         if visited:
-            write_pieces(pools, ids, events, room.visits, visited, room.staged, room.unwritten, ends, out, streaming)
+            write_pieces(pools, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)
         for i in range(seen.size):
             seen[i] += looked_at[i]
         event += events

@@ -202,20 +202,23 @@ def and_bitmaps(
     return types.int64(words, bitmaps, places, columns, chosen, types.int64, types.int64), generate
 
 
-@intrinsic
-def prefetch_read(typing: Any, array: Any, at: Any) -> Any:
-    """Have the line of array[at] fetched, to be read soon. The place may lie beyond the array."""
+def _prefetch(locality: int) -> Any:
+    @intrinsic
+    def prefetch(typing: Any, array: Any, at: Any) -> Any:
+        """Have the line of array[at] fetched. The place may lie beyond the array."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _data(context, builder, signature.args[0], args[0], args[1])
-        place = ir.PointerType(ir.IntType(8))
-        kind = ir.FunctionType(ir.VoidType(), [place, *[_I32] * 3])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        reads, keep, data = (ir.Constant(_I32, value) for value in (0, 3, 1))
-        builder.call(fetch, [builder.bitcast(pointer, place), reads, keep, data])
-        return context.get_dummy_value()
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = _data(context, builder, signature.args[0], args[0], args[1])
+            place = ir.PointerType(ir.IntType(8))
+            kind = ir.FunctionType(ir.VoidType(), [place, *[_I32] * 3])
+            fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            reads, keep, data = (ir.Constant(_I32, value) for value in (0, locality, 1))
+            builder.call(fetch, [builder.bitcast(pointer, place), reads, keep, data])
+            return context.get_dummy_value()
 
-    return types.void(array, types.int64), generate
+        return types.void(array, types.int64), generate
+
+    return prefetch
 
 
 @intrinsic
@@ -300,3 +303,5 @@ at_an_end = _tested(8, _is_at_an_end)
 admitted_by_end = _tested(8, _is_admitted)
 level_with_end = _tested(8, _is_level)
 copy_16, copy_line = _copy(8), _copy(32)
+prefetch_read, prefetch_later = _prefetch(3), _prefetch(2)
+"""Into the first level cache, to be read at once, and into the second, to be read soon."""

@@ -79,6 +79,9 @@ def prefetch_read(array: Any, at: int) -> None:
     pass
 
 
+prefetch_later = prefetch_read
+
+
 def stream_line(source: Any, at: int, target: Any, to: int) -> None:
     target[to : to + _LANES] = source[at : at + _LANES]
 

@@ -26,6 +26,7 @@ from harken.kernels.vector import (
     fill_block,
     first_bits,
     keep_pieces,
+    prefetch_later,
     prefetch_read,
     spread_pieces,
     write_lines,
@@ -37,7 +38,9 @@ WORDS = BLOCK // ROWS
 PIECES = BLOCK // LANES
 STRETCH_BITS = 5
 STRETCH = 1 << STRETCH_BITS
-"""A stretch is 32 blocks: their ids and bitmaps fit into the second level cache."""
+STRETCH_SLOTS = STRETCH << BLOCK_BITS
+"""A stretch is 32 blocks: their ids and bitmaps fit into the second level cache. While one is worked on, the next is
+fetched, line by line in the order of memory."""
 STAGED = 128
 """So many pieces are written at a time: their ids fit into the first level cache."""
 _LOW_BITS = 0xFFFF_FFFF
@@ -193,7 +196,7 @@ def find_bitmaps(index, codes, first, events, bitmap_of):
 
 
 @kernel
-def find_pieces(index, dead, has_dead, first, visits, visited, bitmap_of, word, ends, candidates):
+def find_pieces(index, dead, has_dead, first, visits, bitmap_of, word, ends, candidates):
     """Combine the bitmaps of every block that is visited into pieces, and add each event's matches to `ends`.
 
     `word` is room for the words of a block.
@@ -201,62 +204,106 @@ def find_pieces(index, dead, has_dead, first, visits, visited, bitmap_of, word, 
     bitmaps, bitmap_of, word = borrowed(index.bitmaps), borrowed(bitmap_of), borrowed(word)
     block_starts, block_columns = borrowed(index.block_starts), borrowed(index.block_columns)
     block_bitmaps, block_slots = borrowed(index.block_bitmaps), borrowed(index.block_slots)
-    visit_event, visit_first, visit_last = borrowed(visits.event), borrowed(visits.first), borrowed(visits.last)
+    starts, visit_event = borrowed(visits.starts), borrowed(visits.event)
+    visit_first, visit_last = borrowed(visits.first), borrowed(visits.last)
     pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
     found = np.int64(0)
-    for i in range(visited):
-        event, last = np.int64(visit_event[i]), np.int64(visit_last[i])
-        chosen = bitmap_of[event]
-        if i + 1 < visited:  # while this run is worked on, the bitmaps of the next are fetched
-            coming = bitmap_of[visit_event[i + 1]]
-            for j in range(block_starts[visit_first[i + 1]], block_starts[visit_last[i + 1] + 1]):
-                prefetch_read(bitmaps, block_bitmaps[j] + coming[block_columns[j]])
-        count = np.int64(0)
-        for block in range(np.int64(visit_first[i]), last + 1):
-            fill_block(word)
-            if has_dead or block_slots[block] < BLOCK:
-                whole = (index.first_slot + (block << BLOCK_BITS)) >> 6
-                for w in range(WORDS):
-                    word[w] = first_bits(block_slots[block] - w * ROWS)
-                    if has_dead:
-                        word[w] &= ~dead[whole + w]
-            count += and_bitmaps(
-                word, bitmaps, block_bitmaps, block_columns, chosen, block_starts[block], block_starts[block + 1]
-            )
-            found = keep_pieces(word, (block & (STRETCH - 1)) * PIECES, pieces, found)
-        piece_ends[i] = found
-        ends[event] += count
-        candidates[first + event] += (last - visit_first[i]) * BLOCK + block_slots[last]  # no other is not full
+    is_fetched = False
+    for stretch in range(starts.size - 1):
+        begin, end = starts[stretch], starts[stretch + 1]
+        coming = _first_bitmap(block_starts, block_bitmaps, bitmaps, stretch + 1)
+        past = _first_bitmap(block_starts, block_bitmaps, bitmaps, stretch + 2)
+        was_fetched, is_fetched = is_fetched, False
+        if begin < end and stretch + 2 < starts.size:
+            read = _bitmaps_read(block_starts, visit_first, visit_last, end, starts[stretch + 2])
+            is_fetched = read * WORDS > past - coming  # each bitmap is read more than once, on average
+        pace = _pace(coming, past, WORDS, end - begin) if is_fetched else np.int64(0)
+        for i in range(begin, end):
+            event, last = np.int64(visit_event[i]), np.int64(visit_last[i])
+            chosen = bitmap_of[event]
+            if not was_fetched and i + 1 < end:  # while this run is worked on, the bitmaps of the next are fetched
+                next_chosen = bitmap_of[visit_event[i + 1]]
+                for j in range(block_starts[visit_first[i + 1]], block_starts[visit_last[i + 1] + 1]):
+                    prefetch_read(bitmaps, block_bitmaps[j] + next_chosen[block_columns[j]])
+            for at in range(coming, min(past, coming + pace), WORDS):
+                prefetch_later(bitmaps, at)
+            coming += pace
+            count = np.int64(0)
+            for block in range(np.int64(visit_first[i]), last + 1):
+                fill_block(word)
+                if has_dead or block_slots[block] < BLOCK:
+                    whole = (index.first_slot + (block << BLOCK_BITS)) >> 6
+                    for w in range(WORDS):
+                        word[w] = first_bits(block_slots[block] - w * ROWS)
+                        if has_dead:
+                            word[w] &= ~dead[whole + w]
+                count += and_bitmaps(
+                    word, bitmaps, block_bitmaps, block_columns, chosen, block_starts[block], block_starts[block + 1]
+                )
+                found = keep_pieces(word, (block & (STRETCH - 1)) * PIECES, pieces, found)
+            piece_ends[i] = found
+            ends[event] += count
+            candidates[first + event] += (last - visit_first[i]) * BLOCK + block_slots[last]  # no other is not full
 
 
 @kernel
-def write_pieces(index, ids, events, visits, visited, staged, unwritten, ends, out, streaming):
+def _first_bitmap(block_starts, block_bitmaps, bitmaps, stretch):
+    """Where the bitmaps of a stretch start, or those of the last one end."""
+    at = block_starts[min(stretch << STRETCH_BITS, block_starts.size - 1)]
+    return block_bitmaps[at] if at < block_bitmaps.size else np.int64(bitmaps.size)
+
+
+@kernel
+def _bitmaps_read(block_starts, visit_first, visit_last, begin, end):
+    """How many bitmaps some visits read."""
+    read = np.int64(0)
+    for i in range(begin, end):
+        read += block_starts[visit_last[i] + 1] - block_starts[visit_first[i]]
+    return read
+
+
+@kernel
+def _pace(begin, end, line, steps):
+    """How much of what is to be fetched, in whole lines, each of so many steps has to fetch."""
+    return ((end - begin) // line // steps + 1) * line
+
+
+@kernel
+def write_pieces(index, ids, events, visits, staged, unwritten, ends, out, streaming):
     """Append the ids of every event's pieces where `ends` says.
 
     Whole lines are written: ids that do not fill one wait for the event's next run of blocks. `staged` is room for the
-    ids of as many pieces as are written at a time.
+    ids of as many pieces as are written at a time. Meanwhile the ids of the next stretch are fetched.
     """
     ids, out, staged = borrowed(ids), borrowed(out), borrowed(staged)
     lines, waiting = borrowed(unwritten.lines), borrowed(unwritten.waiting)
-    visit_event, visit_first = borrowed(visits.event), borrowed(visits.first)
+    starts, visit_event = borrowed(visits.starts), borrowed(visits.event)
     pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
     waiting[:events] = 0
     piece = np.int64(0)
-    for i in range(visited):
-        event = np.int64(visit_event[i])
-        base = index.first_slot + (np.int64(visit_first[i]) >> STRETCH_BITS << (STRETCH_BITS + BLOCK_BITS))
-        held, position = waiting[event], ends[event]
-        copy_line(lines, event * LANES, staged, 0)
-        while piece < piece_ends[i]:
-            stop = min(piece_ends[i], piece + STAGED)
-            held = spread_pieces(ids, base, pieces, piece, stop, staged, held)
-            written = write_lines(staged, held, out, position, streaming)
-            copy_line(staged, written, staged, 0)
-            held -= written
-            position += written
-            piece = stop
-        copy_line(staged, 0, lines, event * LANES)
-        waiting[event], ends[event] = held, position
+    for stretch in range(starts.size - 1):
+        begin, end = starts[stretch], starts[stretch + 1]
+        base = index.first_slot + stretch * STRETCH_SLOTS
+        coming, past, pace = base + STRETCH_SLOTS, min(ids.size, base + 2 * STRETCH_SLOTS), np.int64(0)
+        if end - begin > STRETCH:
+            pace = _pace(coming, past, LANES, end - begin)
+        for i in range(begin, end):
+            for at in range(coming, min(past, coming + pace), LANES):
+                prefetch_later(ids, at)
+            coming += pace
+            event = np.int64(visit_event[i])
+            held, position = waiting[event], ends[event]
+            copy_line(lines, event * LANES, staged, 0)
+            while piece < piece_ends[i]:
+                stop = min(piece_ends[i], piece + STAGED)
+                held = spread_pieces(ids, base, pieces, piece, stop, staged, held)
+                written = write_lines(staged, held, out, position, streaming)
+                copy_line(staged, written, staged, 0)
+                held -= written
+                position += written
+                piece = stop
+            copy_line(staged, 0, lines, event * LANES)
+            waiting[event], ends[event] = held, position
     for event in range(events):
         for i in range(waiting[event]):
             out[ends[event] + i] = lines[event * LANES + i]
