@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from harken.kernels.compile import kernel
 from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
 from harken.kernels.runs import Runs, copy_runs, find_runs
-from harken.kernels.vector import NO_BITS, ROWS, borrowed, unlike_wide
+from harken.kernels.vector import NO_BITS, borrowed, unlike_wide
 
 CHUNK = 1_024
 """Events that are taken through an index together, at most: what one brings to the cache serves others."""
@@ -40,21 +40,19 @@ def mark_present(codes, first, events, skipped, present):
     """
     columns, width = codes.shape
     codes = borrowed(codes)
-    for word in range((events + 63) >> 6):
-        start, end = word << 6, min(events, (word + 1) << 6)
-        active = np.uint64(0)
-        for event in range(start, end):
-            active |= np.uint64(not skipped[first + event]) << np.uint64(event - start)
-        present[columns, word] = active
-        for column in range(columns):
-            bits = np.uint64(0)
-            if end - start == ROWS:
-                at = column * width + first + start
-                bits = unlike_wide(codes, at, at, NO_BITS)
-            else:
-                for event in range(start, end):
-                    bits |= np.uint64(codes[column, first + event] != 0) << np.uint64(event - start)
-            present[column, word] = bits & active
+    words = (events + 63) >> 6
+    present[columns, :words] = 0
+    for event in range(events):
+        present[columns, event >> 6] |= np.uint64(not skipped[first + event]) << np.uint64(event & 63)
+    for column in range(columns):
+        for word in range(events >> 6):
+            at = column * width + first + (word << 6)
+            present[column, word] = unlike_wide(codes, at, at, NO_BITS) & present[columns, word]
+        if events & 63:
+            bits = NO_BITS
+            for event in range(events & ~63, events):
+                bits |= np.uint64(codes[column, first + event] != 0) << np.uint64(event & 63)
+            present[column, words - 1] = bits & present[columns, words - 1]
 
 
 @kernel

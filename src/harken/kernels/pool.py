@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inlined, kernel
 from harken.kernels.vector import (
     ALL_BITS,
     LANES,
@@ -29,6 +29,7 @@ from harken.kernels.vector import (
     prefetch_later,
     prefetch_read,
     spread_pieces,
+    trailing_zeros,
     write_lines,
 )
 
@@ -120,55 +121,41 @@ def find_visits(index, codes, first, events, present, visits, seen):
 
     There has to be room for the runs, and for all pieces of their blocks.
     """
-    pools, columns, directory = index.pools, index.columns, index.directory
-    radix, cell_starts = index.radix, index.cell_starts
+    pools, columns, cell_starts = index.pools, index.columns, index.cell_starts
     starts, pending = visits.starts, visits.pending
     starts[:] = 0
     room, unseen = pending.shape[0], visits.pieces.size // PIECES
     found = 0
     for number in range(pools.shape[0]):
         depth = pools[number, DIRECTORY_COUNT]
-        touched = NO_BITS
-        for event in range(events):
-            if event & 63 == 0:  # which of the next 64 events have any of the pool's columns
-                touched = NO_BITS
-                for i in range(pools[number, COLUMN_START], pools[number, COLUMN_START] + pools[number, COLUMN_COUNT]):
-                    touched |= present[columns[i], event >> 6]
-            is_touched = touched & ONE_BIT
-            touched >>= ONE_BIT
-            if is_touched == NO_BITS:
-                continue
-            last = np.int64(-1)
-            for combination in range(1 << depth):
-                cell = pools[number, CELL_START]
-                for i in range(depth):
-                    if combination >> (depth - 1 - i) & 1:
-                        at = pools[number, DIRECTORY_START] + i
-                        code = codes[directory[at], first + event]
-                        if code == 0 or code & np.uint32(1):
-                            cell = np.int64(-1)
-                            break
-                        cell += np.int64(code >> np.uint32(1)) * radix[at]
-                if cell < 0:
-                    continue
-                begin = max(cell_starts[cell] >> BLOCK_BITS, last + 1)
-                end = (cell_starts[cell + 1] - 1) >> BLOCK_BITS
-                if cell_starts[cell] == cell_starts[cell + 1]:
-                    continue
-                while begin <= end:  # a run ends where its stretch does
-                    stretch = begin >> STRETCH_BITS
-                    final = min(end, ((stretch + 1) << STRETCH_BITS) - 1)
-                    unseen -= final - begin + 1
-                    if found == room or unseen < 0:
-                        return -1
-                    pending[found, 0] = event
-                    pending[found, 1] = begin
-                    pending[found, 2] = final
-                    found += 1
-                    starts[stretch + 1] += 1
-                    seen[number] += (final - begin + 1) << BLOCK_BITS
-                    begin = final + 1
-                    last = final
+        for word in range((events + 63) >> 6):
+            touched = NO_BITS  # by those of 64 events that have any of the pool's columns
+            for i in range(pools[number, COLUMN_START], pools[number, COLUMN_START] + pools[number, COLUMN_COUNT]):
+                touched |= present[columns[i], word]
+            while touched != NO_BITS:
+                event = (word << 6) + trailing_zeros(touched)
+                touched &= touched - ONE_BIT
+                last = np.int64(-1)
+                for combination in range(1 << depth):
+                    cell = _cell(index, number, depth, combination, codes, first + event)
+                    if cell < 0 or cell_starts[cell] == cell_starts[cell + 1]:
+                        continue
+                    begin = max(cell_starts[cell] >> BLOCK_BITS, last + 1)
+                    end = (cell_starts[cell + 1] - 1) >> BLOCK_BITS
+                    while begin <= end:  # a run ends where its stretch does
+                        stretch = begin >> STRETCH_BITS
+                        final = min(end, ((stretch + 1) << STRETCH_BITS) - 1)
+                        unseen -= final - begin + 1
+                        if found == room or unseen < 0:
+                            return -1
+                        pending[found, 0] = event
+                        pending[found, 1] = begin
+                        pending[found, 2] = final
+                        found += 1
+                        starts[stretch + 1] += 1
+                        seen[number] += (final - begin + 1) << BLOCK_BITS
+                        begin = final + 1
+                        last = final
     for stretch in range(starts.size - 1):
         starts[stretch + 1] += starts[stretch]
     for i in range(found - 1, -1, -1):  # from the back, so that the order of events is kept
@@ -182,6 +169,23 @@ def find_visits(index, codes, first, events, present, visits, seen):
         starts[stretch] = starts[stretch + 1]
     starts[starts.size - 1] = found
     return found
+
+
+@inlined
+def _cell(index, number, depth, combination, codes, event):
+    """The cell of a pool that an event comes to by some of the directory's columns, a bit of `combination` for each, or
+    -1 if it has no constant there.
+    """
+    directory, radix = index.directory, index.radix
+    cell = index.pools[number, CELL_START]
+    for i in range(depth):
+        if combination >> (depth - 1 - i) & 1:
+            at = index.pools[number, DIRECTORY_START] + i
+            code = codes[directory[at], event]
+            if code == 0 or code & np.uint32(1):
+                return np.int64(-1)
+            cell += np.int64(code >> np.uint32(1)) * radix[at]
+    return cell
 
 
 @kernel
