@@ -112,7 +112,7 @@ def match_codes(
         if position > out.size:
             return event, position
         streaming = position - offsets[event] > _CACHED
-        copy_runs(room.runs, found, events, ids, ends, out, streaming)
+        copy_runs(room.runs, found, events, ids, ends, room.staged, out, streaming)
         if visited:
             write_pieces(pools, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)
         for i in range(seen.size):

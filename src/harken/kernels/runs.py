@@ -53,6 +53,7 @@ from harken.kernels.vector import (
     borrowed,
     first_bits,
     level_with_end,
+    ones,
     prefetch_read,
     spread,
     trailing_zeros,
@@ -69,20 +70,23 @@ _AHEAD = 6
 _TILES_AHEAD = 8
 """So many events before its tiles are looked at they are fetched."""
 _DENSE = 8
-"""Where more than one in so many slots passes, their ids are taken at once."""
+"""Where fewer than one in so many slots pass they are listed one by one."""
+_MARGIN = 4
+"""What a run takes of `passed` besides a slot or a word for each 64: a slot in front, and words that are begun."""
 _FETCHED = 128
 """Of a long run only the first bounds are fetched ahead; searching it does the rest."""
 
 
 class Runs(NamedTuple):
-    """Runs of ids to copy: from the ids of the segment, or from ids that passed a comparison."""
+    """Runs of ids to copy: all ids of some slots, or of those that passed a comparison."""
 
     event: NDArray[np.int32]
     start: NDArray[np.int64]
     length: NDArray[np.int32]
-    passed: NDArray[np.int32]
-    """The ids that passed a comparison. A run that starts at s < 0 begins at passed[-s - 1]; from -s - 1 = passed.size
-    on it begins as much before, and has slots, whose ids are being fetched, in place of ids."""
+    passed: NDArray[np.uint64]
+    """What passed a comparison. A run that starts at s < 0 has its slots from passed[-s - 1] on. From -s - 1 =
+    passed.size on it begins as much before, with a slot, and behind it a word with bits for 64 slots from there, one
+    for the next 64, and so on."""
     who: NDArray[np.int64]
     begins: NDArray[np.int64]
     stops: NDArray[np.int64]
@@ -106,10 +110,10 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     tiles, ids, dead, codes = borrowed(index.tiles), borrowed(ids), borrowed(dead), borrowed(codes)
     list_starts, list_columns = borrowed(index.list_starts), borrowed(index.list_columns)
     list_low, list_span = borrowed(index.list_low), borrowed(index.list_span)
-    run_event, run_start, run_length, passed_ids = runs.event, runs.start, runs.length, borrowed(runs.passed)
+    run_event, run_start, run_length, passed = runs.event, runs.start, runs.length, borrowed(runs.passed)
     who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
     masks, hashed, present = borrowed(masks), borrowed(hashed), borrowed(present)
-    found = passed = 0
+    found = end_of_passed = 0
     for number in range(clusters.shape[0]):
         cluster = clusters[number]
         count = _applicable(cluster, masks, present, events, who)
@@ -137,36 +141,37 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                 found += 1
                 counts[event] += end - start
                 continue
-            if passed + (end - start) + ROWS > passed_ids.size:
+            # Where few slots pass they are listed, and their ids fetched; where many do, their bits are kept.
+            as_slots = cluster[LIST_START] != NONE or passed_here * _DENSE < looked_at - (end - start)
+            if end_of_passed + (end - start if as_slots else (end - start) // ROWS) + _MARGIN > passed.size:
                 return -1
-            before, origin = passed, -passed - 1
+            origin = -end_of_passed - 1
+            if not as_slots:
+                origin -= passed.size
             if cluster[TILE_START] != NONE:
                 if k + _TILES_AHEAD < count:
                     _fetch_tiles(cluster, tiles, begins[k + _TILES_AHEAD], stops[k + _TILES_AHEAD])
-                as_slots = passed_here * _DENSE < looked_at - (end - start)
-                if as_slots:
-                    origin -= passed_ids.size
-                passed = _sift_run(
+                matched, end_of_passed = _sift_run(
                     cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
-                    as_slots, passed_ids, passed,
+                    as_slots, passed, end_of_passed,
                 )  # fmt: skip
-                passed_here += passed - before
             elif cluster[LIST_START] == NONE:
-                passed = _compare_run(
+                matched, end_of_passed = _compare_run(
                     cluster, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
-                    passed_ids, passed,
+                    as_slots, passed, end_of_passed,
                 )  # fmt: skip
             else:
-                passed = _test_run(
+                matched, end_of_passed = _test_run(
                     cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, first + event,
-                    start, end, passed_ids, passed,
+                    start, end, passed, end_of_passed,
                 )  # fmt: skip
-            if passed > before:
+            passed_here += matched
+            if matched:
                 run_event[found] = event
                 run_start[found] = origin
-                run_length[found] = passed - before
+                run_length[found] = matched
                 found += 1
-                counts[event] += passed - before
+                counts[event] += matched
         seen[number] += looked_at
     return found
 
@@ -279,11 +284,33 @@ def _fetch_tiles(cluster, tiles, start, end):
 
 
 @inlined
+def _keep(word, slot, ids, as_slots, passed, end):
+    """Append the slots whose bits are set, and have their ids fetched; or append the word. Returns the new end."""
+    if not as_slots:
+        passed[end] = word
+        return end + 1
+    while word != NO_BITS:
+        chosen = slot + trailing_zeros(word)
+        passed[end] = chosen
+        prefetch_read(ids, chosen)
+        end += 1
+        word &= word - ONE_BIT
+    return end
+
+
+@inlined
 def _compare_run(
-    cluster, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, passed_ids, passed
+    cluster, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, as_slots, passed, at
 ):  # fmt: skip
-    """Append the ids of those slots of a run that an event matches, compared column by column."""
+    """Append those slots of a run that an event matches, compared column by column, or their bits, behind passed[at].
+
+    Returns how many slots there are, and where what was appended ends: at the old end if there is none.
+    """
     slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
+    matched, old_at = np.int64(0), at
+    if not as_slots:
+        passed[at] = slots + start
+        at += 1
     for slot in range(start, end, ROWS):
         word = first_bits(end - slot)
         if has_dead:
@@ -297,40 +324,39 @@ def _compare_run(
                 word &= within_narrow(narrow, low, span, np.uint64(code))
             if word == NO_BITS:
                 break
-        passed = spread(ids, slots + slot, word, passed_ids, passed, passed_ids.size)
-    return passed
+        matched += ones(word)
+        at = _keep(word, slots + slot, ids, as_slots, passed, at)
+    return matched, (at if matched else old_at)
 
 
 @inlined
 def _sift_run(
-    cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, as_slots, passed_ids, passed
+    cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, as_slots, passed, at
 ):  # fmt: skip
-    """The same by the sketch of a cluster; or, where few slots pass, append the slots, and have their ids fetched."""
+    """The same by the sketch of a cluster."""
     slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
+    matched, old_at = np.int64(0), at
+    if not as_slots:
+        passed[at] = slots + start // ROWS * ROWS
+        at += 1
     for slot in range(start // ROWS * ROWS, end, ROWS):
-        at = cluster[TILE_START] + slot // ROWS * cluster[TILE_BYTES]
+        tile = cluster[TILE_START] + slot // ROWS * cluster[TILE_BYTES]
         word = first_bits(end - slot) & ~first_bits(start - slot)
         if has_dead:
             word &= live_word(dead, slots + slot)
-        word = _sift(word, tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event)
-        if not as_slots:
-            passed = spread(ids, slots + slot, word, passed_ids, passed, passed_ids.size)
-            continue
-        while word != NO_BITS:
-            passed_ids[passed] = slots + slot + trailing_zeros(word)
-            prefetch_read(ids, np.int64(passed_ids[passed]))
-            passed += 1
-            word &= word - ONE_BIT
-    return passed
+        word = _sift(word, tiles, narrow, wide, compared, rest, rest_count, tile, slot, codes, event)
+        matched += ones(word)
+        at = _keep(word, slots + slot, ids, as_slots, passed, at)
+    return matched, (at if matched else old_at)
 
 
 @inlined
 def _test_run(
-    cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, event, start, end, passed_ids,
-    passed,
+    cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, event, start, end, passed, at
 ):  # fmt: skip
-    """The same by a list: the predicates of each slot one by one."""
+    """The same by a list, always as slots: the predicates of each one by one."""
     slots, lists = cluster[SLOT_START], cluster[LIST_START]
+    old_at = at
     for slot in range(start, end):
         met = not (has_dead and is_dead(dead, slots + slot))
         for i in range(list_starts[lists + slot], list_starts[lists + slot + 1]):
@@ -339,9 +365,10 @@ def _test_run(
             code = codes[list_columns[i], event]
             met = code != 0 and (np.int64(code) - np.int64(list_low[i])) & _LOW_BITS <= list_span[i]
         if met:
-            passed_ids[passed] = ids[slots + slot]
-            passed += 1
-    return passed
+            passed[at] = slots + slot
+            prefetch_read(ids, slots + slot)
+            at += 1
+    return at - old_at, at
 
 
 @kernel
@@ -384,13 +411,14 @@ def _is_between(code, low, high):
 
 
 @kernel
-def copy_runs(runs, found, events, ids, ends, out, streaming):
+def copy_runs(runs, found, events, ids, ends, staged, out, streaming):
     """Append the runs to their events' ids; `ends` says where each event's ids end so far.
 
-    Events are taken one after the other, so that what is written is written in one go.
+    Events are taken one after the other, so that what is written is written in one go. `staged` is room for ids.
     """
     run_event, run_start, run_length, order = runs.event, runs.start, runs.length, runs.order
     ids, passed, out, firsts = borrowed(ids), borrowed(runs.passed), borrowed(out), runs.firsts
+    staged = borrowed(staged)
     firsts[: events + 1] = 0
     for i in range(found):
         firsts[run_event[i] + 1] += 1
@@ -406,18 +434,32 @@ def copy_runs(runs, found, events, ids, ends, out, streaming):
                 prefetch_read(ids, ahead)
         run = order[i]
         event = run_event[run]
-        length = run_length[run]
+        length = np.int64(run_length[run])
         end = ends[event]
         start = run_start[run]
         if start >= 0:
             write_run(ids, start, length, out, end, streaming)
         elif -start > passed.size:
-            begin = -start - 1 - passed.size
-            for at in range(length):
-                out[end + at] = ids[passed[begin + at]]
+            _write_bits(ids, passed, -start - 1 - passed.size, length, staged, out, end, streaming)
         else:
-            write_run(passed, -start - 1, length, out, end, streaming)
+            for at in range(length):
+                out[end + at] = ids[np.int64(passed[-start - 1 + at])]
         ends[event] = end + length
+
+
+@kernel
+def _write_bits(ids, passed, at, length, staged, out, end, streaming):
+    """Write the ids of so many slots, whose bits are behind passed[at]."""
+    slot = np.int64(passed[at])
+    held = np.int64(0)
+    while length > held:
+        at += 1
+        held = spread(ids, slot, passed[at], staged, held, staged.size)
+        slot += ROWS
+        if held + 2 * ROWS > staged.size:
+            write_run(staged, 0, held, out, end, streaming)
+            end, length, held = end + held, length - held, np.int64(0)
+    write_run(staged, 0, held, out, end, streaming)
 
 
 @kernel

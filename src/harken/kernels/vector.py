@@ -33,6 +33,8 @@ CAN_COMPRESS: bool = _unit.can_compress()
 ROWS = 64
 LANES = 16
 _LINE = 64
+_SHORT = 4 * LANES
+"""Up to this length writing line by line is quicker than a call of memcpy."""
 _FEW_BITS = 6
 """With as few bits as this, going from bit to bit is quicker than compressing four vectors."""
 NO_BITS = np.uint64(0)
@@ -121,19 +123,21 @@ def write_lines(source, length, out, end, streaming):
 
 @kernel
 def write_run(source, start, length, out, end, streaming):
-    """out[end:end + length] = source[start:start + length].
+    """out[end:end + length] = source[start:start + length]. Up to 16 elements behind are overwritten.
 
     Streaming, whole lines go past the cache: a line that is written completely need not be read first, and what does
-    not fit into the cache anyway does not drive out what is needed there.
+    not fit into the cache anyway does not drive out what is needed there. The source has at least 16 elements more.
     """
-    if not streaming or length < 2 * LANES:
+    if end + length + LANES > out.size or (length > _SHORT and not streaming):
         copy_ids(source, start, out, end, length)
         return
-    done = (LANES - line_offset(out, end)) & (LANES - 1)
-    for i in range(done):
-        out[end + i] = source[start + i]
-    while done + LANES <= length:
-        stream_line(source, start + done, out, end + done)
+    done = np.int64(0)
+    if streaming and length >= 2 * LANES:
+        copy_line(source, start, out, end)  # up to where a line begins, and on
+        done = LANES - line_offset(out, end)
+        while done + LANES <= length:
+            stream_line(source, start + done, out, end + done)
+            done += LANES
+    while done < length:
+        copy_line(source, start + done, out, end + done)
         done += LANES
-    for i in range(done, length):
-        out[end + i] = source[start + i]

@@ -174,7 +174,8 @@ def _room(index: Index, columns: int, chunk: int) -> Room:
             np.empty(runs, np.int32),
             np.empty(runs, np.int64),
             np.empty(runs, np.int32),
-            np.empty(max(len(index.ids), _PASSED) + 2 * ROWS, np.int32),
+            # One event may pass in every slot, and every run takes a place more.
+            np.empty(max(len(index.ids) + len(index.clusters.clusters), _PASSED) + 2 * ROWS, np.uint64),
             np.empty(chunk, np.int64),
             np.empty(chunk, np.int64),
             np.empty(chunk, np.int64),
