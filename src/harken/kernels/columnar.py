@@ -12,7 +12,7 @@ from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, fi
 from harken.kernels.runs import Runs, copy_runs, find_runs
 from harken.kernels.vector import NO_BITS, borrowed, unlike_wide
 
-CHUNK = 1_024
+CHUNK = 4_096
 """Events that are taken through an index together, at most: what one brings to the cache serves others."""
 _CACHED = 1 << 20
 """A chunk of more ids than this is written past the cache."""

@@ -19,7 +19,7 @@ from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import Rows
 
-_VISITS = 1 << 17
+_VISITS = 1 << 19
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
 _FIRST_IDS = 1 << 12
@@ -104,8 +104,8 @@ class Finder:
 
     def __init__(self, index: Index, columns: int) -> None:
         self.index = index
-        # Each cluster may find a run for each event of a chunk.
-        self._chunk = max(64, min(CHUNK, _MOST_RUNS // max(1, len(index.clusters.clusters)) // 64 * 64))
+        # Each cluster may find a run, and each column has a bitmap, for each event of a chunk.
+        self._chunk = max(64, min(CHUNK, _MOST_RUNS // max(1, columns, len(index.clusters.clusters)) // 64 * 64))
         self._room = _room(index, columns, self._chunk)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
