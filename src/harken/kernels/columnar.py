@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import kernel
+from harken.kernels.copying import copy_runs
 from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
-from harken.kernels.runs import Runs, copy_runs, find_runs
+from harken.kernels.runs import Runs, find_runs
 from harken.kernels.vector import NO_BITS, borrowed, unlike_wide
 
 CHUNK = 4_096

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
-from harken.kernels.pool import BLOCK, cell_numbers
+from harken.kernels.pool import BLOCK
+from harken.kernels.pool_building import cell_numbers
 from harken.matchers.columnar.costs import POOL, Costs
 from harken.matchers.columnar.rows import Rows
 from harken.matchers.columnar.statistics import Frequencies

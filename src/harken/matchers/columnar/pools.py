@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels import pool as layout
+from harken.kernels import pool_building as building
 from harken.kernels import rows as kernels
 from harken.kernels.vector import aligned
 from harken.matchers.columnar.pool_plan import MOST_CODES, PoolPlan
@@ -99,11 +100,11 @@ def _lay_out(rows: Rows, plan: PoolPlan) -> _Laid:
     members = plan.rows
     cells = np.zeros(len(members), np.int64)
     asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
-    layout.cell_numbers(rows.starts, rows.columns, asked, members, plan.directory, radix, cells)
+    building.cell_numbers(rows.starts, rows.columns, asked, members, plan.directory, radix, cells)
     leading = np.empty(len(members), np.uint64)
     is_led = np.zeros(len(rows.tops), np.bool_)
     is_led[plan.directory] = True
-    layout.leading_codes(rows.starts, rows.columns, rows.low, rows.high, asked, rows.tops, members, is_led, leading)
+    building.leading_codes(rows.starts, rows.columns, rows.low, rows.high, asked, rows.tops, members, is_led, leading)
     order = np.lexsort((leading, _by_rarest_column(rows, members, plan), cells))
     members, cells = members[order], cells[order]
     count = int(np.prod(bases))
@@ -111,7 +112,7 @@ def _lay_out(rows: Rows, plan: PoolPlan) -> _Laid:
     blocks = -(-len(members) // layout.BLOCK)
     room = blocks * len(plan.columns)
     block_columns, block_ends = np.empty(room, np.int32), np.empty(blocks, np.int64)
-    layout.choose_block_columns(
+    building.choose_block_columns(
         rows.starts, rows.columns, members, cells, plan.directory, radix, bases, np.empty(len(rows.tops), np.int64),
         block_columns, block_ends,
     )  # fmt: skip
@@ -157,7 +158,7 @@ def _fill(rows: Rows, pools: layout.Pools, classes: CodeClasses, order: NDArray[
     for header in pools.pools:
         first, last = header[layout.BLOCK_START], header[layout.BLOCK_END]
         taken = order[first * layout.BLOCK : last * layout.BLOCK]
-        layout.fill_bitmaps(
+        building.fill_bitmaps(
             rows.starts, rows.columns, rows.low, rows.high, taken[taken >= 0],
             pools.block_starts[first : last + 1], pools.block_columns, pools.block_bitmaps, classes.counts,
             classes.code_starts, classes.codes, np.empty(len(rows.tops), np.int64), pools.bitmaps,
