@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,13 +16,14 @@ from harken.errors import SegmentError
 from harken.limits import Limits
 from harken.matchers import Matcher
 from harken.matchers.columnar import Columnar
-from harken.matchers.columnar.saving import load_matcher, save_state
+from harken.matchers.columnar.saving import INDEX, is_outdated, load_matcher, save_state
 from harken.numbering import Numbering
 from harken.schema import Schema
 from harken.schema.files import format_schema, parse_schema
 from harken.segments.dictionary import utf8_of
 from harken.segments.folder import Draft, Folder
 
+log = logging.getLogger(__name__)
 _SUBSCRIPTIONS = "subscriptions"
 
 
@@ -44,7 +46,8 @@ class Saved:
     catalogue: Catalogue
     numbering: Numbering
     matcher: Matcher | None
-    """None if the algorithm has no files of its own: then it takes the subscriptions anew."""
+    """None if the algorithm has no files of its own, or those of an earlier Harken: then it takes the subscriptions
+    anew."""
 
 
 def save(
@@ -90,7 +93,9 @@ def load(folder: Folder, options: Mapping[str, Any]) -> Saved:
     ids = table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
     matcher = None
-    if "index" in contents.files:
+    if is_outdated(contents.files):
+        log.warning("%s: the index of an earlier Harken is built anew from the texts; saving keeps it", folder.path)
+    elif INDEX in contents.files:
         matcher = load_matcher(contents.files, settings.limits, **options)
     catalogue = Catalogue([Columns(0, table)] if table.num_rows else [])
     return Saved(contents.version, settings, catalogue, Numbering(table.num_rows, free), matcher)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from harken import Engine, Limits
 from harken.errors import DuplicateIdError, HarkenError, SegmentError, UnknownIdError
 from harken.matchers import ALGORITHMS
+from harken.matchers.columnar import saving
 from harken.schema import NewEventType, Schema, parse_schema
 from harken.schema.event_types import EventType
 
@@ -181,3 +183,31 @@ def test_other_options(engine: Engine, tmp_path: Path) -> None:
     layers = loaded.stats()["matcher"]["layers"]
     assert {group["layout"] for layer in layers for group in layer["groups"]} == {"list"}
     assert answers(loaded) == answers(engine)
+
+
+def test_an_index_of_an_earlier_harken_is_built_anew(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.unsubscribe("more")
+    monkeypatch.setattr(saving, "LAYOUT", 1)
+    engine.save(tmp_path)
+    monkeypatch.setattr(saving, "LAYOUT", 2)
+    with caplog.at_level(logging.WARNING, "harken"):
+        loaded = Engine.load(tmp_path)
+    assert "index of an earlier Harken is built anew" in caplog.text
+    assert answers(loaded) == answers(engine)
+    assert loaded.algorithm == "columnar"
+    loaded.subscribe("more", TEXTS["more"])
+    assert loaded.save(tmp_path) == 2
+    caplog.clear()
+    assert answers(Engine.load(tmp_path)) == answers(loaded)
+    assert not caplog.records
+
+
+def test_an_index_of_a_later_harken_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saving, "LAYOUT", 3)
+    engine.save(tmp_path)
+    monkeypatch.setattr(saving, "LAYOUT", 2)
+    with pytest.raises(SegmentError, match="saved in layout 3, and this Harken reads layout 2") as caught:
+        Engine.load(tmp_path)
+    assert caught.value.hint == "use the Harken that saved it, or a later one"

@@ -84,6 +84,11 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
     return Columnar.of_state(state, limits, **options)
 
 
+def is_outdated(files: Mapping[str, ArrayFile]) -> bool:
+    """Whether there is an index that an earlier Harken saved, in a layout that is not read any more."""
+    return INDEX in files and files[INDEX].meta.get("layout", LAYOUT) < LAYOUT
+
+
 def save_statistics(statistics: Statistics, write: Write) -> None:
     """Write what was learnt of events, as one file."""
     saved = _Saved({"kind": STATISTICS, "layout": LAYOUT})
@@ -167,6 +172,8 @@ def _opened(files: Mapping[str, ArrayFile], kind: str) -> _Saved:
     if file.meta["layout"] != LAYOUT:
         raise SegmentError(
             f"the {kind} was saved in layout {file.meta['layout']}, and this Harken reads layout {LAYOUT}",
-            hint="save it again with this Harken, from the subscriptions' texts",
+            hint="use the Harken that saved it, or a later one"
+            if file.meta["layout"] > LAYOUT
+            else "save it again with this Harken, from the subscriptions' texts",
         )
     return _Saved(dict(file.meta), dict(file.arrays))
