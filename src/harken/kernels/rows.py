@@ -129,6 +129,22 @@ def share_together(starts, columns, rows, has_value, events, prior, result):
 
 
 @kernel
+def cumulate(seen, prior, on_constant, in_gap, result):
+    """For each code of a column, and last for one above all, the share of events below it.
+
+    `seen` has the codes of events, ascending. So many prior events are taken to have had each constant, and a value in
+    each gap, as often as given.
+    """
+    scale = 1 / (prior + seen.size)
+    place = 0
+    for code in range(result.size):
+        while place < seen.size and seen[place] < code:
+            place += 1
+        gaps, constants = code >> 1, max(0, (code - 1) >> 1)
+        result[code] = (prior * (gaps * in_gap + constants * on_constant) + place) * scale
+
+
+@kernel
 def mean_shares(starts, columns, low, high, classes, cumulative, cumulative_starts, sums, counts):
     """Sum up, by class and column, the share of events that each predicate lets through."""
     for at in range(columns.size):
@@ -147,6 +163,14 @@ def code_of(starts, columns, codes, rows, column, result):
         for at in range(starts[rows[i]], starts[rows[i] + 1]):
             if columns[at] == column:
                 result[i] = codes[at]
+
+
+@kernel
+def spread_codes(starts, columns, codes, rows, place, result):
+    """The codes that predicates of these rows give, by column and row: result[place[column], row]."""
+    for i in range(rows.size):
+        for at in range(starts[rows[i]], starts[rows[i] + 1]):
+            result[place[columns[at]], i] = codes[at]
 
 
 @kernel
@@ -232,3 +256,32 @@ def mark_asked(starts, columns, low, high, rows, place, asked):
     for i in range(rows.size):
         for at in range(starts[rows[i]], starts[rows[i] + 1]):
             asked[place[columns[at]], low[at], high[at]] = True
+
+
+@kernel
+def classify_codes(asked, classes, firsts):
+    """Put codes, of which 0 is in no interval, into one class if they are in the same of the intervals asked for.
+
+    The first code of each class is written to `firsts`. Returns how many classes there are.
+    """
+    split = np.empty(classes.size, np.int64)
+    classes[:] = 0
+    firsts[0] = 0
+    count = 1
+    for low in range(classes.size):
+        for high in range(classes.size):
+            if not asked[low, high]:
+                continue
+            span = (high - low) & _LOW_BITS
+            split[:count] = -1
+            for code in range(1, classes.size):
+                own = classes[code]
+                first = firsts[own]
+                is_first_inside = first != 0 and (first - low) & _LOW_BITS <= span
+                if ((code - low) & _LOW_BITS <= span) != is_first_inside:
+                    if split[own] < 0:
+                        split[own] = count
+                        firsts[count] = code
+                        count += 1
+                    classes[code] = split[own]
+    return count

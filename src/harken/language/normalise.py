@@ -8,6 +8,7 @@ could turn it round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from harken.errors import ContradictionError, LimitError, UnavailableError
 from harken.language import intervals
@@ -80,6 +81,8 @@ _ALWAYS: list[_Draft] = [({}, ())]
 _NEVER: list[_Draft] = []
 # How much a normalisation may do for every conjunction that it may keep: constraints copied and cuts swept.
 _WORK_PER_CONJUNCTION = 1_024
+# Integers below this are what many subscriptions compare with.
+_SMALL = 256
 
 
 class _Builder:
@@ -286,7 +289,10 @@ class _Builder:
             domain = self.schema.domain_of(path)
             if isinstance(domain, CodedDomain):
                 return _admitting(kind, _true_codes(domain, operator, str(value), wanted), domain)
-        admitted = intervals.COMPARISONS[operator if wanted else _NEGATED[operator]](value)
+        asked = operator if wanted else _NEGATED[operator]
+        if domain is None and type(value) is int and 0 <= value < _SMALL:
+            return _compared_with_small(asked, value)
+        admitted = intervals.COMPARISONS[asked](value)
         if domain is None and (kind is Kind.NUMBER or (kind is Kind.STRING and value)):
             return Values(((kind, admitted),))  # as it is canonical already
         return _admitting(kind, admitted, domain)
@@ -340,6 +346,12 @@ class _Builder:
             self.emptied = path
             return _NEVER
         return [({path: constraint}, ())]
+
+
+@cache
+def _compared_with_small(operator: str, value: int) -> Values:
+    """The same object for all that ask the same: so many subscriptions share it, and it is near at hand."""
+    return Values(((Kind.NUMBER, intervals.COMPARISONS[operator](value)),))
 
 
 def _admitting(kind: Kind, admitted: Intervals, domain: Domain | None) -> Constraint | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
@@ -34,6 +34,7 @@ from harken.language.ast import (
 )
 from harken.language.complaints import KEYWORDS, located, unexpected_character, unexpected_token
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema.paths import Path
 from harken.schema.values import Kind, parse_date, parse_timestamp
 
 _Made = TypeVar("_Made")
@@ -153,7 +154,7 @@ class _Nodes(Transformer[Token, Any]):
         return Arithmetic(Constant(0), "-", _operand(operand))
 
     def path(self, *names: Token) -> Attribute:
-        return Attribute(tuple(map(_key, names)), names[0].start_pos or 0)
+        return Attribute(_shared(tuple(map(_key, names))), names[0].start_pos or 0)
 
     def name(self, token: Token) -> Token:
         return token
@@ -289,6 +290,12 @@ def _negated_if(negated: Token | None, expression: Expression) -> Expression:
 
 def _key(token: Token) -> str:
     return token[1:-1].replace("``", "`") if token.type == "QUOTED_NAME" else str(token)
+
+
+@lru_cache(maxsize=4_096)
+def _shared(path: Path) -> Path:
+    """Equal paths as one object: subscriptions of many shapes ask for the same attributes."""
+    return path
 
 
 def _unquoted(token: Token) -> str:

@@ -28,6 +28,8 @@ MOST_COMBINATIONS = 16
 MOST_ROWS = 32_768
 """Rows of a subscription."""
 
+_NUMBER, _STRING = Kind.NUMBER, Kind.STRING
+"""At hand, since it takes long to look up a member of an enumeration."""
 _STEPS: dict[type, timedelta] = {date: timedelta(days=1), datetime: timedelta(microseconds=1)}
 
 
@@ -70,7 +72,7 @@ def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut
             return None
         parts = constraint.parts
         kind, (inside, cuts) = parts[0]
-        if len(parts) > 1 or len(cuts) > 2 or (kind is not Kind.NUMBER and kind is not Kind.STRING):
+        if len(parts) > 1 or len(cuts) > 2 or (kind is not _NUMBER and kind is not _STRING):
             return None
         if len(cuts) == 2:
             found.append((path, kind, cuts[1], cuts[0]) if inside else (path, kind, cuts[0], cuts[1]))
@@ -130,7 +132,7 @@ class _Flattener:
         numbers, strings = self._numbers, self._strings
         for path, kind, low, high in predicates:
             # By kind two dictionaries: the hash of an enumeration's member is computed in Python.
-            known = numbers if kind is Kind.NUMBER else strings
+            known = numbers if kind is _NUMBER else strings
             try:
                 gathered = known[path]
             except KeyError:

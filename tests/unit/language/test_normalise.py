@@ -576,3 +576,11 @@ def test_the_form_does_not_depend_on_the_hash_seed() -> None:
     environment = {"PYTHONHASHSEED": "1", "PYTHONPATH": ":".join(sys.path)}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     assert run.stdout.strip() == str(normal(text))
+
+
+def test_comparisons_with_the_same_small_number_are_one_object() -> None:
+    forms = [normalise(parse(text)) for text in ("x = 1", "y = 1 AND z < 5", "x = 1.0", "x = TRUE", "NOT x <> 1")]
+    first, second, a_float, a_boolean, negated = [form.conjunctions[0].constraints[0][1] for form in forms]
+    assert first is second is negated
+    assert first is not a_float
+    assert first != a_boolean

@@ -503,3 +503,9 @@ def test_hints_for_what_people_bring_from_elsewhere(text: str, hint: str) -> Non
     with pytest.raises(ParseError) as caught:
         parse(text)
     assert caught.value.hint == hint
+
+
+def test_equal_names_are_one_object() -> None:
+    found = [leaf for text in ("a.b = 1", "a.b < 2") for each, _ in predicates(parse(text)) for leaf in leaves(each)]
+    first, second = (leaf.path for leaf in found if isinstance(leaf, Attribute))
+    assert first is second

@@ -269,7 +269,7 @@ def test_a_base_that_was_mostly_deleted_is_made_anew() -> None:
     engine.subscribe_many((n, f"x = {n}") for n in range(1_000))
     engine.merge()
     merges = engine.stats()["matcher"]["merges"]
-    for n in range(600):
+    for n in range(300):
         engine.unsubscribe(n)
     stats = engine.stats()["matcher"]
     assert stats["merges"] > merges
@@ -286,6 +286,18 @@ def test_a_number_that_comes_back_within_one_layer_brings_nothing_else_back() ->
     engine.match({"x": 1})
     engine.merge()
     assert engine.match_batch([{"x": 1}, {"x": 2}]).ids == [[], ["second"]]
+
+
+@pytest.mark.parametrize("others", [0, 40])
+def test_all_rows_of_a_subscription_leave_what_is_recent(others: int) -> None:
+    """Whether they came alone or, as more than a few do, column by column."""
+    engine = columnar()
+    engine.subscribe("several", "x IN (1, 'a') OR y IN (5, 'b')")
+    engine.subscribe_many((str(n), "x = 1") for n in range(others))
+    events: list[dict[str, object]] = [{"x": "a"}, {"y": 5}, {"y": "b"}]
+    assert engine.match_batch(events).ids == [["several"]] * 3
+    engine.unsubscribe("several")
+    assert engine.match_batch(events).ids == [[]] * 3
 
 
 def test_what_fails_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,8 @@ class Columnar:
         self._leaving: list[int] = []
         """Subscriptions that are in a layer and are to be deleted: all at once, since that copies a bitmap."""
         self._gone_meanwhile: list[int] | None = None
+        self._may_be_due = True
+        """Whether rows came or went since it was last asked if merging is due."""
         self._sample = Sample(0)
         self._given = NO_STATISTICS
         self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._choices)
@@ -139,13 +141,14 @@ class Columnar:
     # Changing
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
-        forms = [(entry.number, entry.compiled.normal_form) for entry in entries]
+        forms = {entry.number: entry.compiled.normal_form for entry in entries}
         if len(forms) > _WAITING:
-            self.add_flat(Flat.of_forms(forms), replaced)
+            self.add_flat(Flat.of_forms(forms.items()), replaced)
             return
         with self._lock:
-            self._waiting.update(forms)
-            self._remove(replaced)
+            self._waiting |= forms
+            if replaced:
+                self._remove(replaced)
             if len(self._waiting) > _WAITING:
                 self._absorb()
         self._merge_if_due()
@@ -158,6 +161,7 @@ class Columnar:
                 self._version = self._version.knowing([each.column for each in flat.columns])
                 self._version.add(flat)
                 self._remove(replaced)
+                self._may_be_due = True
             self._merge_if_due()
             return
         with self._merging:
@@ -234,6 +238,7 @@ class Columnar:
             flat = Flat.of_forms(waiting.items())
             self._version = self._version.knowing([each.column for each in flat.columns])
             self._version.add(flat)
+        self._may_be_due = True
 
     def _remove(self, numbers: Iterable[int]) -> None:
         """Let go of subscriptions. To be called with the lock."""
@@ -248,7 +253,13 @@ class Columnar:
             self._absorb()
 
     def _merge_if_due(self) -> None:
-        if not self._is_due() or not self._merging.acquire(blocking=False):
+        if not self._may_be_due:
+            return
+        self._may_be_due = False
+        if not self._is_due():
+            return
+        if not self._merging.acquire(blocking=False):
+            self._may_be_due = True
             return
         if not self._background:
             try:
@@ -316,6 +327,7 @@ class Columnar:
         for searched in after.layers:
             searched.delete(gone)
         self._version = after
+        self._may_be_due = True
         self._merges += 1
 
 

@@ -134,7 +134,7 @@ def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs
     columns = np.flatnonzero(used).astype(np.int32)
     asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
     reach = max(float(known.present()[columns].max()), _LEAST_REACH)
-    points = {int(column): _point_shares(rows, asked, sample, int(column), known, reach) for column in columns}
+    points = _point_shares(rows, asked, sample, columns, known, reach)
     telling = [column for column, shares in points.items() if (shares < 1).any()]
     directory: list[int] = []
     cells, combinations = 1, 1.0
@@ -166,12 +166,24 @@ def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs
 
 
 def _point_shares(
-    rows: Rows, asked: NDArray[np.uint32], sample: NDArray[np.int64], column: int, known: Frequencies, reach: float
-) -> NDArray[np.float64]:
-    """For each row of the sample the share, of the events within reach, that its equality on the column lets through.
+    rows: Rows,
+    asked: NDArray[np.uint32],
+    sample: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    known: Frequencies,
+    reach: float,
+) -> dict[int, NDArray[np.float32]]:
+    """By column, for each row of the sample the share, of the events within reach, that its equality lets through.
 
     1 without one.
     """
-    codes = np.empty(len(sample), np.uint32)
-    kernels.code_of(rows.starts, rows.columns, asked, sample, column, codes)
-    return np.where(codes > 0, np.minimum(1.0, known.of(column)[codes] / reach), 1.0)
+    place = np.zeros(len(rows.tops), np.int64)
+    place[columns] = np.arange(len(columns))
+    codes = np.zeros((len(columns), len(sample)), np.uint32)
+    kernels.spread_codes(rows.starts, rows.columns, asked, sample, place, codes)
+    found = {}
+    for column, own in zip(columns.tolist(), codes, strict=True):
+        shares = np.minimum(known.of(column) / reach, 1)
+        shares[0] = 1
+        found[column] = shares[own]
+    return found

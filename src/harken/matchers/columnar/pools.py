@@ -143,14 +143,13 @@ def _code_classes(rows: Rows, laid: list[_Laid]) -> CodeClasses:
     for each in laid:
         kernels.mark_asked(rows.starts, rows.columns, rows.low, rows.high, each.order, place, asked)
     for column in columns:
-        low, high = (found.astype(np.uint32) for found in np.nonzero(asked[place[column]]))
-        every = np.arange(rows.tops[column] + 1, dtype=np.uint32)
-        admitted = (every[:, None] - low <= high - low) & (every[:, None] != 0)
-        _, first, inverse = np.unique(np.packbits(admitted, axis=1), axis=0, return_index=True, return_inverse=True)
+        every = int(rows.tops[column]) + 1
+        class_of, firsts = np.empty(every, np.uint8), np.empty(every, np.int64)
+        count = kernels.classify_codes(asked[place[column]], class_of, firsts)
         starts[column], code_starts[column] = sum(map(len, classes)), sum(map(len, codes))
-        counts[column] = len(first)
-        classes.append(inverse.astype(np.uint8).ravel())
-        codes.append(every[first])
+        counts[column] = count
+        classes.append(class_of)
+        codes.append(firsts[:count].astype(np.uint32))
     return CodeClasses(starts, _joined(classes, np.uint8), counts, code_starts, _joined(codes, np.uint32))
 
 

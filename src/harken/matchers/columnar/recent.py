@@ -30,7 +30,9 @@ class Recent:
         """Rows that came one by one: the subscription of each."""
         self._delta = _empty(columns, _FIRST_ROWS, _FIRST_ROWS * _PREDICATES_A_ROW)
         self._rows = 0
-        self._rows_of: dict[int, list[int]] = {}
+        self._row_of: dict[int, int] = {}
+        """By subscription its first row: a list for each would keep the garbage collector busy."""
+        self._more_rows_of: dict[int, list[int]] = {}
 
     def __len__(self) -> int:
         return self._rows
@@ -55,7 +57,8 @@ class Recent:
             coded.numbers, verify, flat.overlapping,
         )  # fmt: skip
         for row, number in enumerate(coded.numbers.tolist(), self._rows):
-            self._rows_of.setdefault(number, []).append(row)
+            if self._row_of.setdefault(number, row) != row:
+                self._more_rows_of.setdefault(number, []).append(row)
         self._flats.append((self._rows, flat))
         self._rows += len(rows)
 
@@ -64,16 +67,18 @@ class Recent:
         self._make_room(1, len(coded), columns)
         asked = np.array(coded, np.int64).reshape(-1, 4)
         append_one(self._delta, self._rows, asked, number, not exact)
-        self._rows_of[number] = [self._rows]
+        self._row_of[number] = self._rows
         self._forms[self._rows] = (number, form)
         self._rows += 1
 
     def remove(self, number: int) -> bool:
         """Let go of a subscription, if it is here."""
-        rows = self._rows_of.pop(number, None)
-        for row in rows or ():
+        first = self._row_of.pop(number, None)
+        if first is None:
+            return False
+        for row in (first, *self._more_rows_of.pop(number, ())):
             self._delta.alive[row] = False
-        return rows is not None
+        return True
 
     def find(
         self, rows: int, codes: NDArray[np.uint32], skipped: NDArray[np.bool_]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.rows import share_together
+from harken.kernels.rows import cumulate, share_together
 from harken.matchers.columnar.rows import Rows
 
 _PRIOR_EVENTS = 8.0
@@ -16,6 +16,7 @@ _MOST_TOGETHER = 1_024
 """Of more events than this it is not looked at which attributes they have together."""
 _PRIOR_ON_CONSTANTS = 0.9
 """Before any event was seen: how often a value is one of the constants. The rest falls between them."""
+_NOTHING_SEEN = np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,11 @@ def frequencies(tops: NDArray[np.int64], sample: NDArray[np.uint32] | None) -> F
     starts = np.zeros(len(tops) + 1, np.int64)
     np.cumsum(tops + 2, out=starts[1:])
     cumulative = np.empty(starts[-1], np.float32)
-    for column, top in enumerate(tops):
-        shares = _prior(int(top))
-        if sample is not None and sample.shape[1] and column < len(sample):  # it may be older than the column
-            seen = np.bincount(sample[column], minlength=top + 1)
-            shares = (shares * _PRIOR_EVENTS + seen) / (_PRIOR_EVENTS + sample.shape[1])
-        at = starts[column]
-        cumulative[at] = 0
-        cumulative[at + 1 : starts[column + 1]] = np.cumsum(shares)
+    for column, top in enumerate(tops.tolist()):
+        # The sample may be older than the column.
+        seen = _NOTHING_SEEN if sample is None or column >= len(sample) else np.sort(sample[column])
+        part = cumulative[starts[column] : starts[column + 1]]
+        cumulate(seen, _PRIOR_EVENTS, *_prior(top), part)
     return Frequencies(starts, cumulative, *_presence(len(tops), sample))
 
 
@@ -71,9 +69,9 @@ def _presence(columns: int, sample: NDArray[np.uint32] | None) -> tuple[int, NDA
     return some.shape[1], np.packbits(has_value, axis=1, bitorder="little").view(np.uint64)
 
 
-def _prior(top: int) -> NDArray[np.float64]:
-    shares = np.zeros(top + 1)
+def _prior(top: int) -> tuple[float, float]:
+    """How often a value is taken to be each constant, and to be in each gap, without looking."""
     constants = top // 2
-    shares[2::2] = (_PRIOR_ON_CONSTANTS if constants else 0) / max(constants, 1)
-    shares[1::2] = (1 - _PRIOR_ON_CONSTANTS if constants else 1) / (constants + 1)
-    return shares
+    if not constants:
+        return 0.0, 1.0
+    return _PRIOR_ON_CONSTANTS / constants, (1 - _PRIOR_ON_CONSTANTS) / (constants + 1)
