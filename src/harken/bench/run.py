@@ -90,12 +90,21 @@ class Settings:
         }
 
 
-def run(settings: Settings, tell: Tell = lambda text: None, factories: Mapping[str, Factory] = CONTESTANTS) -> Result:
-    """Measure everything. Whatever fails is fatal, and so is a wrong answer; what is not there yet is noted."""
+def run(
+    settings: Settings,
+    tell: Tell = lambda text: None,
+    factories: Mapping[str, Factory] = CONTESTANTS,
+    keep: Callable[[Result], None] = lambda result: None,
+) -> Result:
+    """Measure everything. Whatever fails is fatal, and so is a wrong answer; what is not there yet is noted.
+
+    `keep` gets what is measured so far, after each workload.
+    """
     chosen = {name: factories[name] for name in settings.matchers}
     result = Result(_plain(settings.to_dict()), environment("numba"))
     for name in settings.workloads:
         _measure_workload(result, settings, name, chosen, tell)
+        keep(result)
     _measure_the_rest(result, settings, tell)
     return result
 

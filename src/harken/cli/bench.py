@@ -155,7 +155,10 @@ def _refuse_unknown(option: str, given: list[str] | None, known: list[str]) -> N
 
 
 def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
-    """Measure, and write the result if there is a place for it, which is tried before."""
+    """Measure, and write the result if there is a place for it, which is tried before.
+
+    What is measured so far stands beside that place meanwhile: a run takes long, and may be stopped.
+    """
     from harken.bench.run import run
     from harken.cli.atomic import replacing
 
@@ -167,9 +170,16 @@ def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
 
     if output is None:
         return run(settings, tell)
+    so_far = Path(f"{output}.so-far")
+
+    def keep(measured: Result) -> None:
+        with replacing(str(so_far)) as beside:
+            beside.write(measured.to_json().encode())
+
     with replacing(output) as stream:
-        result = run(settings, tell)
+        result = run(settings, tell, keep=keep)
         stream.write(result.to_json().encode())
+    so_far.unlink(missing_ok=True)
     return result
 
 

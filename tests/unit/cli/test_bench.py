@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harken.bench import processes, run
+from harken.bench import processes
+from harken.bench import run as whole
 from harken.bench.figures import Key, Result, read_result
 from harken.bench.run import Settings
 from harken.bench.targets import read_targets
@@ -20,7 +21,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """What would have been measured, in place of measuring it."""
     found: list[Settings] = []
 
-    def measure(settings: Settings, tell: run.Tell) -> Result:
+    def measure(settings: Settings, tell: whole.Tell, **given: object) -> Result:
         found.append(settings)
         tell("measuring")
         result = Result(settings.to_dict(), {"cores": 2})
@@ -29,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
         result.add(Key("to_codes", "w4", part="dicts"), 4.0)
         return result
 
-    monkeypatch.setattr(run, "run", measure)
+    monkeypatch.setattr(whole, "run", measure)
     return found
 
 
@@ -126,6 +127,26 @@ def test_a_real_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "not measured" in result.stdout
     found = read_result(output)
     assert found.find(Key("speedup", "stock", 200, "columnar")) is not None
+
+
+def test_a_run_that_is_stopped_leaves_what_was_measured(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "in_child", lambda *given: {"peak": 2.0, "start": 1.0, "seconds": 0.1})
+    monkeypatch.setattr(whole, "_measure_the_rest", _stop)
+    output, so_far = tmp_path / "result.json", tmp_path / "result.json.so-far"
+    given = ["--quick", "--workload", "stock", "--size", 200, "--engine-size", 50, "--rounds", 1, "--output", output]
+    assert run("bench", *given).exit_code != 0
+    assert not output.exists()
+    assert read_result(so_far).find(Key("speedup", "stock", 200, "columnar")) is not None
+    monkeypatch.setattr(whole, "_measure_the_rest", lambda *given: None)
+    assert run("bench", *given).exit_code == 0
+    assert output.exists()
+    assert not so_far.exists()
+
+
+def _stop(*given: object) -> None:
+    raise KeyboardInterrupt
 
 
 # --check and --compare
