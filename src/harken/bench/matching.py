@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,49 +16,60 @@ from harken.bench.figures import Key, NotMeasured, Result
 from harken.bench.rounds import Timing, interleaved
 from harken.bench.trials import Ready, Trial
 
+_MATCHES_AS_ARROW = 1 << 22
+"""The answers of as many events as match so often become Arrow: of more, most of the time is that of fresh memory."""
+
+
+class _Timed(NamedTuple):
+    """What is timed, and of how many events."""
+
+    run: Callable[[], object]
+    events: int
+
 
 def measure_matching(result: Result, trials: Sequence[Trial], rounds: int) -> None:
     """Time all sizes of a workload together, so that ratios and growth come from the same rounds."""
     for trial in trials:
         trial.verify()
         _note_unable(result, trial)
-    contestants: dict[Key, Callable[[], object]] = {}
+    timed: dict[Key, _Timed] = {}
     for trial in trials:
-        contestants |= _contestants(trial)
-    found = interleaved(contestants, rounds)
+        timed |= _timed(trial)
+    found = interleaved({key: each.run for key, each in timed.items()}, rounds)
+    for key, timing in found.items():
+        result.add(key, timing.microseconds(timed[key].events))
     for trial in trials:
-        for key, timing in found.items():
-            if key.size == trial.size:
-                result.add(key, timing.microseconds(trial.events))
         _add_ratios(result, trial, found)
         _add_sizes(result, trial)
     for smaller, larger in _growing(trials):
         _add_growth(result, smaller, larger, found)
 
 
-def _contestants(trial: Trial) -> dict[Key, Callable[[], object]]:
+def _timed(trial: Trial) -> dict[Key, _Timed]:
     """All that is timed of a trial."""
     name, size = trial.workload.name, trial.size
-    found: dict[Key, Callable[[], object]] = {
-        Key("match", name, size, matcher): each.find for matcher, each in trial.matchers.items()
+    found = {
+        Key("match", name, size, matcher): _Timed(each.find, trial.events) for matcher, each in trial.matchers.items()
     }
     if trial.matchers:
         first = next(iter(trial.matchers.values()))
-        found |= {Key(what, name, size): run for what, run in _around(trial, first)}
+        found |= {Key(what, name, size): timed for what, timed in _around(trial, first)}
     return found
 
 
-def _around(trial: Trial, first: Ready) -> Iterator[tuple[str, Callable[[], object]]]:
+def _around(trial: Trial, first: Ready) -> Iterator[tuple[str, _Timed]]:
     """What comes before and after matching, on the answers of one matcher."""
     ids, offsets = first.find().copy(), first.offsets.copy()
     target = np.empty_like(ids)
+    yield "copy", _Timed(lambda: np.copyto(target, ids), trial.events)
+    yield "encode", _Timed(lambda: codes_of(trial.workload.events, first.conjunctions), trial.events)
+    some = max(1, int(np.searchsorted(offsets, _MATCHES_AS_ARROW, "right")) - 1)
+    few_ids, few_offsets = ids[: offsets[some]], offsets[: some + 1]
     names = external_ids(trial.size)
-    refuse_unlike_arrow(ids, offsets, arrow_ints(ids, offsets))
-    refuse_unlike_arrow(ids, offsets, arrow_strings(ids, offsets, names))
-    yield "copy", lambda: np.copyto(target, ids)
-    yield "encode", lambda: codes_of(trial.workload.events, first.conjunctions)
-    yield "arrow_ints", lambda: arrow_ints(ids, offsets)
-    yield "arrow_strings", lambda: arrow_strings(ids, offsets, names)
+    refuse_unlike_arrow(few_ids, few_offsets, arrow_ints(few_ids, few_offsets))
+    refuse_unlike_arrow(few_ids, few_offsets, arrow_strings(few_ids, few_offsets, names))
+    yield "arrow_ints", _Timed(lambda: arrow_ints(few_ids, few_offsets), some)
+    yield "arrow_strings", _Timed(lambda: arrow_strings(few_ids, few_offsets, names), some)
 
 
 def arrow_ints(ids: Ids, offsets: Offsets) -> pa.ListArray:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from harken import Engine
+from harken.bench import matching
 from harken.bench.answers import Answers, every_true, refuse_unlike_arrow
 from harken.bench.contestants import CONTESTANTS, Codes, CountingContestant, Factory, Ids, Offsets
 from harken.bench.figures import Key, Result, WrongAnswerError
@@ -104,6 +105,24 @@ def test_answers_are_in_order() -> None:
     other = Answers(np.array([3, 1, 2, 9, 1], np.int32), np.array([0, 3, 3, 5]))
     assert answers != other
     assert answers.first_difference(other) == 2
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, 1), (1_200, 3), (1 << 22, 8)])
+def test_the_answers_of_some_events_become_arrow(most: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def arrow(ids: Ids, offsets: Offsets) -> pa.ListArray:
+        made.append(len(offsets) - 1)
+        return arrow_ints(ids, offsets)
+
+    monkeypatch.setattr(matching, "_MATCHES_AS_ARROW", most)
+    monkeypatch.setattr(matching, "arrow_ints", arrow)
+    trial = trial_of("w4", {"counting_lists": CountingContestant})
+    offsets = next(iter(trial.matchers.values())).answers().offsets
+    assert most == 0 or offsets[expected] <= most
+    assert expected == 8 or offsets[expected + 1] > most
+    measure_matching(Result({}, {}), [trial], 1)
+    assert set(made) == {expected}
 
 
 def test_arrow_results() -> None:
