@@ -95,7 +95,7 @@ class Engine:
         self._lock = threading.RLock()
         self._folder: Folder | None = None
         self._version: int | None = None
-        self._follows = False
+        self._follows, self._rebuilds = False, True
         self._changed = False
         """Whether something changed since it was saved or loaded."""
 
@@ -301,18 +301,19 @@ class Engine:
         return save(folder, seen, settings, state.matcher, state.catalogue, state.numbering)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, follow: bool = False, **options: Any) -> Engine:
+    def load(cls, path: str | PathLike[str], *, follow: bool = False, rebuild: bool = True, **options: Any) -> Engine:
         """An engine from a folder that one was saved to, mapped into memory. Raises SegmentError.
 
-        With `follow` it takes over every version that is saved there later, before the next match. Options are those
-        of the algorithm, in place of the saved ones.
+        With `follow` it takes over every version that is saved there later, before the next match. With `rebuild` an
+        index that an earlier Harken saved is built anew from the texts; else it is refused. Options are those of the
+        algorithm, in place of the saved ones.
         """
         from harken.segments.folder import Folder
 
         engine = cls.__new__(cls)
         engine._lock = threading.RLock()
         engine._folder = Folder(path)
-        engine._follows = follow
+        engine._follows, engine._rebuilds = follow, rebuild
         engine.options = options
         engine._take_over()
         return engine
@@ -393,27 +394,26 @@ class Engine:
         from harken.saved import load
 
         assert self._folder is not None
-        saved = load(self._folder, self.options)
+        saved = load(self._folder, self.options, self._rebuilds)
         settings = saved.settings
+        compiler = Compiler(settings.schema, settings.limits)
+        matcher = saved.matcher or _filled(settings.algorithm, settings.options, compiler, saved.catalogue)
         self.algorithm, self.limits, self.options = settings.algorithm, settings.limits, dict(settings.options)
-        self._compiler = Compiler(settings.schema, settings.limits)
+        self._compiler = compiler
         self._version = saved.version
         self._changed = False
-        self._take(saved.matcher, saved.catalogue, saved.numbering)
+        self._take(matcher, saved.catalogue, saved.numbering)
 
-    def _take(self, matcher: Matcher | None, catalogue: Catalogue, numbering: Numbering) -> None:
-        """Have these subscriptions. Where their matcher is not given, it takes them anew."""
-        if matcher is None:
-            matcher = create_matcher(self.algorithm, self.limits, **self.options)
-            take = getattr(matcher, "restore", matcher.add)
-            take(Entry(each.number, self._compiler.compile(each.where, each.language)) for each in catalogue)
+    def _take(self, matcher: Matcher, catalogue: Catalogue, numbering: Numbering) -> None:
+        """Have these subscriptions."""
         self._is_limited = matcher.capabilities != frozenset(Capability)
         self._state = _State(matcher, catalogue, numbering)
 
     def _of_part(self, part: Part) -> Engine:
         """An engine like this one, with other subscriptions."""
         made = Engine(self.schema, self.algorithm, self.limits, **self.options)
-        made._take(part.matcher, part.catalogue, part.numbering)
+        matcher = part.matcher or _filled(self.algorithm, self.options, self._compiler, part.catalogue)
+        made._take(matcher, part.catalogue, part.numbering)
         made._changed = True
         return made
 
@@ -550,6 +550,22 @@ class Engine:
             return form
 
         return form_of
+
+
+def _filled(algorithm: str, options: Mapping[str, Any], compiler: Compiler, catalogue: Catalogue) -> Matcher:
+    """A matcher that takes the subscriptions anew, from their texts. Raises SegmentError."""
+    matcher = create_matcher(algorithm, compiler.limits, **options)
+    take = getattr(matcher, "restore", matcher.add)
+    with _collector_paused():
+        take(_entry(each, compiler) for each in catalogue)
+    return matcher
+
+
+def _entry(subscription: Subscription, compiler: Compiler) -> Entry:
+    try:
+        return Entry(subscription.number, compiler.compile(subscription.where, subscription.language))
+    except HarkenError as problem:
+        raise SegmentError(f"subscription {subscription.id} cannot be read any more: {problem}") from problem
 
 
 @contextmanager

@@ -80,8 +80,11 @@ def save(
         return draft.version
 
 
-def load(folder: Folder, options: Mapping[str, Any]) -> Saved:
-    """The current version. Options given here stand in for those that were saved. Raises SegmentError."""
+def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Saved:
+    """The current version. Options given here stand in for those that were saved. Raises SegmentError.
+
+    With `rebuild` an index of an earlier Harken is left out; else it is refused.
+    """
     contents = folder.open()
     meta = contents.meta
     try:
@@ -93,8 +96,12 @@ def load(folder: Folder, options: Mapping[str, Any]) -> Saved:
     ids = table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
     matcher = None
-    if is_outdated(contents.files):
-        log.warning("%s: the index of an earlier Harken is built anew from the texts; saving keeps it", folder.path)
+    if rebuild and is_outdated(contents.files):
+        log.warning(
+            "%s: the index of an earlier Harken is built anew from the texts, and what was learnt of events is lost; "
+            "saving keeps it",
+            folder.path,
+        )
     elif INDEX in contents.files:
         matcher = load_matcher(contents.files, settings.limits, **options)
     catalogue = Catalogue([Columns(0, table)] if table.num_rows else [])

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from harken import Engine, Limits
-from harken.errors import DuplicateIdError, HarkenError, SegmentError, UnknownIdError
+from harken.errors import DuplicateIdError, HarkenError, SegmentError, SubscriptionError, UnknownIdError
+from harken.language.compiled import Compiler
 from harken.matchers import ALGORITHMS
 from harken.matchers.columnar import saving
 from harken.schema import NewEventType, Schema, parse_schema
@@ -185,18 +186,23 @@ def test_other_options(engine: Engine, tmp_path: Path) -> None:
     assert answers(loaded) == answers(engine)
 
 
+def save_as_an_earlier_one(engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(saving, "LAYOUT", saving.LAYOUT - 1)
+        engine.save(folder)
+
+
 def test_an_index_of_an_earlier_harken_is_built_anew(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine.unsubscribe("more")
-    monkeypatch.setattr(saving, "LAYOUT", 1)
-    engine.save(tmp_path)
-    monkeypatch.setattr(saving, "LAYOUT", 2)
+    save_as_an_earlier_one(engine, tmp_path, monkeypatch)
     with caplog.at_level(logging.WARNING, "harken"):
         loaded = Engine.load(tmp_path)
     assert "index of an earlier Harken is built anew" in caplog.text
     assert answers(loaded) == answers(engine)
     assert loaded.algorithm == "columnar"
+    assert loaded.stats()["matcher"]["layers"][0]["groups"], "it is indexed, however small"
     loaded.subscribe("more", TEXTS["more"])
     assert loaded.save(tmp_path) == 2
     caplog.clear()
@@ -204,10 +210,45 @@ def test_an_index_of_an_earlier_harken_is_built_anew(
     assert not caplog.records
 
 
-def test_an_index_of_a_later_harken_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "LAYOUT", 3)
+def test_an_index_of_an_earlier_harken_can_be_refused(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_as_an_earlier_one(engine, tmp_path, monkeypatch)
+    with pytest.raises(SegmentError, match="saved in layout 1, and this Harken reads layout 2") as caught:
+        Engine.load(tmp_path, rebuild=False)
+    assert caught.value.hint == "load it with `Engine.load`, and save or publish it again"
+
+
+def test_a_text_that_cannot_be_read_any_more_is_named_and_a_follower_stays_as_it_was(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.save(tmp_path)
-    monkeypatch.setattr(saving, "LAYOUT", 2)
+    follower = Engine.load(tmp_path, follow=True)
+    before = answers(follower)
+    engine.subscribe("new", "x = 3")
+    save_as_an_earlier_one(engine, tmp_path, monkeypatch)
+    compile = Compiler.compile
+
+    def refuse(self: Compiler, where: str, *given: Any) -> Any:
+        if where == "x = 3":
+            raise SubscriptionError("that is not understood any more")
+        return compile(self, where, *given)
+
+    with monkeypatch.context() as stricter:
+        stricter.setattr(Compiler, "compile", refuse)
+        for _ in range(2):
+            with pytest.raises(SegmentError, match="subscription new cannot be read any more: that is not"):
+                follower.match({"x": 3})
+            assert follower.version == 1
+    assert sorted(follower.match({"x": 3}).ids) == ["all", "new"]
+    assert follower.version == 2
+    assert answers(follower) == before
+
+
+def test_an_index_of_a_later_harken_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as later:
+        later.setattr(saving, "LAYOUT", 3)
+        engine.save(tmp_path)
     with pytest.raises(SegmentError, match="saved in layout 3, and this Harken reads layout 2") as caught:
         Engine.load(tmp_path)
     assert caught.value.hint == "use the Harken that saved it, or a later one"

@@ -173,6 +173,8 @@ def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
     so_far = Path(f"{output}.so-far")
 
     def keep(measured: Result) -> None:
+        if Path(output).exists() and not Path(output).is_file():
+            return  # there is nothing beside a pipe
         with replacing(str(so_far)) as beside:
             beside.write(measured.to_json().encode())
 

@@ -38,9 +38,11 @@ WORDS = BLOCK // ROWS
 PIECES = BLOCK // LANES
 STRETCH_BITS = 5
 STRETCH = 1 << STRETCH_BITS
-STRETCH_SLOTS = STRETCH << BLOCK_BITS
 """A stretch is 32 blocks: their ids and bitmaps fit into the second level cache. While one is worked on, the next is
 fetched, line by line in the order of memory."""
+STRETCH_SLOTS = STRETCH << BLOCK_BITS
+_MANY_VISITS = 32
+"""All ids of a stretch are fetched while so many visits, and more, write those of the stretch before."""
 STAGED = 128
 """So many pieces are written at a time: their ids fit into the first level cache."""
 
@@ -118,7 +120,8 @@ def find_visits(index, codes, first, events, present, visits, seen):
 
     There has to be room for the runs, and for all pieces of their blocks.
     """
-    pools, columns, cell_starts = index.pools, index.columns, index.cell_starts
+    pools, columns, cell_starts = borrowed(index.pools), index.columns, index.cell_starts
+    directory, radix, codes = borrowed(index.directory), borrowed(index.radix), borrowed(codes)
     starts, pending = visits.starts, visits.pending
     starts[:] = 0
     room, unseen = pending.shape[0], visits.pieces.size // PIECES
@@ -134,7 +137,7 @@ def find_visits(index, codes, first, events, present, visits, seen):
                 touched &= touched - ONE_BIT
                 last = np.int64(-1)
                 for combination in range(1 << depth):
-                    cell = _cell(index, number, depth, combination, codes, first + event)
+                    cell = _cell(pools[number], directory, radix, combination, codes, first + event)
                     if cell < 0 or cell_starts[cell] == cell_starts[cell + 1]:
                         continue
                     begin = max(cell_starts[cell] >> BLOCK_BITS, last + 1)
@@ -169,15 +172,14 @@ def find_visits(index, codes, first, events, present, visits, seen):
 
 
 @inlined
-def _cell(index, number, depth, combination, codes, event):
+def _cell(pool, directory, radix, combination, codes, event):
     """The cell of a pool that an event comes to by some of the directory's columns, a bit of `combination` for each, or
     -1 if it has no constant there.
     """
-    directory, radix = index.directory, index.radix
-    cell = index.pools[number, CELL_START]
+    cell, depth = pool[CELL_START], pool[DIRECTORY_COUNT]
     for i in range(depth):
         if combination >> (depth - 1 - i) & 1:
-            at = index.pools[number, DIRECTORY_START] + i
+            at = pool[DIRECTORY_START] + i
             code = codes[directory[at], event]
             if code == 0 or code & np.uint32(1):
                 return np.int64(-1)
@@ -208,7 +210,7 @@ def find_pieces(index, dead, has_dead, first, visits, bitmap_of, word, ends, can
     starts, visit_event = borrowed(visits.starts), borrowed(visits.event)
     visit_first, visit_last = borrowed(visits.first), borrowed(visits.last)
     pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
-    found = np.int64(0)
+    found, visited = np.int64(0), starts[starts.size - 1]
     is_fetched = False
     for stretch in range(starts.size - 1):
         begin, end = starts[stretch], starts[stretch + 1]
@@ -222,7 +224,8 @@ def find_pieces(index, dead, has_dead, first, visits, bitmap_of, word, ends, can
         for i in range(begin, end):
             event, last = np.int64(visit_event[i]), np.int64(visit_last[i])
             chosen = bitmap_of[event]
-            if not was_fetched and i + 1 < end:  # while this run is worked on, the bitmaps of the next are fetched
+            # While this run is worked on, the bitmaps of the next are fetched, unless all of its stretch are.
+            if i + 1 < visited and not (was_fetched if i + 1 < end else is_fetched):
                 next_chosen = bitmap_of[visit_event[i + 1]]
                 for j in range(block_starts[visit_first[i + 1]], block_starts[visit_last[i + 1] + 1]):
                     prefetch_read(bitmaps, block_bitmaps[j] + next_chosen[block_columns[j]])
@@ -286,7 +289,7 @@ def write_pieces(index, ids, events, visits, staged, unwritten, ends, out, strea
         begin, end = starts[stretch], starts[stretch + 1]
         base = index.first_slot + stretch * STRETCH_SLOTS
         coming, past, pace = base + STRETCH_SLOTS, min(ids.size, base + 2 * STRETCH_SLOTS), np.int64(0)
-        if end - begin > STRETCH:
+        if end - begin >= _MANY_VISITS:
             pace = _pace(coming, past, LANES, end - begin)
         for i in range(begin, end):
             for at in range(coming, min(past, coming + pace), LANES):

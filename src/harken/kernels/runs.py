@@ -98,8 +98,8 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
 
     `present` has, for every column, a bit for each of these events, and in a last row a bit for each that is to be
-    matched. Returns how many runs there are, or -1 if the ids that passed do not fit: then fewer events have to be
-    taken at once.
+    matched. Returns how many runs there are, or -1 if what passed does not fit: then fewer events have to be taken
+    at once.
     """
     # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
     clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, borrowed(index.starts), index.hashed

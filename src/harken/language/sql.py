@@ -38,6 +38,8 @@ from harken.schema.paths import Path
 from harken.schema.values import Kind, parse_date, parse_timestamp
 
 _Made = TypeVar("_Made")
+_SHORT = 256
+"""Characters of a path that others may share."""
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
@@ -154,7 +156,9 @@ class _Nodes(Transformer[Token, Any]):
         return Arithmetic(Constant(0), "-", _operand(operand))
 
     def path(self, *names: Token) -> Attribute:
-        return Attribute(_shared(tuple(map(_key, names))), names[0].start_pos or 0)
+        path = tuple(map(_key, names))
+        is_short = sum(map(len, path)) <= _SHORT
+        return Attribute(_shared(path) if is_short else path, names[0].start_pos or 0)
 
     def name(self, token: Token) -> Token:
         return token

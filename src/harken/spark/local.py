@@ -47,7 +47,7 @@ def opened(version: IndexVersion, shipped: str | None = None, spark: SparkSessio
     if known is not None:
         _engines.move_to_end(version.fingerprint)
         return known
-    engine = Engine.load(_found(version, shipped, spark), background=False)
+    engine = Engine.load(_found(version, shipped, spark), rebuild=False, background=False)  # not on every machine
     _engines[version.fingerprint] = engine
     while len(_engines) > _OPEN:
         _engines.popitem(last=False)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -143,6 +146,24 @@ def test_a_run_that_is_stopped_leaves_what_was_measured(
     assert run("bench", *given).exit_code == 0
     assert output.exists()
     assert not so_far.exists()
+
+
+def test_there_is_nothing_beside_what_is_no_file(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(settings: Settings, tell: whole.Tell, keep: Callable[[Result], None]) -> Result:
+        result = Result(settings.to_dict(), {"cores": 2})
+        keep(result)
+        return result
+
+    monkeypatch.setattr(whole, "run", measure)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    assert run("bench", "--output", pipe).exit_code == 0
+    reader.join()
+    assert json.loads(read[0])["settings"]["rounds"] == 7
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def _stop(*given: object) -> None:

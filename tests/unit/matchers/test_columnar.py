@@ -11,7 +11,8 @@ import pytest
 
 from harken import Engine
 from harken.errors import CapabilityError
-from harken.matchers.columnar import Columnar, matcher
+from harken.matchers.columnar import Columnar, index, matcher
+from harken.matchers.columnar.costs import LAYOUT_NAMES
 
 
 def columnar(**options: Any) -> Engine:
@@ -21,6 +22,48 @@ def columnar(**options: Any) -> Engine:
 def layouts(engine: Engine) -> set[str]:
     engine.merge()
     return {group["layout"] for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]}
+
+
+# Chunks
+
+
+@pytest.fixture(scope="module")
+def crowd() -> tuple[dict[str, str], list[dict[str, int]], list[list[str]]]:
+    """Subscriptions, events of which some match thousands, and what they match."""
+    draw = Random(5)
+    texts = [f"x > {draw.randrange(300)} AND y > {draw.randrange(300)}" for _ in range(5_000)]
+    texts += [f"a = {draw.randrange(50)} AND x < {draw.randrange(1_000)}" for _ in range(2_000)]
+    texts += [f"b = {draw.randrange(9)} AND c <> {draw.randrange(9)}" for _ in range(2_000)]
+    names = {"a": 50, "b": 9, "c": 9, "x": 1_000, "y": 1_000}
+    events = [{name: draw.randrange(top) for name, top in names.items() if draw.random() < 0.9} for _ in range(400)]
+    subscriptions = {str(number): text for number, text in enumerate(texts)}
+    counting = Engine(algorithm="counting_lists")
+    counting.subscribe_many(subscriptions.items())
+    return subscriptions, events, [sorted(ids) for ids in counting.match_batch(events).ids]
+
+
+@pytest.mark.parametrize("allowed", [("cluster",), ("sketch",), ("list",), ("pool", "cluster"), LAYOUT_NAMES])
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_what_does_not_fit_is_taken_in_smaller_chunks(
+    crowd: tuple[dict[str, str], list[dict[str, int]], list[list[str]]],
+    allowed: tuple[str, ...],
+    is_narrow: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if is_narrow:
+        for name, value in {"CHUNK": 64, "_PASSED": 0, "_VISITS": 0}.items():
+            monkeypatch.setattr(index, name, value)
+    subscriptions, events, expected = crowd
+    engine = columnar(layouts=allowed)
+    engine.subscribe_many(subscriptions.items())
+    engine.merge()
+    times = 12  # more events than a chunk has, and more ids than the cache
+    found = engine.match_batch(events * times)
+    assert [sorted(ids) for ids in found.ids[: len(events)]] == expected
+    assert found.counts == [len(ids) for ids in expected] * times
+    numbers, size = found.numbers, int(found.offsets[len(events)])
+    for turn in range(1, times):
+        assert (numbers[turn * size : (turn + 1) * size] == numbers[:size]).all()
 
 
 # What it looks at

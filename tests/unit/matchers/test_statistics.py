@@ -24,15 +24,16 @@ def test_shares_are_those_of_the_sample_and_of_a_few_events_before_it(top: int, 
     np.testing.assert_allclose(found.of(1), [0, 0.1 / 3, 0.45, 0.1 / 3, 0.45, 0.1 / 3], atol=1e-6)  # not in the sample
 
 
-@pytest.mark.parametrize("intervals", [0, 1, 5, 40])
-def test_codes_of_one_class_are_in_the_same_intervals(intervals: int) -> None:
+@pytest.mark.parametrize("intervals", [0, 1, 5, 40, 2_000])
+@pytest.mark.parametrize("size", [2, 20, 128])
+def test_codes_of_one_class_are_in_the_same_intervals(intervals: int, size: int) -> None:
     rng = np.random.default_rng(intervals)
     asked = np.zeros((128, 128), np.bool_)
-    asked[tuple(rng.integers(1, 20, (2, intervals)))] = True
-    classes, firsts = np.empty(20, np.uint8), np.empty(20, np.int64)
+    asked[tuple(rng.integers(1, size, (2, intervals)))] = True
+    classes, firsts = np.empty(size, np.uint8), np.empty(size, np.int64)
     count = classify_codes(asked, classes, firsts)
     low, high = np.nonzero(asked)
-    codes = np.arange(20)[:, None]
+    codes = np.arange(size)[:, None]
     is_in = np.where(low <= high, (low <= codes) & (codes <= high), (codes >= low) | (codes <= high)) & (codes > 0)
     assert count == len(np.unique(is_in, axis=0))
     assert np.array_equal(is_in[firsts[:count]][classes], is_in)

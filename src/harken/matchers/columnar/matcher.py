@@ -153,6 +153,13 @@ class Columnar:
                 self._absorb()
         self._merge_if_due()
 
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """As `add`, for what was there before: however little it is, it is indexed."""
+        flat = Flat.of_forms((entry.number, entry.compiled.normal_form) for entry in entries)
+        self.add_flat(flat)
+        if len(flat) <= self._recent_rows:
+            self.merge()
+
     def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:
         """Add rows whose subscriptions are not here yet, in place of others. Many at once are indexed at once."""
         if len(flat) <= self._recent_rows:

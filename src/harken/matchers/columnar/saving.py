@@ -32,6 +32,10 @@ Write = Callable[[str, Mapping[str, NDArray[Any]], Mapping[str, Any]], object]
 INDEX, STATISTICS = "index", "statistics"
 LAYOUT = 2
 """To be counted up whenever the arrays of clusters, pools or dictionaries come to mean something else."""
+_REMEDIES = {
+    INDEX: "load it with `Engine.load`, and save or publish it again",
+    STATISTICS: "learn from events again, and save that",
+}
 
 
 def save_matcher(matcher: Columnar, write: Write) -> None:
@@ -86,7 +90,7 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
 
 def is_outdated(files: Mapping[str, ArrayFile]) -> bool:
     """Whether there is an index that an earlier Harken saved, in a layout that is not read any more."""
-    return INDEX in files and files[INDEX].meta.get("layout", LAYOUT) < LAYOUT
+    return INDEX in files and files[INDEX].meta.get("layout", 0) < LAYOUT
 
 
 def save_statistics(statistics: Statistics, write: Write) -> None:
@@ -169,11 +173,8 @@ def _opened(files: Mapping[str, ArrayFile], kind: str) -> _Saved:
     file = files.get(kind)
     if file is None or file.meta.get("kind") != kind:
         raise SegmentError(f"there is no {kind} of the columnar matcher in what was saved")
-    if file.meta["layout"] != LAYOUT:
-        raise SegmentError(
-            f"the {kind} was saved in layout {file.meta['layout']}, and this Harken reads layout {LAYOUT}",
-            hint="use the Harken that saved it, or a later one"
-            if file.meta["layout"] > LAYOUT
-            else "save it again with this Harken, from the subscriptions' texts",
-        )
+    layout = file.meta.get("layout", 0)
+    if layout != LAYOUT:
+        hint = "use the Harken that saved it, or a later one" if layout > LAYOUT else _REMEDIES[kind]
+        raise SegmentError(f"the {kind} was saved in layout {layout}, and this Harken reads layout {LAYOUT}", hint=hint)
     return _Saved(dict(file.meta), dict(file.arrays))
