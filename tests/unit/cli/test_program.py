@@ -134,7 +134,10 @@ def test_a_full_disk_is_told(program: Program, events: Path, subscriptions: Path
 def test_a_signal_leaves_nothing_behind(subscriptions: Path, tmp_path: Path, number: int, code: int) -> None:
     output = tmp_path / "out.jsonl"
     before = set(tmp_path.iterdir())
-    command = [*PROGRAM, "match", "-", "-s", str(subscriptions), "-o", str(output), "-v"]
+    # A shell has what it starts in the background ignore SIGINT, and who runs the tests hands that on.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    *python, program = PROGRAM
+    command = [*python, f"{heed}; {program}", "match", "-", "-s", str(subscriptions), "-o", str(output), "-v"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
         assert process.stderr is not None
