@@ -397,7 +397,9 @@ class Engine:
         saved = load(self._folder, self.options, self._rebuilds)
         settings = saved.settings
         compiler = Compiler(settings.schema, settings.limits)
-        matcher = saved.matcher or _filled(settings.algorithm, settings.options, compiler, saved.catalogue)
+        matcher = saved.matcher
+        if matcher is None:
+            matcher = _filled(settings.algorithm, settings.options, compiler, saved.catalogue)
         self.algorithm, self.limits, self.options = settings.algorithm, settings.limits, dict(settings.options)
         self._compiler = compiler
         self._version = saved.version
@@ -412,7 +414,9 @@ class Engine:
     def _of_part(self, part: Part) -> Engine:
         """An engine like this one, with other subscriptions."""
         made = Engine(self.schema, self.algorithm, self.limits, **self.options)
-        matcher = part.matcher or _filled(self.algorithm, self.options, self._compiler, part.catalogue)
+        matcher = part.matcher
+        if matcher is None:
+            matcher = _filled(self.algorithm, self.options, self._compiler, part.catalogue)
         made._take(matcher, part.catalogue, part.numbering)
         made._changed = True
         return made
