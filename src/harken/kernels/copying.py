@@ -1,33 +1,47 @@
-"""Copying the runs of ids that clusters have for each event of a chunk."""
+"""Copying the runs of ids that clusters have for each event of a chunk.
+
+The runs of an event follow each other, and mostly those of the next event follow them: what is written is one stream.
+It is written line by line, each line once and as a whole. The ids of a line that is begun wait until it is full. Were
+each run written by itself, the lines that two runs share would be fetched from memory first, and lines of which a part
+is in the cache could not be written past it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from harken.kernels.compile import kernel
-from harken.kernels.vector import ROWS, borrowed, prefetch_read, spread, write_run
+from harken.kernels.compile import inlined, kernel
+from harken.kernels.vector import (
+    LANES,
+    ROWS,
+    borrowed,
+    copy_line,
+    line_offset,
+    prefetch_read,
+    spread,
+    stream_line,
+)
 
 _AHEAD = 6
 """So many runs before it is copied a run's first ids are fetched."""
+_BEGUN = 2 * LANES
+"""Elements of `staged` for the line that is begun: as much again is overwritten behind it. Bits are spread behind."""
 
 
 @kernel
 def copy_runs(runs, found, events, ids, ends, staged, out, streaming):
     """Append the runs to their events' ids; `ends` says where each event's ids end so far.
 
-    Events are taken one after the other, so that what is written is written in one go. `staged` is room for ids.
+    Events are taken one after the other. `staged` is room for ids, at the start of a line. Streaming, lines go past the
+    cache: a line that is written completely need not be read first, and what does not fit into the cache anyway does
+    not drive out what is needed there.
     """
     run_event, run_start, run_length, order = runs.event, runs.start, runs.length, runs.order
-    ids, passed, out, firsts = borrowed(ids), borrowed(runs.passed), borrowed(out), runs.firsts
-    staged = borrowed(staged)
-    firsts[: events + 1] = 0
-    for i in range(found):
-        firsts[run_event[i] + 1] += 1
-    for event in range(events):
-        firsts[event + 1] += firsts[event]
-    for i in range(found - 1, -1, -1):
-        firsts[run_event[i] + 1] -= 1
-        order[firsts[run_event[i] + 1]] = i
+    ids, passed, out, staged = borrowed(ids), borrowed(runs.passed), borrowed(out), borrowed(staged)
+    _sort_by_event(run_event, found, events, runs.firsts, order)
+    # The line that is begun is out[line:line + 16]; of its ids those from `since` up to `held` wait in `staged`.
+    since = held = line_offset(out, np.int64(0))
+    line = -held
     for i in range(found):
         if i + _AHEAD < found:
             ahead = run_start[order[i + _AHEAD]]
@@ -36,28 +50,81 @@ def copy_runs(runs, found, events, ids, ends, staged, out, streaming):
         run = order[i]
         event = run_event[run]
         length = np.int64(run_length[run])
-        end = ends[event]
         start = run_start[run]
+        if ends[event] != line + held:
+            _write_begun(staged, since, held, out, line)
+            since = held = line_offset(out, ends[event])
+            line = ends[event] - held
+        ends[event] += length
         if start >= 0:
-            write_run(ids, start, length, out, end, streaming)
-        elif -start > passed.size:
-            _write_bits(ids, passed, -start - 1 - passed.size, length, staged, out, end, streaming)
+            since, held, line = _append(ids, start, length, staged, since, held, out, line, streaming)
+            continue
+        is_bits = -start > passed.size
+        at = -start - 1
+        slot = np.int64(0)
+        if is_bits:
+            at -= passed.size
+            slot = np.int64(passed[at])
+            at += 1
+        while length > 0:
+            filled = np.int64(_BEGUN)
+            while filled - _BEGUN < length and filled + 2 * ROWS <= staged.size:
+                if is_bits:
+                    filled = spread(ids, slot, passed[at], staged, filled, staged.size)
+                    slot += ROWS
+                else:
+                    staged[filled] = ids[np.int64(passed[at])]
+                    filled += 1
+                at += 1
+            filled -= _BEGUN
+            since, held, line = _append(staged, _BEGUN, filled, staged, since, held, out, line, streaming)
+            length -= filled
+    _write_begun(staged, since, held, out, line)
+
+
+@inlined
+def _sort_by_event(run_event, found, events, firsts, order):
+    """Have `order` tell the runs event by event, those of one event as they are."""
+    firsts[: events + 1] = 0
+    for i in range(found):
+        firsts[run_event[i] + 1] += 1
+    for event in range(events):
+        firsts[event + 1] += firsts[event]
+    for i in range(found - 1, -1, -1):
+        firsts[run_event[i] + 1] -= 1
+        order[firsts[run_event[i] + 1]] = i
+
+
+@inlined
+def _append(source, start, length, staged, since, held, out, line, streaming):
+    """Write source[start:start + length] behind what is written, but for ids that do not fill a line: these wait.
+
+    Returns what there is of the line that is begun then. The source has at least 16 elements more.
+    """
+    copy_line(source, start, staged, held)
+    if held + length < LANES:
+        return since, held + length, line
+    if since:
+        _write_begun(staged, since, LANES, out, line)
+    elif streaming:
+        stream_line(staged, 0, out, line)
+    else:
+        copy_line(staged, 0, out, line)
+    done = LANES - held
+    line += LANES
+    while done + LANES <= length:
+        if streaming:
+            stream_line(source, start + done, out, line)
         else:
-            for at in range(length):
-                out[end + at] = ids[np.int64(passed[-start - 1 + at])]
-        ends[event] = end + length
+            copy_line(source, start + done, out, line)
+        line += LANES
+        done += LANES
+    copy_line(source, start + done, staged, 0)
+    return np.int64(0), length - done, line
 
 
-@kernel
-def _write_bits(ids, passed, at, length, staged, out, end, streaming):
-    """Write the ids of so many slots, whose bits are behind passed[at]."""
-    slot = np.int64(passed[at])
-    held = np.int64(0)
-    while length > held:
-        at += 1
-        held = spread(ids, slot, passed[at], staged, held, staged.size)
-        slot += ROWS
-        if held + 2 * ROWS > staged.size:
-            write_run(staged, 0, held, out, end, streaming)
-            end, length, held = end + held, length - held, np.int64(0)
-    write_run(staged, 0, held, out, end, streaming)
+@inlined
+def _write_begun(staged, since, held, out, line):
+    """Write the ids that wait, one by one: nothing before and behind them is touched."""
+    for lane in range(since, held):
+        out[line + lane] = staged[lane]

@@ -237,19 +237,6 @@ def stream_line(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
     return types.void(source, types.int64, target, types.int64), generate
 
 
-@intrinsic
-def copy_ids(typing: Any, source: Any, at: Any, target: Any, to: Any, count: Any) -> Any:
-    """target[to:to + count] = source[at:at + count], which do not overlap."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        begin = _data(context, builder, signature.args[0], args[0], args[1])
-        end = _data(context, builder, signature.args[2], args[2], args[3])
-        cgutils.raw_memcpy(builder, end, begin, args[4], signature.args[0].dtype.bitwidth // 8)
-        return context.get_dummy_value()
-
-    return types.void(source, types.int64, target, types.int64, types.int64), generate
-
-
 def _copy(bits: int) -> Any:
     @intrinsic
     def copy(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:

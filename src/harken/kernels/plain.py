@@ -89,10 +89,6 @@ def stream_line(source: Any, at: int, target: Any, to: int) -> None:
 copy_16 = copy_line = stream_line
 
 
-def copy_ids(source: Any, at: int, target: Any, to: int, count: int) -> None:
-    target[to : to + count] = source[at : at + count]
-
-
 def line_offset(array: Any, at: int) -> int:
     return int(array.ctypes.data // 4 + at) % _LANES
 

@@ -27,14 +27,12 @@ compressed, borrowed = _unit.compressed, _unit.borrowed
 compressed_pieces, compressed_piece = _unit.compressed_pieces, _unit.compressed_piece
 prefetch_read, prefetch_later = _unit.prefetch_read, _unit.prefetch_later
 stream_line, line_offset = _unit.stream_line, _unit.line_offset
-copy_16, copy_line, copy_ids = _unit.copy_16, _unit.copy_line, _unit.copy_ids
+copy_16, copy_line = _unit.copy_16, _unit.copy_line
 CAN_COMPRESS: bool = _unit.can_compress()
 
 ROWS = 64
 LANES = 16
 _LINE = 64
-_SHORT = 4 * LANES
-"""Up to this length writing line by line is quicker than a call of memcpy."""
 _FEW_BITS = 6
 """With as few bits as this, going from bit to bit is quicker than compressing four vectors."""
 NO_BITS = np.uint64(0)
@@ -105,7 +103,7 @@ def spread_pieces(ids, base, pieces, begin, stop, out, end):
 def write_lines(source, length, out, end, streaming):
     """Write source[:length] to out[end:] up to where a line of `out` ends. Returns how many elements that are.
 
-    Streaming, whole lines go past the cache, as in `write_run`.
+    Streaming, they go past the cache.
     """
     done = (LANES - line_offset(out, end)) & (LANES - 1)
     if done > length:
@@ -119,25 +117,3 @@ def write_lines(source, length, out, end, streaming):
             copy_line(source, done, out, end + done)
         done += LANES
     return done
-
-
-@kernel
-def write_run(source, start, length, out, end, streaming):
-    """out[end:end + length] = source[start:start + length]. Up to 16 elements behind are overwritten.
-
-    Streaming, whole lines go past the cache: a line that is written completely need not be read first, and what does
-    not fit into the cache anyway does not drive out what is needed there. The source has at least 16 elements more.
-    """
-    if end + length + LANES > out.size or (length > _SHORT and not streaming):
-        copy_ids(source, start, out, end, length)
-        return
-    done = np.int64(0)
-    if streaming and length >= 2 * LANES:
-        copy_line(source, start, out, end)  # up to where a line begins, and on
-        done = LANES - line_offset(out, end)
-        while done + LANES <= length:
-            stream_line(source, start + done, out, end + done)
-            done += LANES
-    while done < length:
-        copy_line(source, start + done, out, end + done)
-        done += LANES

@@ -22,7 +22,6 @@ from harken.kernels.vector import (
     spread,
     spread_pieces,
     write_lines,
-    write_run,
 )
 
 PROGRAM = Path(__file__).parent / "plain_columnar.py"
@@ -115,21 +114,6 @@ def test_spread_appends_the_ids_of_the_bits(density: float) -> None:
 
 def test_first_bits() -> None:
     assert [int(first_bits(count)).bit_count() for count in (-5, 0, 1, 63, 64, 99)] == [0, 0, 1, 63, 64, 64]
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 32, 33, 100, 257])
-def test_a_run_is_written_and_little_behind_it(length: int, streaming: bool) -> None:
-    source = np.arange(1_000, dtype=np.int32)
-    for start in range(17):
-        space = np.full(600, -1, np.int32)
-        end = 3 * start + length
-        for out in (space, space[: end + start]):
-            space[:] = -1
-            write_run(source, start, length, out, 3 * start, streaming)
-            assert out[3 * start : end].tolist() == source[start : start + length].tolist()
-            assert (space[: 3 * start] == -1).all()
-            assert (space[min(end + LANES, len(out)) :] == -1).all()
 
 
 @pytest.mark.parametrize("density", [0, 0.02, 0.2, 0.9, 1])

@@ -1,0 +1,101 @@
+"""Copying runs of ids: every id at its place, and nothing else touched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harken.kernels.copying import copy_runs
+from harken.kernels.runs import Runs
+from harken.kernels.vector import LANES, ROWS, aligned
+
+IDS = 3_000
+CANARY = -77
+
+
+class Drawn:
+    """Runs of some events, as finding them leaves them, and the ids that each event is to get."""
+
+    def __init__(self, rng: np.random.Generator, events: int, longest: int) -> None:
+        self.ids = np.concatenate([rng.permutation(IDS), np.full(ROWS, -1)]).astype(np.int32)
+        self.expected: list[list[int]] = [[] for _ in range(events)]
+        self._passed: list[int] = []
+        found: list[tuple[int, int, int]] = []
+        sizes = rng.permutation(np.concatenate([np.arange(2 * LANES + 2), rng.integers(0, longest, 60)]))
+        # Whatever bits there are is known when all are kept: the start of a run of bits counts from behind them.
+        kinds = rng.integers(0, 3, len(sizes))
+        starts: list[int] = []
+        for size, kind, event in zip(sizes.tolist(), kinds.tolist(), rng.integers(0, events, len(sizes)), strict=True):
+            slots = self._drawn(rng, size, kind)
+            if len(slots) == 0:
+                continue
+            starts.append(int(slots[0]) if kind == 0 else -self._keep(slots, is_bits=kind == 2) - 1)
+            found.append((int(event), kind, len(slots)))
+            self.expected[event] += self.ids[slots].tolist()
+        passed = np.array(self._passed, np.uint64)
+        count = len(found)
+        self.found = count
+        self.runs = Runs(
+            event=np.array([event for event, _, _ in found], np.int32),
+            start=np.array(
+                [start - len(passed) if kind == 2 else start for start, (_, kind, _) in zip(starts, found, strict=True)]
+            ),
+            length=np.array([length for _, _, length in found], np.int32),
+            passed=passed,
+            who=np.empty(0, np.int64),
+            begins=np.empty(0, np.int64),
+            stops=np.empty(0, np.int64),
+            order=np.empty(count, np.int32),
+            firsts=np.empty(events + 1, np.int64),
+        )
+
+    @staticmethod
+    def _drawn(rng: np.random.Generator, size: int, kind: int) -> np.ndarray:
+        begin = int(rng.integers(0, IDS - 2 * size - 1))
+        if kind == 0:
+            return np.arange(begin, begin + size)
+        return np.sort(rng.permutation(2 * size)[:size]) + begin
+
+    def _keep(self, slots: np.ndarray, *, is_bits: bool) -> int:
+        at = len(self._passed)
+        if not is_bits:
+            self._passed += slots.tolist()
+            return at
+        first = int(slots[0])
+        words = [0] * ((int(slots[-1]) - first) // ROWS + 1)
+        for slot in slots.tolist():
+            words[(slot - first) // ROWS] |= 1 << (slot - first) % ROWS
+        self._passed += [first, *words]
+        return at
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("room", [4 * ROWS, 2_000])
+def test_every_id_is_copied_to_its_place(streaming: bool, gaps: bool, room: int) -> None:
+    rng = np.random.default_rng([streaming, gaps, room])
+    for events, longest, shift in ((1, 40, 0), (7, 40, 3), (40, 400, 5), (40, 1_400, 15), (7, 400, 16)):
+        drawn = Drawn(rng, events, longest)
+        counts = np.array([len(each) for each in drawn.expected])
+        before = rng.integers(0, 40, events) if gaps else np.zeros(events, np.int64)
+        begins = np.cumsum(before + counts) - counts
+        space = aligned(int(shift + begins[-1] + counts[-1] + LANES), np.int32)
+        space[:] = CANARY
+        out = space[shift : len(space) - LANES]
+        ends = begins.copy()
+        copy_runs(drawn.runs, drawn.found, events, drawn.ids, ends, aligned(room, np.int32), out, streaming)
+        assert ends.tolist() == (begins + counts).tolist()
+        untouched = np.ones(len(space), np.bool_)
+        for begin, expected in zip(begins.tolist(), drawn.expected, strict=True):
+            assert out[begin : begin + len(expected)].tolist() == expected
+            untouched[shift + begin : shift + begin + len(expected)] = False
+        assert (space[untouched] == CANARY).all()
+
+
+def test_no_runs_leave_everything_as_it_was() -> None:
+    rng = np.random.default_rng(1)
+    drawn = Drawn(rng, 3, 40)
+    out, ends = np.full(20, CANARY, np.int32), np.array([3, 5, 9])
+    copy_runs(drawn.runs, 0, 3, drawn.ids, ends, aligned(4 * ROWS, np.int32), out, True)
+    assert ends.tolist() == [3, 5, 9]
+    assert (out == CANARY).all()
