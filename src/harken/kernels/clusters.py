@@ -5,6 +5,13 @@ The slots of a cluster are sorted by the code of the key and, under one key, by 
 key leads to a run of slots, and its value on the range attribute cuts that run short. What the cluster asks beyond
 that is compared 64 slots at a time. A run of which nothing more is asked is not looked at: its ids are copied.
 
+Where all rows of a cluster ask for one value in other columns besides the key's, and few events have one of the
+combinations that are asked for, the cluster has a filter: a bit for each combination, found by hashing. An event
+without its bit is not looked up at all.
+
+Where there is no key all events search the same bounds. Behind these stands every 64th of them again: which 64 the
+search ends in is found among them.
+
 A cluster that no cache holds has a sketch: tiles of 64 slots, in which every column that is compared takes one byte a
 slot, or two, of the upper bits of its codes. These settle nearly all slots; only where the upper bits of an event's
 code are those of a bound are the bounds themselves read. What an event reads then lies together, and is a quarter.
@@ -41,8 +48,12 @@ from harken.kernels.vector import NO_BITS, ONE_BIT
     RANGE_SPAN,
     TILE_START,
     TILE_BYTES,
-) = range(19)
-CLUSTER_FIELDS = 19
+    FILTER_START,
+    FILTER_BITS,
+    FILTER_COLUMNS,
+    FILTER_COUNT,
+) = range(23)
+CLUSTER_FIELDS = 23
 # The fields of a column that is compared: the column of the event, whether it is wide, where its low codes and spans
 # stand, where its bytes stand in a tile, and by how many bits codes are shifted there. Where all intervals of a column
 # have one end there are no spans: in place of a low code stands twice the highest code that is admitted or, of an
@@ -53,7 +64,7 @@ NONE = -1
 # Multiplying by this and keeping the upper bits spreads codes over a table (Fibonacci hashing).
 _SCATTER = np.uint64(2654435769)
 _WORD = np.uint64(0xFFFF_FFFF)
-_WORD_BITS = 32
+WORD_BITS = 32
 _LOW_BITS = 0xFFFF_FFFF
 _NARROW = 0xFFFF
 
@@ -64,7 +75,7 @@ class Clusters(NamedTuple):
     clusters: NDArray[np.int64]
     """A row of fields for each."""
     masks: NDArray[np.int32]
-    """The columns in which an event has to have a value."""
+    """The columns in which an event has to have a value, and those of filters."""
     starts: NDArray[np.int32]
     """By key: where its slots start, from the cluster's first slot. One more than there are keys."""
     hashed: NDArray[np.uint32]
@@ -76,6 +87,8 @@ class Clusters(NamedTuple):
     """What is compared, a row of fields for each column."""
     tiles: NDArray[np.uint8]
     """The sketches."""
+    filters: NDArray[np.uint64]
+    """2**bits bits for each cluster that has a filter, and at least a word."""
     list_starts: NDArray[np.int32]
     list_columns: NDArray[np.int32]
     list_low: NDArray[np.uint32]
@@ -116,10 +129,23 @@ def rest_interval(rest, i, slot, narrow, wide, top):
 
 
 @kernel
+def mixed_with(mixed, code):
+    """A number of 32 bits for a code and what it is mixed with, whose upper bits are spread evenly."""
+    return (mixed + np.uint64(code) & _WORD) * _SCATTER & _WORD
+
+
+@kernel
+def mix(mixed, codes):
+    """Mix a code into each of these numbers."""
+    for i in range(mixed.size):
+        mixed[i] = mixed_with(mixed[i], codes[i])
+
+
+@kernel
 def hashed_place(hashed, start, bits, code):
     """The place of a key in its cluster's table, or -1."""
     mask = (np.int64(1) << bits) - 1
-    at = np.int64((np.uint64(code) * _SCATTER & _WORD) >> np.uint64(_WORD_BITS - bits))
+    at = np.int64((np.uint64(code) * _SCATTER & _WORD) >> np.uint64(WORD_BITS - bits))
     while True:
         there = hashed[start + 2 * at]
         if there == code:
@@ -134,7 +160,7 @@ def fill_table(keys, bits, table):
     """Enter every key with its place into an empty table of 2**bits pairs."""
     mask = (np.int64(1) << bits) - 1
     for place in range(keys.size):
-        at = np.int64((np.uint64(keys[place]) * _SCATTER & _WORD) >> np.uint64(_WORD_BITS - bits))
+        at = np.int64((np.uint64(keys[place]) * _SCATTER & _WORD) >> np.uint64(WORD_BITS - bits))
         while table[2 * at] != 0:
             at = (at + 1) & mask
         table[2 * at] = keys[place]

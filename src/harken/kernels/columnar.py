@@ -11,7 +11,7 @@ from harken.kernels.compile import kernel
 from harken.kernels.copying import copy_runs
 from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
 from harken.kernels.runs import Runs, find_runs
-from harken.kernels.vector import NO_BITS, borrowed, unlike_wide
+from harken.kernels.vector import NO_BITS, borrowed, unlike
 
 CHUNK = 4_096
 """Events that are taken through an index together, at most: what one brings to the cache serves others."""
@@ -48,7 +48,7 @@ def mark_present(codes, first, events, skipped, present):
     for column in range(columns):
         for word in range(events >> 6):
             at = column * width + first + (word << 6)
-            present[column, word] = unlike_wide(codes, at, at, NO_BITS) & present[columns, word]
+            present[column, word] = unlike(codes, at, at, NO_BITS) & present[columns, word]
         if events & 63:
             bits = NO_BITS
             for event in range(events & ~63, events):

@@ -21,14 +21,15 @@ def _data(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> A
     return builder.gep(cgutils.create_struct_proxy(array_type)(context, builder, array).data, [at])
 
 
-def _tested(bits: int, test: Callable[[Any, Any, Any, Any], Any]) -> Any:
+def _tested(test: Callable[[Any, Any, Any, Any], Any]) -> Any:
     """A test of one code against two columns of bounds, 64 rows at a time: a bit for each row that passes.
 
-    `test` gets a builder, the code in every lane, and the rows' two bounds.
+    `test` gets a builder, the code in every lane, and the rows' two bounds, all as wide as the columns' elements.
     """
 
     @intrinsic
     def tested(typing: Any, columns: Any, first_at: Any, second_at: Any, code: Any) -> Any:
+        bits = columns.dtype.bitwidth
         vector = ir.VectorType(ir.IntType(bits), _ROWS)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -53,6 +54,10 @@ def _is_within(builder: Any, code: Any, low: Any, span: Any) -> Any:
 
 def _is_unlike(builder: Any, code: Any, other: Any, _: Any) -> Any:
     return builder.icmp_unsigned("!=", code, other)
+
+
+def _is_below(builder: Any, code: Any, bound: Any, _: Any) -> Any:
+    return builder.icmp_unsigned("<", bound, code)
 
 
 def _is_at_an_end(builder: Any, code: Any, low: Any, span: Any) -> Any:
@@ -284,11 +289,8 @@ def can_compress() -> bool:
     return binding.llvm_version_info[0] >= 19 and bool(binding.get_host_cpu_features().get("avx512f"))
 
 
-within_bytes, within_narrow, within_wide = (_tested(bits, _is_within) for bits in (8, 16, 32))
-unlike_wide = _tested(32, _is_unlike)
-at_an_end = _tested(8, _is_at_an_end)
-admitted_by_end = _tested(8, _is_admitted)
-level_with_end = _tested(8, _is_level)
+within, unlike, below = _tested(_is_within), _tested(_is_unlike), _tested(_is_below)
+at_an_end, admitted_by_end, level_with_end = _tested(_is_at_an_end), _tested(_is_admitted), _tested(_is_level)
 copy_16, copy_line = _copy(8), _copy(32)
 prefetch_read, prefetch_later = _prefetch(3), _prefetch(2)
 """Into the first level cache, to be read at once, and into the second, to be read soon."""

@@ -12,17 +12,19 @@ _ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _WEIGHTS = np.uint64(1) << np.arange(_ROWS, dtype=np.uint64)
 
 
-def within_narrow(columns: Any, low_at: int, span_at: int, code: int) -> Any:
+def within(columns: Any, low_at: int, span_at: int, code: int) -> Any:
     low, span = columns[low_at : low_at + _ROWS], columns[span_at : span_at + _ROWS]
     return _WEIGHTS[(np.full(_ROWS, code, columns.dtype) - low) <= span].sum(dtype=np.uint64)
 
 
-within_bytes = within_wide = within_narrow
-
-
-def unlike_wide(columns: Any, at: int, _: int, code: int) -> Any:
+def unlike(columns: Any, at: int, _: int, code: int) -> Any:
     """Whether what stands there is not the code."""
     return _WEIGHTS[columns.ravel()[at : at + _ROWS] != code].sum(dtype=np.uint64)
+
+
+def below(columns: Any, at: int, _: int, code: int) -> Any:
+    """Whether what stands there is less than the code."""
+    return _WEIGHTS[columns[at : at + _ROWS] < code].sum(dtype=np.uint64)
 
 
 def at_an_end(columns: Any, low_at: int, span_at: int, code: int) -> Any:

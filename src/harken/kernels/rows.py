@@ -100,6 +100,19 @@ def choose_keys(starts, columns, classes, shares, key, bound, bound_class):
 
 
 @kernel
+def mark_points(starts, classes, group_of, firsts, is_point):
+    """For each column of every group, from is_point[firsts[group]] on: whether all rows ask for one value in it.
+
+    The rows of a group ask for the same columns.
+    """
+    is_point[:] = True
+    for row in range(group_of.size):
+        at = firsts[group_of[row]] - starts[row]
+        for i in range(starts[row], starts[row + 1]):
+            is_point[at + i] &= classes[i] == POINT
+
+
+@kernel
 def products(starts, columns, rows, factors, result):
     """For each of these rows the product of its columns' factors."""
     for i in range(rows.size):

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from harken.kernels.clusters import (
     BOUND_START,
     BOUND_WIDE,
+    FILTER_BITS,
+    FILTER_COLUMNS,
+    FILTER_COUNT,
+    FILTER_START,
     HASH_BITS,
     HASH_START,
     KEY_COLUMN,
@@ -37,9 +41,11 @@ from harken.kernels.clusters import (
     SLOT_START,
     TILE_BYTES,
     TILE_START,
+    WORD_BITS,
     hashed_place,
     is_dead,
     live_word,
+    mixed_with,
     rest_interval,
 )
 from harken.kernels.compile import inlined, kernel
@@ -50,19 +56,17 @@ from harken.kernels.vector import (
     ROWS,
     admitted_by_end,
     at_an_end,
+    below,
     borrowed,
     first_bits,
     level_with_end,
     ones,
     prefetch_read,
     trailing_zeros,
-    within_bytes,
-    within_narrow,
-    within_wide,
+    within,
 )
 
 _LOW_BITS = 0xFFFF_FFFF
-_LINEAR = 16
 _LINE = 16
 _TILES_AHEAD = 8
 """So many events before its tiles are looked at they are fetched."""
@@ -109,11 +113,13 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     list_low, list_span = borrowed(index.list_low), borrowed(index.list_span)
     run_event, run_start, run_length, passed = runs.event, runs.start, runs.length, borrowed(runs.passed)
     who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
-    masks, hashed, present = borrowed(masks), borrowed(hashed), borrowed(present)
+    masks, hashed, present, filters = borrowed(masks), borrowed(hashed), borrowed(present), borrowed(index.filters)
     found = end_of_passed = 0
     for number in range(clusters.shape[0]):
         cluster = clusters[number]
         count = _applicable(cluster, masks, present, events, who)
+        if cluster[FILTER_START] != NONE:
+            count = _filtered(cluster, masks, filters, codes, first, count, who, begins)
         if count == 0:
             continue
         if cluster[KEY_COLUMN] != NONE:
@@ -122,7 +128,10 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
             begins[:count] = 0
             stops[:count] = cluster[SLOT_COUNT]
         if cluster[RANGE_COLUMN] != NONE:
-            count = _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops)
+            if cluster[BOUND_WIDE]:
+                count = _cut_short(cluster, wide, codes, first, count, who, begins, stops)
+            else:
+                count = _cut_short(cluster, narrow, codes, first, count, who, begins, stops)
         if cluster[TILE_START] == NONE:
             _fetch(cluster, ids, compared, narrow, wide, count, begins)
         is_settled = cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead
@@ -191,6 +200,25 @@ def _applicable(cluster, masks, present, events, who):
 
 
 @inlined
+def _filtered(cluster, masks, filters, codes, first, count, who, places):
+    """Leave out the events whose bit in the filter is not set. Returns how many are left. `places` is room."""
+    key, columns, start = cluster[KEY_COLUMN], cluster[FILTER_COLUMNS], cluster[FILTER_START]
+    shift = np.uint64(WORD_BITS - cluster[FILTER_BITS])
+    for i in range(count):
+        mixed = mixed_with(NO_BITS, codes[key, first + who[i]])
+        for k in range(columns, columns + cluster[FILTER_COUNT]):
+            mixed = mixed_with(mixed, codes[masks[k], first + who[i]])
+        places[i] = np.int64(mixed >> shift)
+        prefetch_read(filters, start + (places[i] >> 6))
+    kept = 0
+    for i in range(count):
+        word = filters[start + (places[i] >> 6)]
+        who[kept] = who[i]
+        kept += np.int64(word >> np.uint64(places[i] & 63) & ONE_BIT)  # no branch: whether it is set is hard to foresee
+    return kept
+
+
+@inlined
 def _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops):
     """Lead each event to the slots of its key. Returns how many events have any."""
     key_column, key_start, table = cluster[KEY_COLUMN], cluster[KEY_START], cluster[HASH_START]
@@ -217,36 +245,25 @@ def _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops):
 
 
 @inlined
-def _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops):
+def _cut_short(cluster, bounds, codes, first, count, who, begins, stops):
     """Leave out the slots whose range an event's value is outside of. Returns how many events have any left."""
-    column, bounds, is_wide = cluster[RANGE_COLUMN], cluster[BOUND_START], cluster[BOUND_WIDE]
-    if cluster[KEY_COLUMN] != NONE:  # without a key all events search the same bounds
+    column, offset, is_keyed = cluster[RANGE_COLUMN], cluster[BOUND_START], cluster[KEY_COLUMN] != NONE
+    if is_keyed:  # without a key all events search the same bounds
         for i in range(count):
             for at in range(begins[i], min(stops[i], begins[i] + _FETCHED), _LINE):
-                if is_wide:
-                    prefetch_read(wide, bounds + at)
-                else:
-                    prefetch_read(narrow, bounds + at)
+                prefetch_read(bounds, offset + at)
     kept = 0
     for i in range(count):
         start, end = begins[i], stops[i]
         code = codes[column, first + who[i]]
         if cluster[RANGE_CLASS] == UP_TO:
-            if is_wide:
-                start = _first_from(wide, bounds, start, end, code)
-            else:
-                start = _first_from(narrow, bounds, start, end, code)
+            start = _first_from(bounds, offset, start, end, is_keyed, code)
         else:
+            end = _first_from(bounds, offset, start, end, is_keyed, code + np.uint32(1))
             # Of an interval with two ends the low one is at most as far away as the longest is long.
             lowest = np.int64(code) - cluster[RANGE_SPAN]
-            if is_wide:
-                end = _first_from(wide, bounds, start, end, code + np.uint32(1))
-                if lowest > 1:
-                    start = _first_from(wide, bounds, start, end, np.uint32(lowest))
-            else:
-                end = _first_from(narrow, bounds, start, end, code + np.uint32(1))
-                if lowest > 1:
-                    start = _first_from(narrow, bounds, start, end, np.uint32(lowest))
+            if lowest > 1:
+                start = _first_from(bounds, offset, start, stops[i], is_keyed, np.uint32(lowest))
         if start < end:
             who[kept], begins[kept], stops[kept] = who[i], start, end
             kept += 1
@@ -316,9 +333,9 @@ def _compare_run(
             code = codes[compared[i, REST_COLUMN], event]
             low, span = compared[i, REST_LOW] + slot, compared[i, REST_SPAN] + slot
             if compared[i, REST_WIDE]:
-                word &= within_wide(wide, low, span, np.uint64(code))
+                word &= within(wide, low, span, np.uint64(code))
             else:
-                word &= within_narrow(narrow, low, span, np.uint64(code))
+                word &= within(narrow, low, span, np.uint64(code))
             if word == NO_BITS:
                 break
         matched += ones(word)
@@ -384,7 +401,7 @@ def _sift(word, tiles, narrow, wide, compared, rest, rest_count, at, slot, codes
         else:
             if compared[i, REST_SHIFT]:
                 edge = at_an_end(tiles, plane, plane + ROWS, code)
-            word &= within_bytes(tiles, plane, plane + ROWS, code)
+            word &= within(tiles, plane, plane + ROWS, code)
         doubted |= edge
         if word == NO_BITS:
             return word
@@ -408,15 +425,24 @@ def _is_between(code, low, high):
 
 
 @kernel
-def _first_from(bounds, offset, start, end, code):
-    """The first slot in start:end whose bound is at least the code, or the end."""
-    while end - start > _LINEAR:
+def _first_from(bounds, offset, start, end, is_keyed, code):
+    """The first slot in start:end whose bound is at least the code, or the end.
+
+    Without a key these are all slots of a cluster, and every 64th bound stands behind the last one.
+    """
+    if not is_keyed:
+        start = ROWS * _first_among(bounds, offset + end, np.int64(0), end // ROWS, code)
+        end = min(end, start + ROWS)
+    return _first_among(bounds, offset, start, end, code)
+
+
+@kernel
+def _first_among(bounds, offset, start, end, code):
+    """The first in start:end whose bound is at least the code, or the end."""
+    while end - start > ROWS:
         middle = (start + end) >> 1
         if bounds[offset + middle] < code:
             start = middle + 1
         else:
             end = middle
-    below = 0
-    for slot in range(start, end):
-        below += bounds[offset + slot] < code
-    return start + below
+    return start + ones(below(bounds, offset + start, offset + start, np.uint64(code)) & first_bits(end - start))

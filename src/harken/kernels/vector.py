@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from harken.kernels.compile import IS_PLAIN, kernel
 
 _unit: Any = import_module(f"harken.kernels.{'plain' if IS_PLAIN else 'intrinsics'}")
-within_bytes, within_narrow, within_wide = _unit.within_bytes, _unit.within_narrow, _unit.within_wide
-unlike_wide = _unit.unlike_wide
+within, unlike, below = _unit.within, _unit.unlike, _unit.below
 at_an_end, admitted_by_end, level_with_end = _unit.at_an_end, _unit.admitted_by_end, _unit.level_with_end
 trailing_zeros, ones = _unit.trailing_zeros, _unit.ones
 and_bitmaps, fill_block = _unit.and_bitmaps, _unit.fill_block

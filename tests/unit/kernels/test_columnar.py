@@ -44,26 +44,27 @@ def test_without_compilation_the_answers_are_the_same() -> None:
 
 
 @kernel
-def _within(columns, low, span, code, wide):
-    if wide:
-        return intrinsics.within_wide(columns, low, span, np.uint64(code))
-    return intrinsics.within_narrow(columns, low, span, np.uint64(code))
+def _within_and_below(columns, low, span, code):
+    return (
+        intrinsics.within(columns, low, span, np.uint64(code)),
+        intrinsics.below(columns, low, low, np.uint64(code)),
+    )
 
 
-@pytest.mark.parametrize("kind", [np.uint16, np.uint32])
-def test_within(kind: type) -> None:
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
+def test_within_and_below(kind: type) -> None:
     rng = np.random.default_rng(1)
     columns = rng.integers(0, 50, 400).astype(kind)
     columns[:200] -= kind(20)  # some wrap around
     for low, span, code in rng.integers(0, 300, (50, 3)).tolist():
-        expected = plain.within_narrow(columns, low, span, code % 60)
-        assert _within(columns, low, span, code % 60, kind is np.uint32) == expected
+        expected = plain.within(columns, low, span, code % 60), plain.below(columns, low, low, code % 60)
+        assert _within_and_below(columns, low, span, code % 60) == expected
 
 
 @kernel
 def _sketch_tests(columns, low, span, code, doubled):
     return (
-        intrinsics.within_bytes(columns, low, span, code),
+        intrinsics.within(columns, low, span, code),
         intrinsics.at_an_end(columns, low, span, code),
         intrinsics.admitted_by_end(columns, low, low, doubled),
         intrinsics.level_with_end(columns, low, low, doubled),
@@ -77,7 +78,7 @@ def test_the_tests_of_a_sketch() -> None:
     for low, span, code in rng.integers(0, 330, (200, 3)).tolist():
         byte, doubled = np.uint8(code % 256), np.uint8(code % 128 * 2)
         assert _sketch_tests(columns, low, span, np.uint64(byte), np.uint64(doubled)) == (
-            plain.within_bytes(columns, low, span, byte),
+            plain.within(columns, low, span, byte),
             plain.at_an_end(columns, low, span, byte),
             plain.admitted_by_end(columns, low, low, doubled),
             plain.level_with_end(columns, low, low, doubled),

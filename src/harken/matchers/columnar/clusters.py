@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from harken.kernels import clusters as layout
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS, aligned
-from harken.matchers.columnar.costs import LIST, SKETCH
+from harken.matchers.columnar.costs import FILTER_BITS, LIST, SKETCH
 from harken.matchers.columnar.plan import GroupPlan
 from harken.matchers.columnar.rows import Rows
 
@@ -26,13 +26,14 @@ class ClusterBuilder:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._fields: list[list[int]] = []
-        self._masks: list[NDArray[np.int32]] = []
+        self._masks = _Pile(np.int32)
         self._starts = _Pile(np.int32)
         self._hashed = _Pile(np.uint32)
         self._narrow = _Pile(np.uint16)
         self._wide = _Pile(np.uint32)
         self._rest: list[tuple[int, ...]] = []
         self._tiles = _Pile(np.uint8)
+        self._filters = _Pile(np.uint64)
         self._list_starts = _Pile(np.int32)
         self._list_columns = _Pile(np.int32)
         self._list_low = _Pile(np.uint32)
@@ -44,8 +45,7 @@ class ClusterBuilder:
     def add(self, group: GroupPlan) -> None:
         members, keys, bounds = self._sorted(group)
         fields = [layout.NONE] * layout.CLUSTER_FIELDS
-        fields[layout.MASK_START], fields[layout.MASK_COUNT] = sum(map(len, self._masks)), len(group.columns)
-        self._masks.append(group.columns)
+        fields[layout.MASK_START], fields[layout.MASK_COUNT] = self._masks.add(group.columns), len(group.columns)
         fields[layout.SLOT_START], fields[layout.SLOT_COUNT] = self._slots, len(members)
         fields[layout.KEY_COLUMN], fields[layout.RANGE_COLUMN] = group.key, group.bound
         fields[layout.RANGE_CLASS] = group.bound_class
@@ -54,10 +54,14 @@ class ClusterBuilder:
         if group.bound >= 0:
             wide = self._rows.tops[group.bound] >= _WIDE_FROM - 1
             fields[layout.BOUND_WIDE] = int(wide)
+            if group.key < 0:
+                bounds = np.append(bounds, bounds[ROWS - 1 :: ROWS])
             fields[layout.BOUND_START] = (self._wide if wide else self._narrow).add(bounds)
             # No interval of the class is longer; one without a high end goes on for ever.
             bits = group.bound_class - kernels.WITHIN
             fields[layout.RANGE_SPAN] = (1 << bits) - 1 if group.is_within else _FOR_EVER
+        if len(group.filtered):
+            self._add_filter(members, keys, group.filtered, fields)
         fields[layout.REST_START], fields[layout.REST_COUNT] = len(self._rest), 0
         if group.layout == LIST:
             self._add_lists(members, group, fields)
@@ -74,16 +78,16 @@ class ClusterBuilder:
         self._slots += len(members)
 
     def arrays(self) -> layout.Clusters:
-        masks = np.concatenate(self._masks).astype(np.int32) if self._masks else np.empty(0, np.int32)
         return layout.Clusters(
             np.array(self._fields, np.int64).reshape(-1, layout.CLUSTER_FIELDS),
-            masks,
+            self._masks.array(),
             self._starts.array(),
             self._hashed.array(),
             self._narrow.array(ROWS),
             self._wide.array(ROWS),
             np.array(self._rest, np.int64).reshape(-1, layout.REST_FIELDS),
             self._tiles.array(),
+            self._filters.array(),
             self._list_starts.array(),
             self._list_columns.array(),
             self._list_low.array(),
@@ -112,6 +116,22 @@ class ClusterBuilder:
             fields[layout.HASH_START] = self._hashed.add(_open_addressing(different, bits))
         fields[layout.KEY_START] = self._starts.add(starts.astype(np.int32))
         fields[layout.KEY_COUNT] = len(starts) - 1
+
+    def _add_filter(
+        self, members: NDArray[np.int64], keys: NDArray[np.uint32], columns: NDArray[np.int32], fields: list[int]
+    ) -> None:
+        rows = self._rows
+        mixed, codes = np.zeros(len(members), np.uint64), np.empty(len(members), np.uint32)
+        layout.mix(mixed, keys)
+        for column in columns:
+            kernels.code_of(rows.starts, rows.columns, rows.low, members, column, codes)
+            layout.mix(mixed, codes)
+        bits = min(max((FILTER_BITS * len(members) - 1).bit_length(), 6), layout.WORD_BITS)
+        is_set = np.zeros(1 << bits, np.bool_)
+        is_set[mixed >> np.uint64(layout.WORD_BITS - bits)] = True
+        fields[layout.FILTER_START] = self._filters.add(np.packbits(is_set, bitorder="little").view(np.uint64))
+        fields[layout.FILTER_BITS] = bits
+        fields[layout.FILTER_COLUMNS], fields[layout.FILTER_COUNT] = self._masks.add(columns), len(columns)
 
     def _add_column(
         self, members: NDArray[np.int64], column: int, sketched: bool, planes: list[NDArray[np.uint8]]

@@ -1,24 +1,24 @@
 """The cost model: which rows go where, by what an event is expected to cost.
 
 Every row can be found in one of four ways. In a **cluster** with rows that ask for the same attributes, by key and
-range; in a **sketch**, a cluster that no cache holds, which is compared by the upper bits of its codes first; in a
-**list** with all rows of the same key, its predicates tested one by one; in a **pool** with rows that ask for
-attributes of few values, by bitmaps. Rows that ask for the same attributes are planned together, and go where the
-expected nanoseconds an event are least.
+range, perhaps behind a filter; in a **sketch**, a cluster that no cache holds, which is compared by the upper bits of
+its codes first; in a **list** with all rows of the same key, its predicates tested one by one; in a **pool** with rows
+that ask for attributes of few values, by bitmaps. Rows that ask for the same attributes are planned together, and go
+where the expected nanoseconds an event are least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS
-from harken.matchers.columnar.costs import CLUSTER, DEFAULT_COSTS, LAYOUTS, LIST, SKETCH, Costs
+from harken.matchers.columnar.costs import CLUSTER, DEFAULT_COSTS, FILTER_BITS, LAYOUTS, LIST, SKETCH, Costs
 from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
 from harken.matchers.columnar.rows import Rows, attribute_sets
 from harken.matchers.columnar.statistics import Frequencies
@@ -31,6 +31,8 @@ _LONGEST_SIFTED = 4_096
 """A sketch is for runs that have no more slots than this, on average."""
 _LINE_BOUNDS, _SEARCHED_LINES = 16, 4
 """Bounds in a line, and the lines that a search through many looks at."""
+_FILTERED = 1.0
+"""A filter is for rows of which an event is expected to agree with fewer than this in all values asked for."""
 _LOOKED_AT = 2
 """Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
 
@@ -46,6 +48,8 @@ class GroupPlan:
     key: int
     bound: int
     bound_class: int
+    filtered: NDArray[np.int32]
+    """Other columns than the key's in which all of its rows ask for one value, if a filter is to go by them."""
     candidates: float
     """Slots that an event is expected to look at."""
     cost: float
@@ -81,7 +85,7 @@ class Plan:
     def of_dict(cls, plain: Mapping[str, Any]) -> Plan:
         """The choices again."""
         return cls(
-            [GroupPlan(**_arrays(each, "columns")) for each in plain["groups"]],
+            [GroupPlan(**_arrays(each, "columns", "filtered")) for each in plain["groups"]],
             [PoolPlan(**_arrays(each, "columns", "directory")) for each in plain["pools"]],
         )
 
@@ -104,6 +108,18 @@ def plan(rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: 
     keyed = _Keyed(rows, leaders, set_of, known, costs, layouts)
     pooled, pools = plan_pools(rows, leaders, set_of, sizes, keyed.set_costs, known, costs, layouts)
     return Plan(keyed.groups(~pooled), pools)
+
+
+class _Estimate(NamedTuple):
+    """Of groups of rows, each as a cluster or a sketch."""
+
+    cost: NDArray[Any]
+    """Nanoseconds an event."""
+    candidates: NDArray[Any]
+    """Slots that an event looks at."""
+    sketched: NDArray[np.bool_]
+    filtered: list[NDArray[np.int32]]
+    """The columns of each group's filter, none where it has none."""
 
 
 class _Keyed:
@@ -146,27 +162,29 @@ class _Keyed:
         )
         lead = self._leaders
         key, bound, bound_class = self._key[lead], self._bound[lead], self._bound_class[lead]
-        clustered, self._candidates, sketched = self._clustered(lead, self._counts, key, bound, bound_class)
+        found = self._clustered(lead, self._cluster_of, self._counts, key, bound, bound_class)
+        self._candidates, self._filtered = found.candidates, found.filtered
         key_share = _given(self._shares[kernels.POINT], key)
         self._tested = self._counts * np.where(key >= 0, key_share, self._bound_share(bound, bound_class))
         listed = self._tested * self._costs.list_slot
-        is_listed = listed < clustered
+        is_listed = listed < found.cost
         if not {CLUSTER, SKETCH} & set(self._layouts):
             is_listed[:] = True
         elif LIST not in self._layouts:
             is_listed[:] = False
-        self._layout = np.where(is_listed, LIST, np.where(sketched, SKETCH, CLUSTER))
-        self._cost = np.where(is_listed, listed, clustered)
+        self._layout = np.where(is_listed, LIST, np.where(found.sketched, SKETCH, CLUSTER))
+        self._cost = np.where(is_listed, listed, found.cost)
 
     def _clustered(
         self,
         lead: NDArray[np.int64],
+        group_of: NDArray[np.int64],
         counts: NDArray[np.int64],
         key: NDArray[np.int32],
         bound: NDArray[np.int32],
         bound_class: NDArray[np.uint8],
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """Of clusters of so many rows like these: nanoseconds an event, slots looked at, and which are sketched."""
+    ) -> _Estimate:
+        """What groups of so many rows like these are expected to cost; `group_of` has the group of every row."""
         rows, costs = self._rows, self._costs
         chance = self._known.together(rows, lead)
         # Once it is known that the event has the attributes, the shares are of such events.
@@ -182,8 +200,32 @@ class _Keyed:
             sketched[:] = SKETCH in self._layouts
         lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
         compared = here * rest * np.where(sketched, costs.sketched, costs.slot)
-        clustered = costs.cluster + chance * (costs.look_up + compared + sketched * (1 + lines) * costs.line)
-        return clustered, here * chance, sketched
+        filtered, passing = self._filters(lead, group_of, key, keyed)
+        looked_at = passing * (compared + sketched * (1 + lines) * costs.line)
+        cost = costs.cluster + chance * (costs.look_up + looked_at)
+        return _Estimate(cost, here * chance * passing, sketched, filtered)
+
+    def _filters(
+        self, lead: NDArray[np.int64], group_of: NDArray[np.int64], key: NDArray[np.int32], keyed: NDArray[Any]
+    ) -> tuple[list[NDArray[np.int32]], NDArray[Any]]:
+        """By group: the columns of its filter, and the share of events that pass it; `keyed` is how many rows there are
+        to an event's key.
+        """
+        rows = self._rows
+        lengths = rows.lengths[lead]
+        ends = np.cumsum(lengths)
+        is_point = np.empty(int(lengths.sum()), np.bool_)
+        kernels.mark_points(rows.starts, rows.classes, group_of, ends - lengths, is_point)
+        owner = np.repeat(np.arange(len(lead)), lengths)
+        columns = rows.columns[np.arange(len(owner)) + (rows.starts[lead] - (ends - lengths))[owner]]
+        is_point &= (columns != key[owner]) & (key[owner] >= 0)
+        agreeing = _given(self._shares[kernels.POINT], columns) / _given(self._present, columns)
+        agreeing = keyed * np.exp(np.bincount(owner, np.where(is_point, np.log(agreeing), 0), minlength=len(lead)))
+        is_point &= (agreeing < _FILTERED)[owner]
+        filtered = np.split(np.where(is_point, columns, -1), ends[:-1])
+        passing = np.minimum(agreeing + 1 / FILTER_BITS, 1)
+        has_filter = np.bincount(owner, is_point, minlength=len(lead)) > 0
+        return [each[each >= 0] for each in filtered], np.where(has_filter, passing, 1)
 
     def _bound_share(self, bound: NDArray[np.int32], bound_class: NDArray[np.uint8]) -> NDArray[Any]:
         return np.where(bound >= 0, np.maximum(self._shares[bound_class, bound], 1e-9), 1.0)
@@ -201,9 +243,10 @@ class _Keyed:
         )
         counts = np.bincount(together, weights=self._counts).astype(np.int64)
         none = np.full(len(first), -1, np.int32)
-        cost, _, _ = self._clustered(lead[first], counts, key[first], none, np.zeros(len(first), np.uint8))
+        group_of = together[self._cluster_of]
+        cost = self._clustered(lead[first], group_of, counts, key[first], none, np.zeros(len(first), np.uint8)).cost
         apart = np.bincount(together, weights=self._cost)
-        dropped = ((key[first] >= 0) & (ways > 1) & (cost < apart))[together][self._cluster_of]
+        dropped = ((key[first] >= 0) & (ways > 1) & (cost < apart))[group_of]
         self._bound[dropped], self._bound_class[dropped] = -1, 0
         return bool(dropped.any())
 
@@ -227,9 +270,11 @@ class _Keyed:
         first = int(members[0])
         cluster = self._cluster_of[first]
         layout = int(self._layout[cluster])
+        filtered = np.empty(0, np.int32)
         key, bound, bound_class = int(self._key[first]), int(self._bound[first]), int(self._bound_class[first])
         if layout != LIST:
-            columns, candidates, cost = self._rows.columns_of(first), self._candidates[cluster], self._cost[cluster]
+            columns, filtered = self._rows.columns_of(first), self._filtered[cluster]
+            candidates, cost = self._candidates[cluster], self._cost[cluster]
         else:
             if key >= 0:
                 bound = -1
@@ -238,7 +283,7 @@ class _Keyed:
             candidates = (self._tested[part] / self._counts[part]).sum()
             cost = (self._cost[part] / self._counts[part]).sum()
         return GroupPlan(
-            members, layout, columns, key, bound, bound_class, float(candidates), float(cost), len(members)
+            members, layout, columns, key, bound, bound_class, filtered, float(candidates), float(cost), len(members)
         )
 
 
