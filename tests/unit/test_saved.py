@@ -188,7 +188,7 @@ def test_other_options(engine: Engine, tmp_path: Path) -> None:
 
 def save_as_an_earlier_one(engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(saving, "LAYOUT", saving.LAYOUT - 1)
+        earlier.setitem(saving.LAYOUT_OF, saving.INDEX, saving.LAYOUT_OF[saving.INDEX] - 1)
         engine.save(folder)
 
 
@@ -214,7 +214,7 @@ def test_an_index_of_an_earlier_harken_can_be_refused(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_as_an_earlier_one(engine, tmp_path, monkeypatch)
-    with pytest.raises(SegmentError, match="saved in layout 1, and this Harken reads layout 2") as caught:
+    with pytest.raises(SegmentError, match="saved in layout 2, and this Harken reads layout 3") as caught:
         Engine.load(tmp_path, rebuild=False)
     assert caught.value.hint == "load it with `Engine.load`, and save or publish it again"
 
@@ -247,8 +247,8 @@ def test_a_text_that_cannot_be_read_any_more_is_named_and_a_follower_stays_as_it
 
 def test_an_index_of_a_later_harken_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as later:
-        later.setattr(saving, "LAYOUT", 3)
+        later.setitem(saving.LAYOUT_OF, saving.INDEX, 4)
         engine.save(tmp_path)
-    with pytest.raises(SegmentError, match="saved in layout 3, and this Harken reads layout 2") as caught:
+    with pytest.raises(SegmentError, match="saved in layout 4, and this Harken reads layout 3") as caught:
         Engine.load(tmp_path)
     assert caught.value.hint == "use the Harken that saved it, or a later one"

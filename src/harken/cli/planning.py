@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harken.cli.screen import Screen, counted
@@ -74,7 +75,7 @@ def _table(groups: list[dict[str, Any]]) -> Table:
             group["layout"] + (" (verified)" if group["verified"] else ""),
             f"{group['rows']:,}",
             ", ".join(group["attributes"]),
-            _found_by(group),
+            found_by(group),
             f"{group['expected_candidates']:,.1f}",
             "" if seen is None else f"{seen:,.1f}",
             f"{group['expected_ns']:,.1f}",
@@ -82,8 +83,17 @@ def _table(groups: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _found_by(group: dict[str, Any]) -> str:
+def found_by(group: dict[str, Any], named: Callable[[str], str] = str) -> str:
+    """What leads to the rows of a group, with the names that columns are to have."""
+
+    def told(*columns: str | None) -> str:
+        return ", ".join(named(column) for column in columns if column)
+
     if "directory" in group:
-        return "directory of " + ", ".join(group["directory"]) if group["directory"] else "bitmaps"
-    parts = [group["key"] and f"key {group['key']}", group["range"] and f"range of {group['range']}"]
-    return ", ".join(part for part in parts if part) or "all"
+        return "directory of " + told(*group["directory"]) if group["directory"] else "bitmaps"
+    parts = {
+        "key": told(group["key"]),
+        "filter of": told(group["key"], *group["filter"]) if group["filter"] else "",
+        "range of": told(group["range"]),
+    }
+    return ", ".join(f"{what} {columns}" for what, columns in parts.items() if columns) or "all"

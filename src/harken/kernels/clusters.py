@@ -65,6 +65,7 @@ NONE = -1
 _SCATTER = np.uint64(2654435769)
 _WORD = np.uint64(0xFFFF_FFFF)
 WORD_BITS = 32
+_HALF = np.uint64(15)
 _LOW_BITS = 0xFFFF_FFFF
 _NARROW = 0xFFFF
 
@@ -130,8 +131,12 @@ def rest_interval(rest, i, slot, narrow, wide, top):
 
 @kernel
 def mixed_with(mixed, code):
-    """A number of 32 bits for a code and what it is mixed with, whose upper bits are spread evenly."""
-    return (mixed + np.uint64(code) & _WORD) * _SCATTER & _WORD
+    """A number of 32 bits for a code and what it is mixed with, whose upper bits are spread evenly.
+
+    They are brought down too: codes that are evenly apart would else fall together in step.
+    """
+    mixed = (mixed + np.uint64(code) & _WORD) * _SCATTER & _WORD
+    return mixed ^ mixed >> _HALF
 
 
 @kernel

@@ -13,7 +13,7 @@ from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, fi
 from harken.kernels.runs import Runs, find_runs
 from harken.kernels.vector import NO_BITS, borrowed, unlike
 
-CHUNK = 4_096
+CHUNK = 2_048
 """Events that are taken through an index together, at most: what one brings to the cache serves others."""
 _CACHED = 1 << 20
 """A chunk of more ids than this is written past the cache."""

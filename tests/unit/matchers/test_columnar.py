@@ -86,6 +86,78 @@ def test_a_range_cuts_the_run_short() -> None:
     assert found.candidates == len(found.ids) == 10
 
 
+@pytest.mark.parametrize("layout", ["cluster", "sketch"])
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 127, 128, 4_096, 4_160, 40_000])
+def test_ranges_without_a_key_end_where_they_should(size: int, layout: str) -> None:
+    draw = Random(size)
+    bounds = [draw.randrange(0, 3 * size, 3) for _ in range(size)]
+    engine = columnar(layouts=[layout])
+    engine.subscribe_many((f"u{n}", f"up <= {bound}") for n, bound in enumerate(bounds))
+    engine.subscribe_many((f"d{n}", f"down >= {bound}") for n, bound in enumerate(bounds))
+    engine.subscribe_many((f"w{n}", f"within BETWEEN {bound} AND {bound + 90}") for n, bound in enumerate(bounds))
+    engine.merge()
+    values = [-1, 3 * size, *draw.choices(bounds, k=4), *(draw.choice(bounds) + 1 for _ in range(4))]
+    expected = [
+        {f"u{n}" for n, bound in enumerate(bounds) if value <= bound}
+        | {f"d{n}" for n, bound in enumerate(bounds) if value >= bound}
+        | {f"w{n}" for n, bound in enumerate(bounds) if bound <= value <= bound + 90}
+        for value in values
+    ]
+    found = engine.match_batch([{"up": value, "down": value, "within": value} for value in values])
+    for ids, true in zip(found.ids, expected, strict=True):
+        assert len(ids) == len(true)
+        assert set(ids) == true
+
+
+def filters(engine: Engine) -> list[list[str]]:
+    engine.merge()
+    groups = [group for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]]
+    return sorted([group["key"], *group["filter"]] for group in groups if group["filter"])
+
+
+@pytest.mark.parametrize("layout", ["cluster", "sketch"])
+def test_a_filter_keeps_events_from_what_they_cannot_match(layout: str) -> None:
+    draw = Random(4)
+    asked = {n: (draw.randrange(60), draw.randrange(80), draw.randrange(100)) for n in range(3_000)}
+    engine = columnar(layouts=[layout])
+    engine.subscribe_many((n, f"a = {a} AND b = 'v{b}' AND c < {c}") for n, (a, b, c) in asked.items())
+    assert filters(engine) == [["b string", "a number"]]
+    events = [(draw.randrange(62), draw.randrange(82), draw.randrange(100)) for _ in range(2_000)]
+
+    def check() -> None:
+        expected = [
+            {str(n) for n, (a, b, c) in asked.items() if (a, b) == event[:2] and event[2] < c} for event in events
+        ]
+        found = engine.match_batch([{"a": a, "b": f"v{b}", "c": c} for a, b, c in events])
+        assert [set(ids) for ids in found.ids] == expected
+        agreeing = {(a, b) for a, b, _ in asked.values()}
+        away = [n for (a, b, _), n in zip(events, found.candidates, strict=True) if (a, b) not in agreeing]
+        assert sum(n > 0 for n in away) < len(away) / 10, "to few that nothing agrees with does it seem so"
+
+    check()
+    for n in range(0, 3_000, 3):
+        engine.unsubscribe(str(n))
+        del asked[n]
+    check()
+    engine.merge()
+    check()
+    several = engine.match({"a": [asked[1][0], asked[2][0]], "b": [f"v{asked[1][1]}", f"v{asked[2][1]}"], "c": [-1]})
+    pairs = [(a, b) for a in {asked[1][0], asked[2][0]} for b in {asked[1][1], asked[2][1]}]
+    assert set(several.ids) == {str(n) for n, (a, b, _) in asked.items() if (a, b) in pairs}
+    assert not engine.match({"a": asked[1][0], "c": 0}).ids
+    assert not engine.match({"a": asked[1][0] + 0.5, "b": f"v{asked[1][1]}", "c": 0}).ids
+
+
+def test_there_is_no_filter_where_most_events_would_pass_it_or_rows_ask_for_ranges() -> None:
+    draw = Random(4)
+    engine = columnar(layouts=["cluster"])
+    engine.subscribe_many((n, f"a = {n % 20} AND b = {draw.randrange(20)} AND c < {n}") for n in range(3_000))
+    engine.subscribe_many(
+        (f"r{n}", f"k = {n} AND m {draw.choice('=<')} {draw.randrange(90)} AND o < {n}") for n in range(3_000)
+    )
+    assert not filters(engine)
+
+
 def test_a_prefix_is_a_range_of_strings() -> None:
     engine = columnar()
     engine.subscribe_many((n, f"name LIKE 'n{n:05}%'") for n in range(2_000))

@@ -387,10 +387,10 @@ def answers_of(matcher: Columnar, events: list[RawEvent]) -> None:
 
 
 def test_other_layout_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LAYOUT", 99)
+    monkeypatch.setitem(module.LAYOUT_OF, module.INDEX, 99)
     save(Columnar(), folder)
     monkeypatch.undo()
-    with pytest.raises(SegmentError, match="saved in layout 99, and this Harken reads layout 2"):
+    with pytest.raises(SegmentError, match="saved in layout 99, and this Harken reads layout 3"):
         load(folder)
 
 

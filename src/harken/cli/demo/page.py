@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from harken.cli.demo.findings import Findings, Told
 from harken.cli.demo.plots import Bar, bars, columns, day, doubling, gantt, heat
 from harken.cli.demo.timeline import INDEX, MATCH, NOTIFY
+from harken.cli.planning import found_by
 from harken.explain import Part
 
 _CATEGORIES = 14
@@ -246,7 +246,7 @@ def _plan(found: Findings) -> str:
                 escape(group["layout"]) + (" <small>verified</small>" if group["verified"] else ""),
                 f"{group['rows']:,}",
                 escape(", ".join(_plain(each) for each in group["attributes"])),
-                escape(_found_by(group)),
+                escape(found_by(group, _plain)),
                 f"{group['expected_candidates']:,.1f}",
                 f"{group['expected_ns']:,.1f} ns",
             )
@@ -295,13 +295,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable
         f"<tr>{''.join(f'<td{kind}>{cell}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>" for row in rows
     )
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _found_by(group: dict[str, Any]) -> str:
-    if "directory" in group:
-        return "directory of " + ", ".join(map(_plain, group["directory"])) if group["directory"] else "bitmaps"
-    parts = [group["key"] and f"key {_plain(group['key'])}", group["range"] and f"range of {_plain(group['range'])}"]
-    return ", ".join(part for part in parts if part) or "all"
 
 
 def _plain(column: str) -> str:

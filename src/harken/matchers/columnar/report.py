@@ -49,6 +49,7 @@ def _groups(plan: Plan, seen: Any, names: list[str], events: int, careful: bool)
                 "rows": group.size,
                 "attributes": [names[column] for column in group.columns],
                 "key": None if group.key < 0 else names[group.key],
+                "filter": [names[column] for column in group.filtered],
                 "range": None if group.bound < 0 else names[group.bound],
                 "expected_candidates": round(group.candidates, 3),
                 "seen_candidates": _mean(looked_at, events),

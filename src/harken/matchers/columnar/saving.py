@@ -30,8 +30,8 @@ Write = Callable[[str, Mapping[str, NDArray[Any]], Mapping[str, Any]], object]
 """Writes a file of this name with arrays and plain data, as a draft of a folder does."""
 
 INDEX, STATISTICS = "index", "statistics"
-LAYOUT = 2
-"""To be counted up whenever the arrays of clusters, pools or dictionaries come to mean something else."""
+LAYOUT_OF = {INDEX: 3, STATISTICS: 2}
+"""Each to be counted up whenever its arrays come to mean something else: those of dictionaries are in both."""
 _REMEDIES = {
     INDEX: "load it with `Engine.load`, and save or publish it again",
     STATISTICS: "learn from events again, and save that",
@@ -46,7 +46,9 @@ def save_matcher(matcher: Columnar, write: Write) -> None:
 def save_state(state: State, write: Write) -> None:
     """Write a state that was taken before. The matcher may change meanwhile."""
     version, base = state.version, state.version.base
-    saved = _Saved({"kind": INDEX, "layout": LAYOUT, "options": state.options, "merges": state.merges, "rows": {}})
+    saved = _Saved(
+        {"kind": INDEX, "layout": LAYOUT_OF[INDEX], "options": state.options, "merges": state.merges, "rows": {}}
+    )
     saved.put_columns("columns", version.columns, version.dictionaries)
     saved.meta["base"] = {"columns": base.columns, "dead": base.dead, "events": base.events}
     layer = base.layer
@@ -90,12 +92,12 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
 
 def is_outdated(files: Mapping[str, ArrayFile]) -> bool:
     """Whether there is an index that an earlier Harken saved, in a layout that is not read any more."""
-    return INDEX in files and files[INDEX].meta.get("layout", 0) < LAYOUT
+    return INDEX in files and files[INDEX].meta.get("layout", 0) < LAYOUT_OF[INDEX]
 
 
 def save_statistics(statistics: Statistics, write: Write) -> None:
     """Write what was learnt of events, as one file."""
-    saved = _Saved({"kind": STATISTICS, "layout": LAYOUT})
+    saved = _Saved({"kind": STATISTICS, "layout": LAYOUT_OF[STATISTICS]})
     saved.put_statistics(STATISTICS, statistics)
     write(STATISTICS, saved.arrays, saved.meta)
 
@@ -173,8 +175,8 @@ def _opened(files: Mapping[str, ArrayFile], kind: str) -> _Saved:
     file = files.get(kind)
     if file is None or file.meta.get("kind") != kind:
         raise SegmentError(f"there is no {kind} of the columnar matcher in what was saved")
-    layout = file.meta.get("layout", 0)
-    if layout != LAYOUT:
-        hint = "use the Harken that saved it, or a later one" if layout > LAYOUT else _REMEDIES[kind]
-        raise SegmentError(f"the {kind} was saved in layout {layout}, and this Harken reads layout {LAYOUT}", hint=hint)
+    layout, own = file.meta.get("layout", 0), LAYOUT_OF[kind]
+    if layout != own:
+        hint = "use the Harken that saved it, or a later one" if layout > own else _REMEDIES[kind]
+        raise SegmentError(f"the {kind} was saved in layout {layout}, and this Harken reads layout {own}", hint=hint)
     return _Saved(dict(file.meta), dict(file.arrays))
