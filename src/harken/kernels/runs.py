@@ -132,21 +132,24 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                 count = _cut_short(cluster, wide, codes, first, count, who, begins, stops)
             else:
                 count = _cut_short(cluster, narrow, codes, first, count, who, begins, stops)
-        if cluster[TILE_START] == NONE:
-            _fetch(cluster, ids, compared, narrow, wide, count, begins)
-        is_settled = cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead
         looked_at = passed_here = np.int64(0)
+        if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead:
+            slots = cluster[SLOT_START]
+            for k in range(count):
+                event, start, end = who[k], begins[k], stops[k]
+                candidates[first + event] += end - start
+                looked_at += end - start
+                run_event[found], run_start[found], run_length[found] = event, slots + start, end - start
+                found += 1
+                counts[event] += end - start
+            seen[number] += looked_at
+            continue
+        if cluster[TILE_START] == NONE and cluster[KEY_COLUMN] != NONE:
+            _fetch(cluster, ids, compared, narrow, wide, count, begins)
         for k in range(count):
             event, start, end = who[k], begins[k], stops[k]
             candidates[first + event] += end - start
             looked_at += end - start
-            if is_settled:
-                run_event[found] = event
-                run_start[found] = cluster[SLOT_START] + start
-                run_length[found] = end - start
-                found += 1
-                counts[event] += end - start
-                continue
             # Where few slots pass they are listed, and their ids fetched; where many do, their bits are kept.
             as_slots = cluster[LIST_START] != NONE or passed_here * _DENSE < looked_at - (end - start)
             if end_of_passed + (end - start if as_slots else (end - start) // ROWS) + _MARGIN > passed.size:
@@ -173,9 +176,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                 )  # fmt: skip
             passed_here += matched
             if matched:
-                run_event[found] = event
-                run_start[found] = origin
-                run_length[found] = matched
+                run_event[found], run_start[found], run_length[found] = event, origin, matched
                 found += 1
                 counts[event] += matched
         seen[number] += looked_at
@@ -203,11 +204,13 @@ def _applicable(cluster, masks, present, events, who):
 def _filtered(cluster, masks, filters, codes, first, count, who, places):
     """Leave out the events whose bit in the filter is not set. Returns how many are left. `places` is room."""
     key, columns, start = cluster[KEY_COLUMN], cluster[FILTER_COLUMNS], cluster[FILTER_START]
+    second, past = masks[columns], columns + cluster[FILTER_COUNT]
     shift = np.uint64(WORD_BITS - cluster[FILTER_BITS])
     for i in range(count):
-        mixed = mixed_with(NO_BITS, codes[key, first + who[i]])
-        for k in range(columns, columns + cluster[FILTER_COUNT]):
-            mixed = mixed_with(mixed, codes[masks[k], first + who[i]])
+        event = first + who[i]
+        mixed = mixed_with(mixed_with(NO_BITS, codes[key, event]), codes[second, event])
+        for k in range(columns + 1, past):
+            mixed = mixed_with(mixed, codes[masks[k], event])
         places[i] = np.int64(mixed >> shift)
         prefetch_read(filters, start + (places[i] >> 6))
     kept = 0
@@ -325,19 +328,30 @@ def _compare_run(
     if not as_slots:
         passed[at] = slots + start
         at += 1
+    # What is asked of the first column is taken out of its array once: the compiler has to assume that writing to
+    # `passed` may change it.
+    first_code, first_low, first_span, is_wide = NO_BITS, np.int64(0), np.int64(0), np.int64(0)
+    if rest_count:
+        first_code, is_wide = np.uint64(codes[compared[rest, REST_COLUMN], event]), compared[rest, REST_WIDE]
+        first_low, first_span = compared[rest, REST_LOW], compared[rest, REST_SPAN]
     for slot in range(start, end, ROWS):
         word = first_bits(end - slot)
         if has_dead:
             word &= live_word(dead, slots + slot)
-        for i in range(rest, rest + rest_count):
-            code = codes[compared[i, REST_COLUMN], event]
-            low, span = compared[i, REST_LOW] + slot, compared[i, REST_SPAN] + slot
-            if compared[i, REST_WIDE]:
-                word &= within(wide, low, span, np.uint64(code))
+        if rest_count:
+            if is_wide:
+                word &= within(wide, first_low + slot, first_span + slot, first_code)
             else:
-                word &= within(narrow, low, span, np.uint64(code))
+                word &= within(narrow, first_low + slot, first_span + slot, first_code)
+        for i in range(rest + 1, rest + rest_count):
             if word == NO_BITS:
                 break
+            code = np.uint64(codes[compared[i, REST_COLUMN], event])
+            low, span = compared[i, REST_LOW] + slot, compared[i, REST_SPAN] + slot
+            if compared[i, REST_WIDE]:
+                word &= within(wide, low, span, code)
+            else:
+                word &= within(narrow, low, span, code)
         matched += ones(word)
         at = _keep(word, slots + slot, ids, as_slots, passed, at)
     return matched, (at if matched else old_at)
