@@ -15,7 +15,11 @@ from harken.bench.contestants import BASELINE, Ids, Offsets, codes_of, dictionar
 from harken.bench.figures import Key, NotMeasured, Result
 from harken.bench.rounds import Timing, interleaved
 from harken.bench.trials import Ready, Trial
+from harken.kernels.copying import repeat_lines
+from harken.kernels.vector import aligned
 
+_SAME_IDS = 1 << 12
+"""What is written over and over to see what writing takes: as much as stays in the first level cache."""
 _MATCHES_AS_ARROW = 1 << 22
 """The answers of as many events as match so often become Arrow: of more, most of the time is that of fresh memory."""
 
@@ -60,8 +64,10 @@ def _timed(trial: Trial) -> dict[Key, _Timed]:
 def _around(trial: Trial, first: Ready) -> Iterator[tuple[str, _Timed]]:
     """What comes before and after matching, on the answers of one matcher."""
     ids, offsets = first.find().copy(), first.offsets.copy()
-    target = np.empty_like(ids)
+    target, few = aligned(len(ids), np.int32), aligned(_SAME_IDS, np.int32)
+    few[:] = 0
     yield "copy", _Timed(lambda: np.copyto(target, ids), trial.events)
+    yield "write", _Timed(lambda: repeat_lines(few, target), trial.events)
     yield "encode", _Timed(lambda: codes_of(trial.workload.events, first.conjunctions), trial.events)
     some = max(1, int(np.searchsorted(offsets, _MATCHES_AS_ARROW, "right")) - 1)
     few_ids, few_offsets = ids[: offsets[some]], offsets[: some + 1]
@@ -91,7 +97,8 @@ def _add_ratios(result: Result, trial: Trial, found: dict[Key, Timing]) -> None:
     name, size = trial.workload.name, trial.size
     baseline = found.get(Key("match", name, size, BASELINE))
     if baseline is not None:
-        result.add(Key("copy_speedup", name, size), baseline.times(found[Key("copy", name, size)]))
+        for what in ("copy", "write"):
+            result.add(Key(f"{what}_speedup", name, size), baseline.times(found[Key(what, name, size)]))
     for matcher in trial.matchers:
         own = found[Key("match", name, size, matcher)]
         if baseline is not None and matcher != BASELINE:

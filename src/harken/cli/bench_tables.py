@@ -27,7 +27,7 @@ class _Group(NamedTuple):
 _GROUPS = (
     _Group("Matching", ("match", "speedup", "to_copy")),
     _Group("Answers", ("matches", "candidates")),
-    _Group("Around it, µs per event", ("copy", "encode", "arrow_ints", "arrow_strings")),
+    _Group("Around it, µs per event", ("write", "copy", "encode", "arrow_ints", "arrow_strings")),
     _Group("Growth", ("growth",)),
     _Group("Memory", ("index_bytes", "dictionary_bytes", "bytes", "peak_rss")),
     _Group("Building", ("build", "load")),

@@ -82,6 +82,18 @@ def copy_runs(runs, found, events, ids, ends, staged, out, streaming):
     _write_begun(staged, since, held, out, line)
 
 
+@kernel
+def repeat_lines(source, out):
+    """Write the lines of a source over and over to all whole lines of `out`, past the cache. Both start with a line."""
+    source, out = borrowed(source), borrowed(out)
+    at = np.int64(0)
+    for to in range(0, out.size - LANES + 1, LANES):
+        stream_line(source, at, out, to)
+        at += LANES
+        if at + LANES > source.size:
+            at = np.int64(0)
+
+
 @inlined
 def _sort_by_event(run_event, found, events, firsts, order):
     """Have `order` tell the runs event by event, those of one event as they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harken.kernels.copying import copy_runs
+from harken.kernels.copying import copy_runs, repeat_lines
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
 
@@ -99,3 +99,13 @@ def test_no_runs_leave_everything_as_it_was() -> None:
     copy_runs(drawn.runs, 0, 3, drawn.ids, ends, aligned(4 * ROWS, np.int32), out, True)
     assert ends.tolist() == [3, 5, 9]
     assert (out == CANARY).all()
+
+
+@pytest.mark.parametrize("size", [0, 15, 16, 47, 48, 200])
+def test_lines_are_repeated_up_to_the_last_whole_one(size: int) -> None:
+    source, space = aligned(3 * LANES, np.int32), aligned(size + LANES, np.int32)
+    source[:], space[:] = np.arange(3 * LANES), CANARY
+    repeat_lines(source, space[:size])
+    whole = size // LANES * LANES
+    assert space[:whole].tolist() == [at % (3 * LANES) for at in range(whole)]
+    assert (space[whole:] == CANARY).all()
