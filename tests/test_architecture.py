@@ -41,13 +41,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "numbering": set(),
     "catalogue": {"segments", "subscriptions"},
     "bulk": {"errors", "limits", "segments", "catalogue", "subscriptions"},
+    "filling": {"errors", "language", "matchers", "subscriptions"},
     "parts": {"limits", "segments", "matchers", "catalogue", "numbering"},
     "saved": {"errors", "limits", "schema", "segments", "matchers", "catalogue", "numbering"},
     "results": {"errors", "events", "matchers", "catalogue", "numbering"},
     "matchers": {"errors", "limits", "schema", "language", "events", "segments", "kernels"},
     "explain": {"limits", "schema", "language", "reference"},
     "engine": {"errors", "limits", "schema", "language", "events", "segments", "matchers", "explain", "subscriptions"}
-    | {"catalogue", "numbering", "results", "bulk", "saved", "parts"},
+    | {"catalogue", "numbering", "results", "bulk", "filling", "saved", "parts"},
     "bench": _MEASURED,
     "experiments": _MEASURED | {"bench"},
     "workloads": {

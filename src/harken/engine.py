@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from time import perf_counter
@@ -26,6 +24,7 @@ from harken.errors import (
 )
 from harken.events import Decoded, Event, EventBatch, validate
 from harken.explain import Explanation, explain
+from harken.filling import collector_paused, filled
 from harken.language.compiled import Compiled, Compiler
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -154,7 +153,7 @@ class Engine:
         compiler = self._compiler
         compiled: list[tuple[Record, Compiled]] = []
         faults: list[Fault] = []
-        with _collector_paused():
+        with collector_paused():
             for count, record in enumerate(records_of(source), 1):
                 if progress is not None and count % _STEP == 0:
                     progress(count)
@@ -399,7 +398,7 @@ class Engine:
         compiler = Compiler(settings.schema, settings.limits)
         matcher = saved.matcher
         if matcher is None:
-            matcher = _filled(settings.algorithm, settings.options, compiler, saved.catalogue)
+            matcher = filled(settings.algorithm, settings.options, compiler, saved.catalogue)
         self.algorithm, self.limits, self.options = settings.algorithm, settings.limits, dict(settings.options)
         self._compiler = compiler
         self._version = saved.version
@@ -416,7 +415,7 @@ class Engine:
         made = Engine(self.schema, self.algorithm, self.limits, **self.options)
         matcher = part.matcher
         if matcher is None:
-            matcher = _filled(self.algorithm, self.options, self._compiler, part.catalogue)
+            matcher = filled(self.algorithm, self.options, self._compiler, part.catalogue)
         made._take(matcher, part.catalogue, part.numbering)
         made._changed = True
         return made
@@ -554,31 +553,3 @@ class Engine:
             return form
 
         return form_of
-
-
-def _filled(algorithm: str, options: Mapping[str, Any], compiler: Compiler, catalogue: Catalogue) -> Matcher:
-    """A matcher that takes the subscriptions anew, from their texts. Raises SegmentError."""
-    matcher = create_matcher(algorithm, compiler.limits, **options)
-    take = getattr(matcher, "restore", matcher.add)
-    with _collector_paused():
-        take(_entry(each, compiler) for each in catalogue)
-    return matcher
-
-
-def _entry(subscription: Subscription, compiler: Compiler) -> Entry:
-    try:
-        return Entry(subscription.number, compiler.compile(subscription.where, subscription.language))
-    except HarkenError as problem:
-        raise SegmentError(f"subscription {subscription.id} cannot be read any more: {problem}") from problem
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Bulk loading makes many objects and no cycles: the cycle collector would walk them over and over for nothing."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

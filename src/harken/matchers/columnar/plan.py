@@ -110,6 +110,18 @@ def plan(rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: 
     return Plan(keyed.groups(~pooled), pools)
 
 
+class _Filters(NamedTuple):
+    """The columns of each group's filter, none where it has none: those of group i up to ends[i]."""
+
+    ends: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    passing: NDArray[Any]
+    """The share of events that pass."""
+
+    def of(self, group: int) -> NDArray[np.int32]:
+        return self.columns[self.ends[group - 1] if group else 0 : self.ends[group]]
+
+
 class _Estimate(NamedTuple):
     """Of groups of rows, each as a cluster or a sketch."""
 
@@ -118,8 +130,7 @@ class _Estimate(NamedTuple):
     candidates: NDArray[Any]
     """Slots that an event looks at."""
     sketched: NDArray[np.bool_]
-    filtered: list[NDArray[np.int32]]
-    """The columns of each group's filter, none where it has none."""
+    filters: _Filters
 
 
 class _Keyed:
@@ -163,7 +174,7 @@ class _Keyed:
         lead = self._leaders
         key, bound, bound_class = self._key[lead], self._bound[lead], self._bound_class[lead]
         found = self._clustered(lead, self._cluster_of, self._counts, key, bound, bound_class)
-        self._candidates, self._filtered = found.candidates, found.filtered
+        self._candidates, self._filters = found.candidates, found.filters
         key_share = _given(self._shares[kernels.POINT], key)
         self._tested = self._counts * np.where(key >= 0, key_share, self._bound_share(bound, bound_class))
         listed = self._tested * self._costs.list_slot
@@ -200,17 +211,15 @@ class _Keyed:
             sketched[:] = SKETCH in self._layouts
         lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
         compared = here * rest * np.where(sketched, costs.sketched, costs.slot)
-        filtered, passing = self._filters(lead, group_of, key, keyed)
-        looked_at = passing * (compared + sketched * (1 + lines) * costs.line)
+        filters = self._filtered(lead, group_of, key, keyed)
+        looked_at = filters.passing * (compared + sketched * (1 + lines) * costs.line)
         cost = costs.cluster + chance * (costs.look_up + looked_at)
-        return _Estimate(cost, here * chance * passing, sketched, filtered)
+        return _Estimate(cost, here * chance * filters.passing, sketched, filters)
 
-    def _filters(
+    def _filtered(
         self, lead: NDArray[np.int64], group_of: NDArray[np.int64], key: NDArray[np.int32], keyed: NDArray[Any]
-    ) -> tuple[list[NDArray[np.int32]], NDArray[Any]]:
-        """By group: the columns of its filter, and the share of events that pass it; `keyed` is how many rows there are
-        to an event's key.
-        """
+    ) -> _Filters:
+        """The filters of groups; `keyed` is how many rows there are to an event's key."""
         rows = self._rows
         lengths = rows.lengths[lead]
         ends = np.cumsum(lengths)
@@ -222,10 +231,9 @@ class _Keyed:
         agreeing = _given(self._shares[kernels.POINT], columns) / _given(self._present, columns)
         agreeing = keyed * np.exp(np.bincount(owner, np.where(is_point, np.log(agreeing), 0), minlength=len(lead)))
         is_point &= (agreeing < _FILTERED)[owner]
-        filtered = np.split(np.where(is_point, columns, -1), ends[:-1])
-        passing = np.minimum(agreeing + 1 / FILTER_BITS, 1)
-        has_filter = np.bincount(owner, is_point, minlength=len(lead)) > 0
-        return [each[each >= 0] for each in filtered], np.where(has_filter, passing, 1)
+        counts = np.bincount(owner[is_point], minlength=len(lead))
+        passing = np.where(counts > 0, np.minimum(agreeing + 1 / FILTER_BITS, 1), 1)
+        return _Filters(np.cumsum(counts), columns[is_point], passing)
 
     def _bound_share(self, bound: NDArray[np.int32], bound_class: NDArray[np.uint8]) -> NDArray[Any]:
         return np.where(bound >= 0, np.maximum(self._shares[bound_class, bound], 1e-9), 1.0)
@@ -273,7 +281,7 @@ class _Keyed:
         filtered = np.empty(0, np.int32)
         key, bound, bound_class = int(self._key[first]), int(self._bound[first]), int(self._bound_class[first])
         if layout != LIST:
-            columns, filtered = self._rows.columns_of(first), self._filtered[cluster]
+            columns, filtered = self._rows.columns_of(first), self._filters.of(cluster)
             candidates, cost = self._candidates[cluster], self._cost[cluster]
         else:
             if key >= 0:
