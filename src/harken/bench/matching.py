@@ -64,10 +64,10 @@ def _timed(trial: Trial) -> dict[Key, _Timed]:
 def _around(trial: Trial, first: Ready) -> Iterator[tuple[str, _Timed]]:
     """What comes before and after matching, on the answers of one matcher."""
     ids, offsets = first.find().copy(), first.offsets.copy()
-    target, few = aligned(len(ids), np.int32), aligned(_SAME_IDS, np.int32)
+    target, other, few = np.empty_like(ids), aligned(len(ids), np.int32), aligned(_SAME_IDS, np.int32)
     few[:] = np.arange(_SAME_IDS)  # lines of zeros are written twice as quickly
     yield "copy", _Timed(lambda: np.copyto(target, ids), trial.events)
-    yield "write", _Timed(lambda: repeat_lines(few, target), trial.events)
+    yield "write", _Timed(lambda: repeat_lines(few, other), trial.events)
     yield "encode", _Timed(lambda: codes_of(trial.workload.events, first.conjunctions), trial.events)
     some = max(1, int(np.searchsorted(offsets, _MATCHES_AS_ARROW, "right")) - 1)
     few_ids, few_offsets = ids[: offsets[some]], offsets[: some + 1]

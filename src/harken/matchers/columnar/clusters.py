@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from harken.kernels import clusters as layout
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS, aligned
-from harken.matchers.columnar.costs import FILTER_BITS, LIST, SKETCH
+from harken.matchers.columnar.costs import BITS_A_ROW, LIST, SKETCH
 from harken.matchers.columnar.plan import GroupPlan
 from harken.matchers.columnar.rows import Rows
 
@@ -124,9 +124,9 @@ class ClusterBuilder:
         mixed, codes = np.zeros(len(members), np.uint64), np.empty(len(members), np.uint32)
         layout.mix(mixed, keys)
         for column in columns:
-            kernels.code_of(rows.starts, rows.columns, rows.low, members, column, codes)
+            kernels.code_of(rows.starts, rows.columns, rows.low, members, int(column), codes)
             layout.mix(mixed, codes)
-        bits = min(max((FILTER_BITS * len(members) - 1).bit_length(), 6), layout.WORD_BITS)
+        bits = min(max((BITS_A_ROW * len(members) - 1).bit_length(), 6), layout.WORD_BITS)
         is_set = np.zeros(1 << bits, np.bool_)
         is_set[mixed >> np.uint64(layout.WORD_BITS - bits)] = True
         fields[layout.FILTER_START] = self._filters.add(np.packbits(is_set, bitorder="little").view(np.uint64))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS
-from harken.matchers.columnar.costs import CLUSTER, DEFAULT_COSTS, FILTER_BITS, LAYOUTS, LIST, SKETCH, Costs
+from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, DEFAULT_COSTS, LAYOUTS, LIST, SKETCH, Costs
 from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
 from harken.matchers.columnar.rows import Rows, attribute_sets
 from harken.matchers.columnar.statistics import Frequencies
@@ -232,7 +232,7 @@ class _Keyed:
         agreeing = keyed * np.exp(np.bincount(owner, np.where(is_point, np.log(agreeing), 0), minlength=len(lead)))
         is_point &= (agreeing < _FILTERED)[owner]
         counts = np.bincount(owner[is_point], minlength=len(lead))
-        passing = np.where(counts > 0, np.minimum(agreeing + 1 / FILTER_BITS, 1), 1)
+        passing = np.where(counts > 0, np.minimum(agreeing + 1 / BITS_A_ROW, 1), 1)
         return _Filters(np.cumsum(counts), columns[is_point], passing)
 
     def _bound_share(self, bound: NDArray[np.int32], bound_class: NDArray[np.uint8]) -> NDArray[Any]:
