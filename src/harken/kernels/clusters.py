@@ -65,7 +65,7 @@ NONE = -1
 _SCATTER = np.uint64(2654435769)
 _WORD = np.uint64(0xFFFF_FFFF)
 WORD_BITS = 32
-_HALF = np.uint64(15)
+_DOWN = np.uint64(15)
 _LOW_BITS = 0xFFFF_FFFF
 _NARROW = 0xFFFF
 
@@ -136,7 +136,7 @@ def mixed_with(mixed, code):
     They are brought down too: codes that are evenly apart would else fall together in step.
     """
     mixed = (mixed + np.uint64(code) & _WORD) * _SCATTER & _WORD
-    return mixed ^ mixed >> _HALF
+    return mixed ^ mixed >> _DOWN
 
 
 @kernel

@@ -32,9 +32,9 @@ _BEGUN = 2 * LANES
 def copy_runs(runs, found, events, ids, ends, staged, out, streaming):
     """Append the runs to their events' ids; `ends` says where each event's ids end so far.
 
-    Events are taken one after the other. `staged` is room for ids, at the start of a line. Streaming, lines go past the
-    cache: a line that is written completely need not be read first, and what does not fit into the cache anyway does
-    not drive out what is needed there.
+    Events are taken one after the other. `staged` is room for ids. Streaming, lines go past the cache: a line that is
+    written completely need not be read first, and what does not fit into the cache anyway does not drive out what is
+    needed there.
     """
     run_event, run_start, run_length, order = runs.event, runs.start, runs.length, runs.order
     ids, passed, out, staged = borrowed(ids), borrowed(runs.passed), borrowed(out), borrowed(staged)
