@@ -7,7 +7,7 @@ from dataclasses import dataclass
 CLUSTER, LIST, POOL, SKETCH = LAYOUTS = 0, 1, 2, 3
 LAYOUT_NAMES = ("cluster", "list", "pool", "sketch")
 BITS_A_ROW = 16
-"""Bits of a filter for each row, at least: no more than one in so many events passes by mistake."""
+"""Bits of a filter for each row, at least: about one in so many events passes by mistake, or fewer."""
 
 
 @dataclass(frozen=True, slots=True)
