@@ -31,7 +31,7 @@ _EVENTS_OF = {"w4": 256}
 """An event of w4 matches so many subscriptions that few events do."""
 _EVENTS_ONE_BY_ONE, _IDS_ONE_BY_ONE = 256, 1 << 23
 """Through an engine each id becomes a string of Python: where many match, fewer events do."""
-_MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 27, 1 << 18
+_MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 26, 1 << 18
 """Threads pay with much to do: as many events as match so often, but no more than that."""
 
 
@@ -173,8 +173,8 @@ def _measure_threads(
     count = min(_MOST_EVENTS_FOR_THREADS, max(settings.events_of(name), int(_MATCHES_FOR_THREADS / max(matches, 1))))
     events = generate(name, 0, count if settings.events is None else settings.events, settings.seed).events
     for matcher, engine in engines.items():
-        key = Key("thread_gain", name, trial.size, matcher)
-        with result.unless_unavailable(key, key._replace(name="thread_share")):
+        key = Key("batch", name, trial.size, matcher)
+        with result.unless_unavailable(key, *(key._replace(name=name) for name in ("thread_gain", "thread_share"))):
             measure_threads(result, key, engine, events, settings.engine_rounds, settings.turns)
 
 

@@ -1,7 +1,8 @@
-"""What a second thread gains: in match_batch, and in a loop that touches no memory, which is all there is to gain."""
+"""match_batch with one thread and with two, beside a loop that touches no memory: all that a second can gain."""
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
@@ -41,23 +42,28 @@ def alu_gain(rounds: int, turns: int) -> list[float]:
 def measure_threads(
     result: Result, key: Key, engine: Engine | Unavailable, events: pa.Table, rounds: int, turns: int
 ) -> None:
-    """The gain of match_batch(threads=2) beside that of the loop, in the same rounds. Raises Unavailable."""
+    """match_batch with one thread and two, beside the loop with one and two, in the same rounds. Raises Unavailable."""
     if isinstance(engine, Unavailable):
         raise engine
     match_batch = engine.match_batch
+    last: deque[object] = deque(maxlen=1)
+    """As in a loop over batches, an answer is there until the next one is."""
     with ThreadPoolExecutor(2) as pool:
         found: dict[str, Timing] = interleaved(
             {
-                "one": lambda: match_batch(events, threads=1),
-                "two": lambda: match_batch(events, threads=2),
+                "one": lambda: last.append(match_batch(events, threads=1)),
+                "two": lambda: last.append(match_batch(events, threads=2)),
                 "loop": lambda: alu_loop(turns, 1),
                 "loops": lambda: list(pool.map(alu_loop, [turns, turns], [1, 2])),
             },
             rounds,
         )
+    result.add(key, found["one"].microseconds(events.num_rows))
     gain = found["one"].times(found["two"])
     most = [2 * each for each in found["loop"].times(found["loops"])]
-    if median(most) < LEAST_GAIN:
-        raise Unavailable(f"a loop gained only {median(most):.2f} times from a second thread: the machine was busy")
-    result.add(key._replace(name="thread_gain"), gain)
-    result.add(key._replace(name="thread_share"), [each / bound for each, bound in zip(gain, most, strict=True)])
+    gained, share = key._replace(name="thread_gain"), key._replace(name="thread_share")
+    with result.unless_unavailable(gained, share):
+        if median(most) < LEAST_GAIN:
+            raise Unavailable(f"a loop gained only {median(most):.2f} times from a second thread: the machine was busy")
+        result.add(gained, gain)
+        result.add(share, [each / bound for each, bound in zip(gain, most, strict=True)])

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 LISTS = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
 STRINGS = ("is_string", "is_large_string", "is_string_view")
 TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_WIDTH = 64
+_MOST_COUNTED = 1 << 17
+_COUNTED: list[NDArray[np.int32]] = []
+_ANSWERS: dict[tuple[tuple[str, ...], int], bool] = {}
 _MICROSECONDS_A_TICK = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -23,13 +27,13 @@ def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
     """The cells of tables, one after the other, of all of which `are_sound` holds."""
     import numpy as np
 
-    present = np.full(sum(table.num_rows for table in tables), not path, np.bool_)
+    present = (np.zeros if path else np.ones)(sum(table.num_rows for table in tables), np.bool_)
     found: dict[Kind, list[Cells]] = {}
     start = 0
     for table in tables:
         first = start
         for chunk in column_chunks(table, path):
-            every = np.arange(first, first + len(chunk), dtype=np.int32)
+            every = _counted(first, len(chunk))
             rows, cells = _cells(*values_at(chunk, path[1:], every))
             # A slice is set without the interpreter's lock, which other threads may want.
             present[rows if rows is not every else slice(first, first + len(chunk))] = True
@@ -37,7 +41,8 @@ def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
             if cells is not None and len(rows):
                 found.setdefault(cells.kind, []).append(cells)
         start += table.num_rows
-    return PathCells(tuple(_joined(found[kind]) for kind in Kind if kind in found), present)
+    kinds = found if len(found) < 2 else [kind for kind in Kind if kind in found]
+    return PathCells(tuple(_joined(found[kind]) for kind in kinds), present)
 
 
 def column_chunks(table: Any, path: Path) -> Sequence[Any]:
@@ -49,15 +54,17 @@ def column_chunks(table: Any, path: Path) -> Sequence[Any]:
 def values_at(array: Any, path: Path, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], Any]:
     """All that the path leads to, through lists, nulls among it, and the row of each."""
     import numpy as np
-    from pyarrow import compute, nulls, types
 
     array = plain(array)
     while is_one_of(LISTS, array.type):
-        lengths = compute.list_value_length(array)
+        lengths = array.value_lengths()
         rows = np.repeat(rows, lengths.fill_null(0).to_numpy(zero_copy_only=False))
         array = plain(array.flatten())
     if not path:
         return rows, array
+
+    from pyarrow import compute, nulls, types
+
     field = array.type.get_field_index(path[0]) if types.is_struct(array.type) else -1
     if field < 0:
         return rows[:0], nulls(0)
@@ -79,30 +86,33 @@ def plain(array: Any) -> Any:
 
 
 def is_one_of(names: tuple[str, ...], kind: Any) -> bool:
-    """Whether one of these tests of `pyarrow.types` holds."""
-    from pyarrow import types
+    """Whether one of these tests of `pyarrow.types` holds, all of which go by the type's id."""
+    answer = _ANSWERS.get((names, kind.id))
+    if answer is None:
+        from pyarrow import types
 
-    return any(getattr(types, name)(kind) for name in names)
+        answer = _ANSWERS[names, kind.id] = any(getattr(types, name)(kind) for name in names)
+    return answer
 
 
 def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells | None]:
     """The rows that have a value, and the values, if they are no objects."""
     import numpy as np
-    from pyarrow import types
+    import pyarrow
 
-    kind = array.type
+    types, kind = pyarrow.types, array.type
     if array.null_count:
-        rows = rows[array.is_valid().to_numpy(zero_copy_only=False)]
+        rows = rows[np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))]
+        if not types.is_null(kind):
+            array = array.drop_null()
+    if types.is_integer(kind):
+        return rows, Cells(Kind.NUMBER, rows, _integers(array))
     if types.is_struct(kind) or types.is_null(kind):
         return rows, None
-    if array.null_count:
-        array = array.drop_null()
     if is_one_of(STRINGS, kind):
         return rows, Cells(Kind.STRING, rows, array)
     if types.is_floating(kind) or types.is_decimal(kind):
         return _real(rows, array)
-    if types.is_integer(kind):
-        return rows, Cells(Kind.NUMBER, rows, array.to_numpy().astype(np.int64))
     if types.is_boolean(kind):
         return rows, Cells(Kind.BOOLEAN, rows, array.to_numpy(zero_copy_only=False).astype(np.int64))
     ticks = array.view(f"int{kind.bit_width}").to_numpy().astype(np.int64)
@@ -110,6 +120,35 @@ def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cell
         scale = _MICROSECONDS_A_TICK.get(kind.unit)
         return rows, Cells(Kind.TIMESTAMP, rows, ticks // 1_000 if scale is None else ticks * scale)
     return rows, Cells(Kind.DATE, rows, ticks if types.is_date32(kind) else ticks // TICKS_A_DAY["ms"])
+
+
+def _counted(first: int, count: int) -> NDArray[np.int32]:
+    """The rows from `first` on. All columns of all batches that are not very large have the same."""
+    import numpy as np
+
+    if first + count > _MOST_COUNTED:
+        return np.arange(first, first + count, dtype=np.int32)
+    if not _COUNTED:
+        _COUNTED.append(np.arange(_MOST_COUNTED, dtype=np.int32))
+    return _COUNTED[0][first : first + count]
+
+
+def _integers(array: Any) -> NDArray[np.int64]:
+    """Integers without nulls as int64, where they lie if they are such already."""
+    import numpy as np
+
+    if array.type.bit_width < _WIDTH or not len(array):
+        return cast("NDArray[np.int64]", array.to_numpy().astype(np.int64))
+    return np.asarray(_Shown(array))
+
+
+class _Shown:
+    """Integers of 64 bits, of which NumPy is told nothing but where they lie, so that it does not mark them."""
+
+    def __init__(self, array: Any) -> None:
+        self._values = array.buffers()[1]
+        place = self._values.address + array.offset * _WIDTH // 8
+        self.__array_interface__ = {"shape": (len(array),), "typestr": "<i8", "data": (place, False), "version": 3}
 
 
 def _real(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells]:

@@ -36,8 +36,8 @@ class Cells:
     """The index in the batch of the event of each value, ascending; an event with several values comes repeatedly."""
     values: Any
     """Of strings a `pyarrow.StringArray` or `LargeStringArray` without nulls, maybe a slice of a longer one; of others
-    an array of int64 of its own, which a kernel may take for any other: those of Arrow cannot be written to, and Numba
-    compiles everything once more for such. See `whole_and_part` and `as_integer`."""
+    an array of int64, see `whole_and_part` and `as_integer`. Nobody writes to it, nor to the rows: they may be those of
+    others too. Yet it is not marked so, because for such Numba would compile every kernel once more."""
     part: NDArray[np.float64] | None = None
     """The second half of numbers; None if it is 0 for all."""
 

@@ -70,7 +70,7 @@ def test_every_figure_is_there_or_said_to_be_missing(result: Result) -> None:
                     assert Key("latency_p99", workload, size, matcher, part) in found
         for matcher in ("columnar", "counting_lists"):
             assert Key("growth", workload, 400, matcher, "from 200") in found
-            for name in ("peak_rss", "start_rss", "thread_gain", "thread_share"):
+            for name in ("peak_rss", "start_rss", "batch", "thread_gain", "thread_share"):
                 assert Key(name, workload, sizes[-1], matcher) in found
     assert Key("to_alone", "mixed", 400, "columnar", "le-subscribe") in found
     assert Key("first_match", matcher="columnar", part="engine") in found
@@ -219,11 +219,14 @@ def test_the_gain_of_match_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST_GAIN", 0.0)
     workload = generate("stock", 100, 8)
     (engine,) = engines_of(workload, workload.events, ["columnar"], 100).values()
-    result, key = Result({}, {}), Key("thread_gain", "stock", 100, "columnar")
+    result, key = Result({}, {}), Key("batch", "stock", 100, "columnar")
     measure_threads(result, key, engine, workload.events, 1, 1_000)
-    assert [figure.key.name for figure in result.figures] == ["thread_gain", "thread_share"]
+    assert [figure.key.name for figure in result.figures] == ["batch", "thread_gain", "thread_share"]
     monkeypatch.setattr(threads, "LEAST_GAIN", 9.0)
-    with pytest.raises(Unavailable, match="busy"):
-        measure_threads(result, key, engine, workload.events, 1, 1_000)
+    busy = Result({}, {})
+    measure_threads(busy, key, engine, workload.events, 1, 1_000)
+    assert [figure.key.name for figure in busy.figures] == ["batch"]
+    assert [each.key.name for each in busy.not_measured] == ["thread_gain", "thread_share"]
+    assert "busy" in busy.not_measured[0].reason
     with pytest.raises(Unavailable, match="no engine"):
         measure_threads(result, key, Unavailable("no engine"), workload.events, 1, 1)

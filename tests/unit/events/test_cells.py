@@ -228,6 +228,24 @@ class TestArrow:
             chunks = pa.chunked_array([array[:start], array[start:]], array.type)
             assert shown(arrow(chunks).cells(("a",))) == expected
 
+    def test_integers_stay_where_they_are(self) -> None:
+        whole = pa.array(range(1_000), pa.int64())
+        (cells,) = arrow(whole.slice(10, 500)).cells(("a",)).cells
+        assert cells.values.ctypes.data == whole.buffers()[1].address + 80
+        del whole
+        pa.array(range(5_000, 6_000), pa.int64())
+        assert cells.values.tolist() == list(range(10, 510))
+        assert cells.values.flags.writeable, "or every kernel is compiled once more"
+        large = pa.array([0, INT64_MAX], pa.uint64())
+        assert shown(arrow(large).cells(("a",))) == {"number": [(0, (0, 0.0)), (1, (INT64_MAX, 0.0))]}
+
+    def test_rows_of_large_batches(self) -> None:
+        count = 200_000
+        chunks = [pa.nulls(0, pa.int64()), pa.array(np.arange(count - 7)), pa.array(np.arange(7))]
+        (cells,) = arrow(pa.chunked_array(chunks)).cells(("a",)).cells
+        assert np.array_equal(cells.rows, np.arange(count))
+        assert np.array_equal(cells.values[-7:], np.arange(7))
+
     def test_objects(self) -> None:
         rows = [{"x": 1, "y": [{"z": "p"}, None, {"z": None}, {"z": "q"}]}, None, {"x": None, "y": []}]
         for kind in (NESTED, pa.list_(NESTED)):

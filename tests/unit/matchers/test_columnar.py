@@ -512,7 +512,11 @@ def test_buffers_are_used_again() -> None:
     places = set()
     for _ in range(6):
         places.add(engine.match_batch([{"a": 1}] * 8).numbers.ctypes.data)
-    assert len(places) < 6
+    assert len(places) == 1
+    for _ in range(6):
+        found = engine.match_batch([{"a": 1}] * 8)  # the last one is there until this one is
+        places.add(found.numbers.ctypes.data)
+    assert len(places) == 2
     large = engine.match_batch([{"a": 1}] * 200).numbers.nbytes
     assert large > 10_000_000
     for _ in range(2):

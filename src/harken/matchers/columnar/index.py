@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ from harken.kernels.deletes import bury
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
+from harken.matchers.columnar.buffers import BUFFERS
 from harken.matchers.columnar.clusters import ClusterBuilder
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.pools import build_pools
@@ -22,9 +22,6 @@ from harken.matchers.columnar.rows import Rows
 _VISITS = 1 << 19
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
-_FIRST_IDS = 1 << 12
-_ROOMY = 8
-"""A buffer of more than so many times what the last answer took is given up: one large answer does not hold memory."""
 
 
 @dataclass(slots=True)
@@ -109,12 +106,8 @@ class Finder:
         self._room = _room(index, columns, self._chunk)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
-        self._ids = np.empty(_FIRST_IDS, np.int32)
-        self._ours = sys.getrefcount(self._ids)
-        """The references to a buffer that nobody else knows."""
-        self._is_lent = False
-        self._used = 0
-        """How much of the buffer the last answer took."""
+        self._expected = 0.0
+        """The matches of an event, by the last answer."""
 
     def find(
         self,
@@ -126,14 +119,15 @@ class Finder:
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The numbers of all events behind each other, and how many slots were looked at for each.
 
-        The numbers are in a buffer that is used again. Where those of each event end is written to `offsets`, which has
-        one element more than there are events. The first `reserved` places of each event are left to be filled.
+        The memory of the numbers is used again when nobody refers to them any more. Where those of each event end is
+        written to `offsets`, which has one element more than there are events. The first `reserved` places of each
+        event are left to be filled.
         """
         index, dead, events = self.index, self.index.dead, codes.shape[1]
         codes, candidates = np.ascontiguousarray(codes), np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
-        ids = self._buffer()
+        ids = BUFFERS.take(int(self._expected * events))
         offsets[0] = event = 0
         while True:
             event, needed = match_codes(
@@ -141,26 +135,12 @@ class Finder:
                 self._room, reserved, offsets, candidates, self.seen, ids,
             )  # fmt: skip
             if event == events:
-                self._used = int(offsets[-1])
-                return ids[: self._used], candidates
-            larger = np.empty(max(needed, 2 * len(ids)), np.int32)
+                self._expected = int(offsets[-1]) / max(events, 1)
+                return ids[: offsets[-1]], candidates
+            # What was found so far tells what the rest will need.
+            larger = BUFFERS.take(max(needed, needed * events // min(events, event + self._chunk), 2 * len(ids)))
             larger[: offsets[event]] = ids[: offsets[event]]
-            ids = self._ids = larger
-
-    def lend(self) -> None:
-        """Let the last answer have the buffer, until nobody looks at it any more.
-
-        Fresh memory for every answer would cost as much as all of matching, where many subscriptions match.
-        """
-        self._is_lent = True
-
-    def _buffer(self) -> NDArray[np.int32]:
-        """The buffer, or another one if it was lent and is still looked at, or is too large for what comes."""
-        if self._is_lent:
-            self._is_lent = False
-            if sys.getrefcount(self._ids) > self._ours or len(self._ids) > _ROOMY * max(self._used, _FIRST_IDS):
-                self._ids = np.empty(max(2 * self._used, _FIRST_IDS), np.int32)
-        return self._ids
+            ids = larger
 
 
 def _room(index: Index, columns: int, chunk: int) -> Room:

@@ -74,7 +74,6 @@ class Match:
         with base.finder(careful=False) as finder:
             codes = self._codes[: base.columns]
             numbers, examined = finder.find(codes, self._skipped, offsets, base.dead > 0, reserved)
-            finder.lend()
         self._examined += examined
         filled = np.zeros(self._events, np.int64)
         for part in parts:
@@ -87,7 +86,7 @@ class Match:
             codes = self._codes[: searched.columns]
             numbers, examined = finder.find(codes, self._skipped, offsets, searched.dead > 0)
             self._examined += examined
-            return Candidates(offsets, numbers.copy())
+            return Candidates(offsets, numbers)
 
     def _find_careful(self, searched: Searched) -> Candidates:
         found = self._found(searched, careful=True)

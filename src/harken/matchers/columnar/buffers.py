@@ -1,0 +1,74 @@
+"""Memory for answers, which is used again when nobody looks at them any more.
+
+Fresh memory for every answer costs as much as all of matching where many subscriptions match.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LEAST = 1 << 12
+_ROOMY = 8
+"""A buffer of more than so many times what is wanted is not taken: one small answer does not hold much memory."""
+_KEPT = 1 << 28
+"""So many elements are kept at most, besides the buffer that was taken last: as large answers are given, as much."""
+_TURNS = 64
+"""A buffer that nobody took in so many turns is given up: one large answer does not hold its memory for ever."""
+
+
+class _Buffer:
+    __slots__ = ("_ours", "elements", "turn")
+
+    def __init__(self, size: int) -> None:
+        self.elements = np.empty(size, np.int32)
+        self._ours = sys.getrefcount(self.elements)
+        self.turn = 0
+
+    def is_free(self) -> bool:
+        """Whether nobody refers to it, nor to a view of it: a view refers to what it is a view of."""
+        return sys.getrefcount(self.elements) == self._ours
+
+
+class Buffers:
+    """Buffers that are taken, and come back by themselves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[_Buffer] = []
+        """Those that were taken last stand last."""
+        self._turn = 0
+
+    def take(self, size: int) -> NDArray[np.int32]:
+        """At least so many elements, for as long as somebody refers to them."""
+        with self._lock:
+            self._turn += 1
+            most = _ROOMY * max(size, _LEAST)
+            fitting = [each for each in self._kept if size <= len(each.elements) <= most and each.is_free()]
+            if fitting:
+                taken = min(fitting, key=lambda each: len(each.elements))
+                self._kept.remove(taken)
+            else:
+                taken = _Buffer(max(_LEAST, size + size // 4))
+            taken.turn = self._turn
+            self._kept.append(taken)
+            self._give_up()
+            return taken.elements
+
+    def _give_up(self) -> None:
+        """Forget what is too much, or was not wanted for long. Who looks at it keeps it."""
+        total, first = len(self._kept[-1].elements), len(self._kept) - 1
+        while first > 0:
+            before = self._kept[first - 1]
+            total += len(before.elements)
+            if total > _KEPT or before.turn <= self._turn - _TURNS:
+                break
+            first -= 1
+        del self._kept[:first]
+
+
+BUFFERS = Buffers()
+"""Those of the process."""
