@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from harken.events.cells import Cells
+from harken.events.cells import Cells, as_integer, whole_and_part
 from harken.kernels import encode as kernels
 from harken.schema import Kind
 from harken.segments.columns import Column
@@ -108,17 +108,31 @@ class Strings:
 
     def code_of(self, text: str) -> int:
         """The code of one value."""
-        return int(self.encode(Cells(Kind.STRING, _FIRST, pa.array([text], pa.large_string())))[0])
+        utf8 = np.frombuffer(bytearray(text, "utf-8"), np.uint8)  # of bytes it would be marked as not to be written to
+        return int(self._codes(utf8, np.array([0, len(utf8)]))[0])
 
     def encode(self, cells: Cells) -> NDArray[np.uint32]:
         """The code of every value."""
-        data, offsets = utf8_of(cells.values)
+        return self._codes(*utf8_of(cells.values))
+
+    def _codes(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint32]:
         codes = np.empty(len(offsets) - 1, np.uint32)
         kernels.encode_strings(data, offsets, self.data, self.offsets, self.index, self.ordered, codes)
         return codes
 
 
 Dictionary = Numbers | Strings
+
+
+def code_of(dictionary: Dictionary, kind: Kind, value: Any) -> int:
+    """The code of one value of a kind."""
+    if isinstance(dictionary, Strings):
+        return dictionary.code_of(value)
+    return (
+        dictionary.code_of(*whole_and_part(value))
+        if kind is Kind.NUMBER
+        else dictionary.code_of(as_integer(kind, value))
+    )
 
 
 def dictionary_of(column: Column, constants: Any, ordered: bool = True) -> tuple[Dictionary, NDArray[np.int64]]:

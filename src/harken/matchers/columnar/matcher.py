@@ -24,6 +24,7 @@ from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.versions import Version, merged, middle, rows_of_base
 from harken.schema.paths import Path
 from harken.segments.encode import encode
+from harken.segments.encode_one import encode_one
 from harken.segments.flat import Flat
 
 RECENT_ROWS = 4_096
@@ -192,7 +193,9 @@ class Columnar:
             version, sample = self._version, self._sample
             # What comes from now on is not seen: nor can it be together with what it comes in place of.
             rows = [len(recent) for recent in version.recents]
-        encoded = encode(batch, version.columns, version.dictionaries)
+        encoded = encode_one(batch[0], version.columns, version.dictionaries) if len(batch) == 1 else None
+        if encoded is None:
+            encoded = encode(batch, version.columns, version.dictionaries)
         sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
         return Match(version, rows, encoded, batch, form_of, self._limits).result()
 

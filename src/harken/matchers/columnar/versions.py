@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
-from harken.events.cells import whole_and_part
 from harken.kernels.recode import admitted
 from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.layer import Choices, build_layer, unbuild
@@ -19,7 +17,7 @@ from harken.schema import Kind
 from harken.schema.paths import Path
 from harken.segments.columns import Column
 from harken.segments.conjunctions import CodedPredicates, Conjunctions
-from harken.segments.dictionary import Dictionary, Strings, dictionary_of
+from harken.segments.dictionary import Dictionary, Strings, code_of, dictionary_of
 from harken.segments.flat import Flat, joined
 from harken.segments.flatten import plain_predicates
 from harken.segments.recode import recode
@@ -105,9 +103,9 @@ class Version:
             if place is None:
                 return False
             dictionary = self.dictionaries[place]
-            first = -1 if low is None else _code(dictionary, low[0])
+            first = -1 if low is None else code_of(dictionary, kind, low[0])
             is_same = low is not None and high is not None and low[0] == high[0]
-            last = first if is_same else -1 if high is None else _code(dictionary, high[0])
+            last = first if is_same else -1 if high is None else code_of(dictionary, kind, high[0])
             sides = 0 if low is None else low[1], 0 if high is None else high[1]
             ordered = not isinstance(dictionary, Strings) or dictionary.ordered
             top = 2 * len(dictionary) + 1
@@ -153,12 +151,6 @@ def middle(flats: Sequence[Flat], version: Version, sample: Sample, choices: Cho
     coded = _in_order(recode(flat, dict(zip(version.columns, version.dictionaries, strict=True))), version)
     layer = build_layer(coded, flat.overlapping, sample.codes if len(sample) else None, choices)
     return Middle(flat, Searched(layer, len(version.columns)))
-
-
-def _code(dictionary: Dictionary, value: Any) -> int:
-    if isinstance(dictionary, Strings):
-        return dictionary.code_of(value)
-    return dictionary.code_of(*whole_and_part(value))
 
 
 def _in_order(coded: Conjunctions, version: Version) -> Conjunctions:
