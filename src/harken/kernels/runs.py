@@ -29,11 +29,8 @@ from harken.kernels.clusters import (
     RANGE_CLASS,
     RANGE_COLUMN,
     RANGE_SPAN,
-    REST_COLUMN,
     REST_COUNT,
     REST_LOW,
-    REST_PLANE,
-    REST_SHIFT,
     REST_SPAN,
     REST_START,
     REST_WIDE,
@@ -43,30 +40,23 @@ from harken.kernels.clusters import (
     TILE_START,
     WORD_BITS,
     hashed_place,
-    is_dead,
-    live_word,
     mixed_with,
-    rest_interval,
 )
 from harken.kernels.compile import inlined, kernel
 from harken.kernels.rows import UP_TO
+from harken.kernels.sifting import check_run, compare_run, sift_run
 from harken.kernels.vector import (
     NO_BITS,
     ONE_BIT,
     ROWS,
-    admitted_by_end,
-    at_an_end,
     below,
     borrowed,
     first_bits,
-    level_with_end,
     ones,
     prefetch_read,
     trailing_zeros,
-    within,
 )
 
-_LOW_BITS = 0xFFFF_FFFF
 _LINE = 16
 _TILES_AHEAD = 8
 """So many events before its tiles are looked at they are fetched."""
@@ -160,17 +150,17 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
             if cluster[TILE_START] != NONE:
                 if k + _TILES_AHEAD < count:
                     _fetch_tiles(cluster, tiles, begins[k + _TILES_AHEAD], stops[k + _TILES_AHEAD])
-                matched, end_of_passed = _sift_run(
+                matched, end_of_passed = sift_run(
                     cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
                     as_slots, passed, end_of_passed,
                 )  # fmt: skip
             elif cluster[LIST_START] == NONE:
-                matched, end_of_passed = _compare_run(
+                matched, end_of_passed = compare_run(
                     cluster, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
                     as_slots, passed, end_of_passed,
                 )  # fmt: skip
             else:
-                matched, end_of_passed = _test_run(
+                matched, end_of_passed = check_run(
                     cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, first + event,
                     start, end, passed, end_of_passed,
                 )  # fmt: skip
@@ -298,144 +288,6 @@ def _fetch_tiles(cluster, tiles, start, end):
     past = tile_start + ((end - 1) // ROWS + 1) * tile_bytes
     for at in range(tile_start + start // ROWS * tile_bytes, past, ROWS):
         prefetch_read(tiles, at)
-
-
-@inlined
-def _keep(word, slot, ids, as_slots, passed, end):
-    """Append the slots whose bits are set, and have their ids fetched; or append the word. Returns the new end."""
-    if not as_slots:
-        passed[end] = word
-        return end + 1
-    while word != NO_BITS:
-        chosen = slot + trailing_zeros(word)
-        passed[end] = chosen
-        prefetch_read(ids, chosen)
-        end += 1
-        word &= word - ONE_BIT
-    return end
-
-
-@inlined
-def _compare_run(
-    cluster, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, as_slots, passed, at
-):  # fmt: skip
-    """Append those slots of a run that an event matches, compared column by column, or their bits, behind passed[at].
-
-    Returns how many slots there are, and where what was appended ends: at the old end if there is none.
-    """
-    slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
-    matched, old_at = np.int64(0), at
-    if not as_slots:
-        passed[at] = slots + start
-        at += 1
-    # What is asked of the first column is taken out of its array once: the compiler has to assume that writing to
-    # `passed` may change it.
-    first_code, first_low, first_span, is_wide = NO_BITS, np.int64(0), np.int64(0), np.int64(0)
-    if rest_count:
-        first_code, is_wide = np.uint64(codes[compared[rest, REST_COLUMN], event]), compared[rest, REST_WIDE]
-        first_low, first_span = compared[rest, REST_LOW], compared[rest, REST_SPAN]
-    for slot in range(start, end, ROWS):
-        word = first_bits(end - slot)
-        if has_dead:
-            word &= live_word(dead, slots + slot)
-        if rest_count:
-            if is_wide:
-                word &= within(wide, first_low + slot, first_span + slot, first_code)
-            else:
-                word &= within(narrow, first_low + slot, first_span + slot, first_code)
-        for i in range(rest + 1, rest + rest_count):
-            if word == NO_BITS:
-                break
-            code = np.uint64(codes[compared[i, REST_COLUMN], event])
-            low, span = compared[i, REST_LOW] + slot, compared[i, REST_SPAN] + slot
-            if compared[i, REST_WIDE]:
-                word &= within(wide, low, span, code)
-            else:
-                word &= within(narrow, low, span, code)
-        matched += ones(word)
-        at = _keep(word, slots + slot, ids, as_slots, passed, at)
-    return matched, (at if matched else old_at)
-
-
-@inlined
-def _sift_run(
-    cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, as_slots, passed, at
-):  # fmt: skip
-    """The same by the sketch of a cluster."""
-    slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
-    matched, old_at = np.int64(0), at
-    if not as_slots:
-        passed[at] = slots + start // ROWS * ROWS
-        at += 1
-    for slot in range(start // ROWS * ROWS, end, ROWS):
-        tile = cluster[TILE_START] + slot // ROWS * cluster[TILE_BYTES]
-        word = first_bits(end - slot) & ~first_bits(start - slot)
-        if has_dead:
-            word &= live_word(dead, slots + slot)
-        word = _sift(word, tiles, narrow, wide, compared, rest, rest_count, tile, slot, codes, event)
-        matched += ones(word)
-        at = _keep(word, slots + slot, ids, as_slots, passed, at)
-    return matched, (at if matched else old_at)
-
-
-@inlined
-def _test_run(
-    cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, event, start, end, passed, at
-):  # fmt: skip
-    """The same by a list, always as slots: the predicates of each one by one."""
-    slots, lists = cluster[SLOT_START], cluster[LIST_START]
-    old_at = at
-    for slot in range(start, end):
-        met = not (has_dead and is_dead(dead, slots + slot))
-        for i in range(list_starts[lists + slot], list_starts[lists + slot + 1]):
-            if not met:
-                break
-            code = codes[list_columns[i], event]
-            met = code != 0 and (np.int64(code) - np.int64(list_low[i])) & _LOW_BITS <= list_span[i]
-        if met:
-            passed[at] = slots + slot
-            prefetch_read(ids, slots + slot)
-            at += 1
-    return at - old_at, at
-
-
-@kernel
-def _sift(word, tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event):
-    """Those bits of a word that stand for a slot which an event matches, of the tile at `at`, whose first is `slot`."""
-    doubted = NO_BITS
-    for i in range(rest, rest + rest_count):
-        code = np.uint64(codes[compared[i, REST_COLUMN], event]) >> np.uint64(compared[i, REST_SHIFT])
-        plane = at + compared[i, REST_PLANE]
-        edge = NO_BITS
-        if compared[i, REST_SPAN] == NONE:
-            code <<= ONE_BIT
-            if compared[i, REST_SHIFT]:
-                edge = level_with_end(tiles, plane, plane, code)
-            word &= admitted_by_end(tiles, plane, plane, code) | edge
-        else:
-            if compared[i, REST_SHIFT]:
-                edge = at_an_end(tiles, plane, plane + ROWS, code)
-            word &= within(tiles, plane, plane + ROWS, code)
-        doubted |= edge
-        if word == NO_BITS:
-            return word
-    doubted &= word
-    while doubted != NO_BITS:
-        bit = trailing_zeros(doubted)
-        for i in range(rest, rest + rest_count):
-            code = np.int64(codes[compared[i, REST_COLUMN], event])
-            low, high = rest_interval(compared, i, slot + bit, narrow, wide, _LOW_BITS)
-            if not _is_between(code, low, high):
-                word &= ~(ONE_BIT << np.uint64(bit))
-                break
-        doubted &= doubted - ONE_BIT
-    return word
-
-
-@kernel
-def _is_between(code, low, high):
-    """Whether a code lies in an interval, which is wrapped if its low end is above the high one."""
-    return low <= code <= high if low <= high else code >= low or code <= high
 
 
 @kernel

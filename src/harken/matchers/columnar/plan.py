@@ -211,12 +211,12 @@ class _Keyed:
             sketched[:] = SKETCH in self._layouts
         lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
         compared = here * rest * np.where(sketched, costs.sketched, costs.slot)
-        filters = self._filtered(lead, group_of, key, keyed)
+        filters = self._filters_of(lead, group_of, key, keyed)
         looked_at = filters.passing * (compared + sketched * (1 + lines) * costs.line)
         cost = costs.cluster + chance * (costs.look_up + looked_at)
         return _Estimate(cost, here * chance * filters.passing, sketched, filters)
 
-    def _filtered(
+    def _filters_of(
         self, lead: NDArray[np.int64], group_of: NDArray[np.int64], key: NDArray[np.int32], keyed: NDArray[Any]
     ) -> _Filters:
         """The filters of groups; `keyed` is how many rows there are to an event's key."""
@@ -232,7 +232,8 @@ class _Keyed:
         agreeing = keyed * np.exp(np.bincount(owner, np.where(is_point, np.log(agreeing), 0), minlength=len(lead)))
         is_point &= (agreeing < _FILTERED)[owner]
         counts = np.bincount(owner[is_point], minlength=len(lead))
-        passing = np.where(counts > 0, np.minimum(agreeing + 1 / BITS_A_ROW, 1), 1)
+        # An event passes if any row agrees with it; so many do on average, and are spread by chance.
+        passing = np.where(counts > 0, np.minimum(1 / BITS_A_ROW - np.expm1(-agreeing), 1), 1)
         return _Filters(np.cumsum(counts), columns[is_point], passing)
 
     def _bound_share(self, bound: NDArray[np.int32], bound_class: NDArray[np.uint8]) -> NDArray[Any]:
