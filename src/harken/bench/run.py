@@ -175,7 +175,7 @@ def _measure_threads(
     for matcher, engine in engines.items():
         key = Key("batch", name, trial.size, matcher)
         with result.unless_unavailable(key, *(key._replace(name=name) for name in ("thread_gain", "thread_share"))):
-            measure_threads(result, key, engine, events, settings.engine_rounds, settings.turns)
+            measure_threads(result, key, engine, events, settings.rounds, settings.turns)
 
 
 def _measure_the_rest(result: Result, settings: Settings, tell: Tell) -> None:

@@ -103,12 +103,12 @@ def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cell
     types, kind = pyarrow.types, array.type
     if array.null_count:
         rows = rows[np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))]
-        if not types.is_null(kind):
-            array = array.drop_null()
-    if types.is_integer(kind):
-        return rows, Cells(Kind.NUMBER, rows, _integers(array))
     if types.is_struct(kind) or types.is_null(kind):
         return rows, None
+    if array.null_count:
+        array = array.drop_null()
+    if types.is_integer(kind):
+        return rows, Cells(Kind.NUMBER, rows, _integers(array))
     if is_one_of(STRINGS, kind):
         return rows, Cells(Kind.STRING, rows, array)
     if types.is_floating(kind) or types.is_decimal(kind):

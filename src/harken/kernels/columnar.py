@@ -31,6 +31,8 @@ class Room(NamedTuple):
     bitmap_of: NDArray[np.uint32]
     ends: NDArray[np.int64]
     looked_at: NDArray[np.int64]
+    unwritten_chunk: NDArray[np.int64]
+    """Of a chunk whose ids did not fit: its runs, its visits and its events, which are 0 if there is none."""
 
 
 @kernel
@@ -81,38 +83,43 @@ def match_codes(
     cluster and then by pool, the slots that were looked at.
 
     Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
+    Called again with as much space, it goes on with what was found.
     """
-    present, ends, looked_at = room.present, room.ends, room.looked_at
+    present, ends, looked_at, unwritten = room.present, room.ends, room.looked_at, room.unwritten_chunk
     event = first
     while event < last:
-        events = min(chunk, last - event)
-        mark_present(codes, event, events, skipped, present)
-        ends[:events] = 0
-        looked_at[:] = 0
-        candidates[event : event + events] = 0
-        found = find_runs(
-            clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates, looked_at
-        )
-        visited = 0
-        if found >= 0 and pools.pools.shape[0]:
-            visited = find_visits(
-                pools, codes, event, events, present, room.visits, looked_at[clusters.clusters.shape[0] :]
+        found, visited, events = unwritten[0], unwritten[1], unwritten[2]
+        if events == 0:
+            events = min(chunk, last - event)
+            mark_present(codes, event, events, skipped, present)
+            ends[:events] = 0
+            looked_at[:] = 0
+            candidates[event : event + events] = 0
+            found = find_runs(
+                clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates, looked_at
             )
-        if found < 0 or visited < 0:
-            chunk = (events + 1) // 2
-            continue
-        if visited:
-            find_bitmaps(pools, codes, event, events, room.bitmap_of)
-            find_pieces(pools, dead, has_dead, event, room.visits, room.bitmap_of, room.word, ends, candidates)
-        position = offsets[event]
-        for i in range(events):
-            count = ends[i] + reserved[event + i]
-            ends[i] = position + reserved[event + i]
-            position += count
-            offsets[event + i + 1] = position
-        if position > out.size:
-            return event, position
-        streaming = position - offsets[event] > _CACHED
+            visited = 0
+            if found >= 0 and pools.pools.shape[0]:
+                visited = find_visits(
+                    pools, codes, event, events, present, room.visits, looked_at[clusters.clusters.shape[0] :]
+                )
+            if found < 0 or visited < 0:
+                chunk = (events + 1) // 2
+                continue
+            if visited:
+                find_bitmaps(pools, codes, event, events, room.bitmap_of)
+                find_pieces(pools, dead, has_dead, event, room.visits, room.bitmap_of, room.word, ends, candidates)
+            position = offsets[event]
+            for i in range(events):
+                count = ends[i] + reserved[event + i]
+                ends[i] = position + reserved[event + i]
+                position += count
+                offsets[event + i + 1] = position
+            if position > out.size:
+                unwritten[0], unwritten[1], unwritten[2] = found, visited, events
+                return event, position
+        unwritten[2] = 0
+        streaming = offsets[event + events] - offsets[event] > _CACHED
         copy_runs(room.runs, found, events, ids, ends, room.staged, out, streaming)
         if visited:
             write_pieces(pools, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)

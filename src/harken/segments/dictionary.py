@@ -128,11 +128,8 @@ def code_of(dictionary: Dictionary, kind: Kind, value: Any) -> int:
     """The code of one value of a kind."""
     if isinstance(dictionary, Strings):
         return dictionary.code_of(value)
-    return (
-        dictionary.code_of(*whole_and_part(value))
-        if kind is Kind.NUMBER
-        else dictionary.code_of(as_integer(kind, value))
-    )
+    pair = whole_and_part(value) if kind is Kind.NUMBER else (as_integer(kind, value), 0.0)
+    return dictionary.code_of(*pair)
 
 
 def dictionary_of(column: Column, constants: Any, ordered: bool = True) -> tuple[Dictionary, NDArray[np.int64]]:

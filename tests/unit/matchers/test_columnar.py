@@ -525,6 +525,25 @@ def test_buffers_are_used_again() -> None:
     assert few.base.nbytes < large / 8, "one large answer does not hold its memory for ever"
 
 
+@pytest.mark.parametrize("layout", ["cluster", "list", "pool", "sketch"])
+def test_answers_of_unlike_sizes(layout: str) -> None:
+    """The memory for an answer is taken before it is known: it may be too little for any event of a batch."""
+    engine = columnar(layouts=[layout])
+    engine.subscribe_many([*((str(n), "a = 1") for n in range(30_000)), ("one", "a = 2"), ("two", "b < 3")])
+    few, many, none = {"a": 2, "b": 1}, {"a": 1, "b": 2}, {"a": 3}
+    expected = {id(few): 2, id(many): 30_001, id(none): 0}
+    seen = set()
+    for events in ([many] * 90, [many] * 90, [few] * 90):
+        engine.match_batch(events)
+        (layer,) = engine.stats()["matcher"]["layers"]
+        seen.add(tuple(group["seen_candidates"] for group in layer["groups"]))
+    assert len(seen) == 2, "what is found before there is enough memory is found, and counted, once"
+    for events in ([few], [many], [none], [few] * 3_000, [few] * 5_000 + [many], [many, *[few] * 5_000], [many] * 90):
+        found = engine.match_batch(events)
+        assert found.counts == [expected[id(event)] for event in events]
+        assert len(set(found.of(len(events) - 1).tolist())) == found.counts[-1]
+
+
 def test_subscribing_and_matching_in_turns_merges_too() -> None:
     """A match takes in what waits, so that there are never many waiting; yet they must not stay recent for ever."""
     engine = columnar(recent_rows=50)

@@ -15,7 +15,7 @@ _LEAST = 1 << 12
 _ROOMY = 8
 """A buffer of more than so many times what is wanted is not taken: one small answer does not hold much memory."""
 _KEPT = 1 << 28
-"""So many elements are kept at most, besides the buffer that was taken last: as large answers are given, as much."""
+"""So many elements are kept at most, 1 GB, but always the buffer that was taken last."""
 _TURNS = 64
 """A buffer that nobody took in so many turns is given up: one large answer does not hold its memory for ever."""
 

@@ -129,6 +129,7 @@ class Finder:
             reserved = np.zeros(events, np.int64)
         ids = BUFFERS.take(int(self._expected * events))
         offsets[0] = event = 0
+        self._room.unwritten_chunk[:] = 0
         while True:
             event, needed = match_codes(
                 index.clusters, index.pools, index.ids, dead, has_dead, codes, skipped, event, events, self._chunk,
@@ -138,7 +139,7 @@ class Finder:
                 self._expected = int(offsets[-1]) / max(events, 1)
                 return ids[: offsets[-1]], candidates
             # What was found so far tells what the rest will need.
-            larger = BUFFERS.take(max(needed, needed * events // min(events, event + self._chunk), 2 * len(ids)))
+            larger = BUFFERS.take(max(needed, needed * events // min(events, event + self._chunk)))
             larger[: offsets[event]] = ids[: offsets[event]]
             ids = larger
 
@@ -178,4 +179,5 @@ def _room(index: Index, columns: int, chunk: int) -> Room:
         np.empty((chunk, columns), np.uint32),
         np.empty(chunk, np.int64),
         np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),
+        np.zeros(3, np.int64),
     )
