@@ -22,5 +22,6 @@ def check(engine: Engine, expressions: dict[str, Expression], events: list[RawEv
         assert not wrong, f"event: {raw}\n" + "\n".join(
             f"{id in expected} {print_expression(expressions[id])}" for id in wrong
         )
+        assert sorted(engine.match(raw).ids) == sorted(ids), f"alone it matches others: {raw}"
         true += len(ids)
     return true

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from harken.events import validate
 from harken.kernels.counting import count_by_lists
 from harken.kernels.row_table import RowTable
+from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.index import Finder, build
 from harken.matchers.columnar.plan import plan
 from harken.matchers.columnar.rows import rows_of
@@ -54,6 +55,7 @@ class ColumnarContestant:
         known = frequencies(rows.tops, sample)
         self._index = build(rows, conjunctions.numbers, plan(rows, known))
         self._finder = Finder(self._index, len(conjunctions.columns))
+        self._buffers = Buffers()
 
     @property
     def nbytes(self) -> int:
@@ -67,7 +69,7 @@ class ColumnarContestant:
         return float(candidates.mean())
 
     def _found(self, codes: Codes, offsets: Offsets) -> tuple[Ids, NDArray[np.int64]]:
-        return self._finder.find(codes, np.zeros(codes.shape[1], np.bool_), offsets, has_dead=False)
+        return self._finder.find(codes, np.zeros(codes.shape[1], np.bool_), offsets, self._buffers)
 
 
 class CountingContestant:

@@ -32,7 +32,9 @@ _EVENTS_OF = {"w4": 256}
 _EVENTS_ONE_BY_ONE, _IDS_ONE_BY_ONE = 256, 1 << 23
 """Through an engine each id becomes a string of Python: where many match, fewer events do."""
 _MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 26, 1 << 18
-"""Threads pay with much to do: as many events as match so often, but no more than that."""
+"""Threads pay with much to do: as many events as match so often, but no more than that. Three such answers, two whole
+ones and one in halves, fit into the memory that a matcher keeps for answers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,8 @@ def _measure_threads(
     events = generate(name, 0, count if settings.events is None else settings.events, settings.seed).events
     for matcher, engine in engines.items():
         key = Key("batch", name, trial.size, matcher)
-        with result.unless_unavailable(key, *(key._replace(name=name) for name in ("thread_gain", "thread_share"))):
+        gained = [key._replace(name=figure) for figure in ("thread_gain", "thread_share")]
+        with result.unless_unavailable(key, *gained):
             measure_threads(result, key, engine, events, settings.rounds, settings.turns)
 
 

@@ -47,18 +47,18 @@ def measure_threads(
         raise engine
     match_batch = engine.match_batch
     last: deque[object] = deque(maxlen=1)
-    """As in a loop over batches, an answer is there until the next one is."""
+    """With one thread as in a loop over batches, where an answer is there until the next one is."""
     with ThreadPoolExecutor(2) as pool:
         found: dict[str, Timing] = interleaved(
             {
                 "one": lambda: last.append(match_batch(events, threads=1)),
-                "two": lambda: last.append(match_batch(events, threads=2)),
+                "two": lambda: match_batch(events, threads=2),
                 "loop": lambda: alu_loop(turns, 1),
                 "loops": lambda: list(pool.map(alu_loop, [turns, turns], [1, 2])),
             },
             rounds,
         )
-    result.add(key, found["one"].microseconds(events.num_rows))
+    result.add(key._replace(name="batch"), found["one"].microseconds(events.num_rows))
     gain = found["one"].times(found["two"])
     most = [2 * each for each in found["loop"].times(found["loops"])]
     gained, share = key._replace(name="thread_gain"), key._replace(name="thread_share")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from harken.events.cells import Cells, PathCells, embedded
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 LISTS = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
 STRINGS = ("is_string", "is_large_string", "is_string_view")
 TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_WIDTH = 64
+_WORD = 8
 _MOST_COUNTED = 1 << 17
-_COUNTED: list[NDArray[np.int32]] = []
+"""The rows of larger batches are counted for each column anew: beside so many, that takes no time."""
 _ANSWERS: dict[tuple[tuple[str, ...], int], bool] = {}
+"""What `is_one_of` was asked before. Asking Arrow takes longer than all else that is done for a column of few rows."""
 _MICROSECONDS_A_TICK = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -33,7 +35,7 @@ def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
     for table in tables:
         first = start
         for chunk in column_chunks(table, path):
-            every = _counted(first, len(chunk))
+            every = _rows(first, len(chunk))
             rows, cells = _cells(*values_at(chunk, path[1:], every))
             # A slice is set without the interpreter's lock, which other threads may want.
             present[rows if rows is not every else slice(first, first + len(chunk))] = True
@@ -122,33 +124,39 @@ def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cell
     return rows, Cells(Kind.DATE, rows, ticks if types.is_date32(kind) else ticks // TICKS_A_DAY["ms"])
 
 
-def _counted(first: int, count: int) -> NDArray[np.int32]:
+def _rows(first: int, count: int) -> NDArray[np.int32]:
     """The rows from `first` on. All columns of all batches that are not very large have the same."""
     import numpy as np
 
     if first + count > _MOST_COUNTED:
         return np.arange(first, first + count, dtype=np.int32)
-    if not _COUNTED:
-        _COUNTED.append(np.arange(_MOST_COUNTED, dtype=np.int32))
-    return _COUNTED[0][first : first + count]
+    return _first_rows()[first : first + count]
+
+
+@cache
+def _first_rows() -> NDArray[np.int32]:
+    import numpy as np
+
+    return np.arange(_MOST_COUNTED, dtype=np.int32)
 
 
 def _integers(array: Any) -> NDArray[np.int64]:
     """Integers without nulls as int64, where they lie if they are such already."""
     import numpy as np
 
-    if array.type.bit_width < _WIDTH or not len(array):
+    values = array.buffers()[1]
+    if array.type.bit_width < 8 * _WORD or not len(array) or values.address % _WORD:
         return cast("NDArray[np.int64]", array.to_numpy().astype(np.int64))
-    return np.asarray(_Shown(array))
+    return np.asarray(_Shown(values, array.offset, len(array)))
 
 
 class _Shown:
-    """Integers of 64 bits, of which NumPy is told nothing but where they lie, so that it does not mark them."""
+    """Integers of 64 bits. NumPy is told nothing but where they lie, so that it does not mark them read-only."""
 
-    def __init__(self, array: Any) -> None:
-        self._values = array.buffers()[1]
-        place = self._values.address + array.offset * _WIDTH // 8
-        self.__array_interface__ = {"shape": (len(array),), "typestr": "<i8", "data": (place, False), "version": 3}
+    def __init__(self, values: Any, offset: int, count: int) -> None:
+        self._values = values
+        place = values.address + offset * _WORD
+        self.__array_interface__ = {"shape": (count,), "typestr": "<i8", "data": (place, False), "version": 3}
 
 
 def _real(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells]:

@@ -38,6 +38,11 @@ class EventBatch(Sequence[Event]):
     def __len__(self) -> int:
         return len(self.positions)
 
+    @property
+    def is_lazy(self) -> bool:
+        """Whether events are made only when they are asked for, so that their columns are cheaper."""
+        return isinstance(self.events, LazyEvents)
+
     def __iter__(self) -> Iterator[Event]:
         return iter(self.events)
 

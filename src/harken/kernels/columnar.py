@@ -31,7 +31,7 @@ class Room(NamedTuple):
     bitmap_of: NDArray[np.uint32]
     ends: NDArray[np.int64]
     looked_at: NDArray[np.int64]
-    unwritten_chunk: NDArray[np.int64]
+    pending: NDArray[np.int64]
     """Of a chunk whose ids did not fit: its runs, its visits and its events, which are 0 if there is none."""
 
 
@@ -85,10 +85,10 @@ def match_codes(
     Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
     Called again with as much space, it goes on with what was found.
     """
-    present, ends, looked_at, unwritten = room.present, room.ends, room.looked_at, room.unwritten_chunk
+    present, ends, looked_at, pending = room.present, room.ends, room.looked_at, room.pending
     event = first
     while event < last:
-        found, visited, events = unwritten[0], unwritten[1], unwritten[2]
+        found, visited, events = pending[0], pending[1], pending[2]
         if events == 0:
             events = min(chunk, last - event)
             mark_present(codes, event, events, skipped, present)
@@ -116,9 +116,9 @@ def match_codes(
                 position += count
                 offsets[event + i + 1] = position
             if position > out.size:
-                unwritten[0], unwritten[1], unwritten[2] = found, visited, events
+                pending[0], pending[1], pending[2] = found, visited, events
                 return event, position
-        unwritten[2] = 0
+        pending[2] = 0
         streaming = offsets[event + events] - offsets[event] > _CACHED
         copy_runs(room.runs, found, events, ids, ends, room.staged, out, streaming)
         if visited:

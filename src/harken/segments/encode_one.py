@@ -34,9 +34,10 @@ def encode_one(event: Event, columns: Sequence[Column], dictionaries: Sequence[D
         elif kind is not column.kind:
             continue
         elif column.coded is not None:
-            if value not in column.coded:
+            try:
+                value, kind = column.coded.index(value), Kind.NUMBER
+            except ValueError:
                 return None
-            value, kind = column.coded.index(value), Kind.NUMBER
         codes[place, 0] = code_of(dictionary, kind, value)
     return EncodedBatch(codes, _NOBODY, _NO_STARTS, _NO_VALUES)
 

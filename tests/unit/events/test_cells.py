@@ -233,11 +233,17 @@ class TestArrow:
         (cells,) = arrow(whole.slice(10, 500)).cells(("a",)).cells
         assert cells.values.ctypes.data == whole.buffers()[1].address + 80
         del whole
-        pa.array(range(5_000, 6_000), pa.int64())
         assert cells.values.tolist() == list(range(10, 510))
+        assert isinstance(cells.values.base._values, pa.Buffer), "which lives as long as the cells"
         assert cells.values.flags.writeable, "or every kernel is compiled once more"
         large = pa.array([0, INT64_MAX], pa.uint64())
         assert shown(arrow(large).cells(("a",))) == {"number": [(0, (0, 0.0)), (1, (INT64_MAX, 0.0))]}
+
+    def test_integers_at_odd_addresses(self) -> None:
+        buffer = pa.py_buffer(b"?" + np.arange(5).tobytes()).slice(1)
+        (cells,) = arrow(pa.Array.from_buffers(pa.int64(), 5, [None, buffer])).cells(("a",)).cells
+        assert cells.values.flags.aligned
+        assert cells.values.tolist() == [0, 1, 2, 3, 4]
 
     def test_rows_of_large_batches(self) -> None:
         count = 200_000

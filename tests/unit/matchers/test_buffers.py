@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from harken.matchers.columnar import buffers as module
-from harken.matchers.columnar.buffers import Buffers
+from harken.matchers.columnar.buffers import Buffers, answer
 
 
 def place(buffer: np.ndarray[tuple[int], np.dtype[np.int32]]) -> int:
@@ -46,8 +48,19 @@ def test_the_smallest_that_fits() -> None:
 
 def test_one_small_answer_does_not_hold_much_memory() -> None:
     buffers = Buffers()
-    buffers.take(10_000_000)
+    large = buffers.take(10_000_000)
+    assert answer(large, 9_000_000).base is large
+    assert answer(large, 100).base is None
+    assert answer(large, 100).tolist() == large[:100].tolist()
+    del large
     assert len(buffers.take(100)) < 100_000
+
+
+def test_what_is_hoped_for_is_taken_if_it_is_there_and_not_made() -> None:
+    buffers = Buffers()
+    assert len(buffers.take(100, 10**15)) < 100_000
+    where = place(buffers.take(1_000_000))
+    assert place(buffers.take(100, 1_000_000)) == where
 
 
 def test_one_large_answer_does_not_hold_its_memory_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,30 +79,44 @@ def test_so_much_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     buffers = Buffers()
     answers = [buffers.take(80_000) for _ in range(6)]
     assert sum(len(each.elements) for each in buffers._kept) <= 300_000
-    for number, answer in enumerate(answers):
-        answer[:] = number
+    for number, each in enumerate(answers):
+        each[:] = number
     again = buffers.take(80_000)
     again[:] = 99
-    assert [int(answer[0]) for answer in answers] == list(range(6)), "what is given up is still theirs who look at it"
-    del answers, answer
+    assert [int(each[0]) for each in answers] == list(range(6)), "what is given up is still theirs who look at it"
+    del answers, each
     assert len(buffers.take(2_000_000)) >= 2_000_000, "more than is kept"
     assert len(buffers._kept) == 1
 
 
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty")
 def test_threads_never_share_one() -> None:
-    buffers, failures = Buffers(), []
+    buffers, failures, threads = Buffers(), [], 4
+    together = threading.Barrier(threads, timeout=30)
 
     def work(number: int) -> None:
-        for turn in range(2_000):
-            mine = buffers.take(5_000)
-            mine[:8] = number * 10_000 + turn
-            if np.any(mine[:8] != number * 10_000 + turn):
+        for turn in range(150):
+            together.wait()
+            mine = [buffers.take(5_000) for _ in range(3)]
+            for place, each in enumerate(mine):
+                each[0] = number * 10 + place
+            together.wait()
+            if [int(each[0]) for each in mine] != [number * 10 + place for place in range(3)]:
                 failures.append((number, turn))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
+    everyone = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    for thread in everyone:
         thread.start()
-    for thread in threads:
+    for thread in everyone:
         thread.join()
     assert failures == []
-    assert len(buffers._kept) <= 4
+    assert len(buffers._kept) <= 6 * threads, "what they hold, and what they held before"

@@ -6,6 +6,7 @@ import threading
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -542,6 +543,19 @@ def test_answers_of_unlike_sizes(layout: str) -> None:
         found = engine.match_batch(events)
         assert found.counts == [expected[id(event)] for event in events]
         assert len(set(found.of(len(events) - 1).tolist())) == found.counts[-1]
+
+
+def test_what_matches_much_does_not_decide_what_is_reserved_for_the_rest() -> None:
+    engine = columnar()
+    engine.subscribe_many([*((str(n), "a = 1") for n in range(100_000)), ("one", "a = 2")])
+    assert len(engine.match({"a": 1}).ids) == 100_000
+    rare = engine.match_batch(pa.table({"a": np.full(200_000, 2)}))
+    assert rare.counts == [1] * 200_000
+    first = engine.match_batch(pa.table({"a": np.where(np.arange(2_000_000) < 50, 1, 3)}))
+    assert len(first.numbers) == 50 * 100_000
+    for found in (rare, first):
+        held = found.numbers if found.numbers.base is None else found.numbers.base
+        assert held.nbytes <= 16 * max(found.numbers.nbytes, 100_000)
 
 
 def test_subscribing_and_matching_in_turns_merges_too() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 _LEAST = 1 << 12
 _ROOMY = 8
-"""A buffer of more than so many times what is wanted is not taken: one small answer does not hold much memory."""
+"""An answer does not keep a buffer of more than so many times what it takes: a small one does not hold much memory."""
 _KEPT = 1 << 28
 """So many elements are kept at most, 1 GB, but always the buffer that was taken last."""
 _TURNS = 64
@@ -42,12 +42,13 @@ class Buffers:
         """Those that were taken last stand last."""
         self._turn = 0
 
-    def take(self, size: int) -> NDArray[np.int32]:
-        """At least so many elements, for as long as somebody refers to them."""
+    def take(self, size: int, hoped: int = 0) -> NDArray[np.int32]:
+        """At least so many elements, or those that are hoped for if they are kept, while somebody refers to them."""
         with self._lock:
             self._turn += 1
-            most = _ROOMY * max(size, _LEAST)
-            fitting = [each for each in self._kept if size <= len(each.elements) <= most and each.is_free()]
+            wanted = max(size, hoped)
+            most = _ROOMY * max(wanted, _LEAST)
+            fitting = [each for each in self._kept if wanted <= len(each.elements) <= most and each.is_free()]
             if fitting:
                 taken = min(fitting, key=lambda each: len(each.elements))
                 self._kept.remove(taken)
@@ -70,5 +71,6 @@ class Buffers:
         del self._kept[:first]
 
 
-BUFFERS = Buffers()
-"""Those of the process."""
+def answer(buffer: NDArray[np.int32], size: int) -> NDArray[np.int32]:
+    """The first elements of a buffer, by themselves where it is much too large for them."""
+    return buffer[:size].copy() if len(buffer) > _ROOMY * max(size, _LEAST) else buffer[:size]

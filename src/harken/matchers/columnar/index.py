@@ -13,7 +13,7 @@ from harken.kernels.deletes import bury
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
-from harken.matchers.columnar.buffers import BUFFERS
+from harken.matchers.columnar.buffers import Buffers, answer
 from harken.matchers.columnar.clusters import ClusterBuilder
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.pools import build_pools
@@ -22,6 +22,10 @@ from harken.matchers.columnar.rows import Rows
 _VISITS = 1 << 19
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
+_GUESSED, _PROJECTED = 1 << 24, 4
+"""So much memory is asked for before anything is found, and so many times what the first chunks need; events may come
+in an order in which those that match most are first.
+"""
 
 
 @dataclass(slots=True)
@@ -114,32 +118,34 @@ class Finder:
         codes: NDArray[np.uint32],
         skipped: NDArray[np.bool_],
         offsets: NDArray[np.int64],
+        buffers: Buffers,
         has_dead: bool = False,
         reserved: NDArray[np.int64] | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The numbers of all events behind each other, and how many slots were looked at for each.
 
-        The memory of the numbers is used again when nobody refers to them any more. Where those of each event end is
-        written to `offsets`, which has one element more than there are events. The first `reserved` places of each
-        event are left to be filled.
+        The numbers are in one of the buffers. Where those of each event end is written to `offsets`, which has one
+        element more than there are events. The first `reserved` places of each event are left to be filled.
         """
         index, dead, events = self.index, self.index.dead, codes.shape[1]
         codes, candidates = np.ascontiguousarray(codes), np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
-        ids = BUFFERS.take(int(self._expected * events))
+        expected = int(self._expected * events)
+        ids = buffers.take(min(expected, _GUESSED), expected)
         offsets[0] = event = 0
-        self._room.unwritten_chunk[:] = 0
+        self._room.pending[:] = 0
         while True:
             event, needed = match_codes(
                 index.clusters, index.pools, index.ids, dead, has_dead, codes, skipped, event, events, self._chunk,
                 self._room, reserved, offsets, candidates, self.seen, ids,
             )  # fmt: skip
             if event == events:
-                self._expected = int(offsets[-1]) / max(events, 1)
-                return ids[: offsets[-1]], candidates
+                found = int(offsets[-1])
+                self._expected = found / max(events, 1)
+                return answer(ids, found), candidates
             # What was found so far tells what the rest will need.
-            larger = BUFFERS.take(max(needed, needed * events // min(events, event + self._chunk)))
+            larger = buffers.take(min(needed * events // min(events, event + self._chunk), _PROJECTED * needed))
             larger[: offsets[event]] = ids[: offsets[event]]
             ids = larger
 

@@ -11,6 +11,7 @@ from harken.kernels.several import Values
 from harken.limits import Limits
 from harken.matchers.base import FormOf, MatchResult
 from harken.matchers.candidates import Candidates, join, settle
+from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
@@ -28,6 +29,7 @@ class Match:
         batch: EventBatch,
         form_of: FormOf,
         limits: Limits,
+        buffers: Buffers,
     ) -> None:
         self._version = version
         self._recent_rows = recent_rows
@@ -35,6 +37,7 @@ class Match:
         self._batch = batch
         self._form_of = form_of
         self._limits = limits
+        self._buffers = buffers
         self._codes = encoded.codes
         self._encoded = encoded
         self._events = encoded.codes.shape[1]
@@ -73,7 +76,7 @@ class Match:
         offsets = np.zeros(self._events + 1, np.int64)
         with base.finder(careful=False) as finder:
             codes = self._codes[: base.columns]
-            numbers, examined = finder.find(codes, self._skipped, offsets, base.dead > 0, reserved)
+            numbers, examined = finder.find(codes, self._skipped, offsets, self._buffers, base.dead > 0, reserved)
         self._examined += examined
         filled = np.zeros(self._events, np.int64)
         for part in parts:
@@ -84,7 +87,7 @@ class Match:
         offsets = np.zeros(self._events + 1, np.int64)
         with searched.finder(careful=careful) as finder:
             codes = self._codes[: searched.columns]
-            numbers, examined = finder.find(codes, self._skipped, offsets, searched.dead > 0)
+            numbers, examined = finder.find(codes, self._skipped, offsets, self._buffers, searched.dead > 0)
             self._examined += examined
             return Candidates(offsets, numbers)
 

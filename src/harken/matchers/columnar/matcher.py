@@ -15,6 +15,7 @@ from harken.events import EventBatch
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Entry, FormOf, MatchResult
+from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.layer import Choices, weights
 from harken.matchers.columnar.match import Match
@@ -76,6 +77,7 @@ class Columnar:
         self._options = {"layouts": list(layouts), "recent_rows": recent_rows, "background": background}
         self._lock = threading.Lock()
         self._merging = threading.Lock()
+        self._buffers = Buffers()
         self._merges = 0
         self._merger: threading.Thread | None = None
         self._failure: Exception | None = None
@@ -193,11 +195,13 @@ class Columnar:
             version, sample = self._version, self._sample
             # What comes from now on is not seen: nor can it be together with what it comes in place of.
             rows = [len(recent) for recent in version.recents]
-        encoded = encode_one(batch[0], version.columns, version.dictionaries) if len(batch) == 1 else None
+        encoded = None
+        if len(batch) == 1 and not batch.is_lazy:
+            encoded = encode_one(batch[0], version.columns, version.dictionaries)
         if encoded is None:
             encoded = encode(batch, version.columns, version.dictionaries)
         sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
-        return Match(version, rows, encoded, batch, form_of, self._limits).result()
+        return Match(version, rows, encoded, batch, form_of, self._limits, self._buffers).result()
 
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the events to come."""
