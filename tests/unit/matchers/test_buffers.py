@@ -74,6 +74,18 @@ def test_one_large_answer_does_not_hold_its_memory_for_ever(monkeypatch: pytest.
     assert [len(each.elements) for each in buffers._kept] == [module._LEAST]
 
 
+def test_what_was_too_small_is_given_up() -> None:
+    buffers = Buffers()
+    small = buffers.take(20_000)
+    small[:5] = range(5)
+    larger = buffers.enlarge(small, 5, 80_000, 90_000)
+    assert larger[:5].tolist() == list(range(5))
+    assert [each.elements is larger for each in buffers._kept] == [True]
+    least = buffers.take()
+    buffers.enlarge(least, 0, 30_000, 30_000)
+    assert len(buffers._kept) == 3, "but the least one, with which all begin"
+
+
 def test_so_much_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_KEPT", 300_000)
     buffers = Buffers()

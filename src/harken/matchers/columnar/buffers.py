@@ -42,7 +42,7 @@ class Buffers:
         """Those that were taken last stand last."""
         self._turn = 0
 
-    def take(self, size: int, hoped: int = 0) -> NDArray[np.int32]:
+    def take(self, size: int = 0, hoped: int = 0) -> NDArray[np.int32]:
         """At least so many elements, or those that are hoped for if they are kept, while somebody refers to them."""
         with self._lock:
             self._turn += 1
@@ -58,6 +58,15 @@ class Buffers:
             self._kept.append(taken)
             self._give_up()
             return taken.elements
+
+    def enlarge(self, buffer: NDArray[np.int32], used: int, size: int, hoped: int) -> NDArray[np.int32]:
+        """What a buffer has in its first elements in a larger one, taken in place of it."""
+        larger = self.take(size, hoped)
+        larger[:used] = buffer[:used]
+        if len(buffer) > _LEAST:
+            with self._lock:
+                self._kept = [each for each in self._kept if each.elements is not buffer]
+        return larger
 
     def _give_up(self) -> None:
         """Forget what is too much, or was not wanted for long. Who looks at it keeps it."""

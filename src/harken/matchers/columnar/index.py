@@ -22,10 +22,8 @@ from harken.matchers.columnar.rows import Rows
 _VISITS = 1 << 19
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
-_GUESSED, _PROJECTED = 1 << 24, 4
-"""So much memory is asked for before anything is found, and so many times what the first chunks need; events may come
-in an order in which those that match most are first.
-"""
+_PROJECTED = 4
+"""No more memory is made than so many times what the first chunks need: they may be those that match most."""
 
 
 @dataclass(slots=True)
@@ -110,8 +108,6 @@ class Finder:
         self._room = _room(index, columns, self._chunk)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
-        self._expected = 0.0
-        """The matches of an event, by the last answer."""
 
     def find(
         self,
@@ -131,8 +127,7 @@ class Finder:
         codes, candidates = np.ascontiguousarray(codes), np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
-        expected = int(self._expected * events)
-        ids = buffers.take(min(expected, _GUESSED), expected)
+        ids = buffers.take()
         offsets[0] = event = 0
         self._room.pending[:] = 0
         while True:
@@ -141,13 +136,10 @@ class Finder:
                 self._room, reserved, offsets, candidates, self.seen, ids,
             )  # fmt: skip
             if event == events:
-                found = int(offsets[-1])
-                self._expected = found / max(events, 1)
-                return answer(ids, found), candidates
+                return answer(ids, int(offsets[-1])), candidates
             # What was found so far tells what the rest will need.
-            larger = buffers.take(min(needed * events // min(events, event + self._chunk), _PROJECTED * needed))
-            larger[: offsets[event]] = ids[: offsets[event]]
-            ids = larger
+            hoped = needed * events // min(events, event + self._chunk)
+            ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, _PROJECTED * needed), hoped)
 
 
 def _room(index: Index, columns: int, chunk: int) -> Room:
