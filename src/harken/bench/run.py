@@ -32,8 +32,8 @@ _EVENTS_OF = {"w4": 256}
 _EVENTS_ONE_BY_ONE, _IDS_ONE_BY_ONE = 256, 1 << 23
 """Through an engine each id becomes a string of Python: where many match, fewer events do."""
 _MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 26, 1 << 18
-"""Threads pay with much to do: as many events as match so often, but no more than that. Three such answers, two whole
-ones and one in halves, fit into the memory that a matcher keeps for answers.
+"""Threads pay with much to do: as many events as match so often, but no more than that. Two such answers fit into the
+memory that a matcher keeps for answers, with room to spare.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
@@ -46,19 +47,19 @@ def measure_threads(
     if isinstance(engine, Unavailable):
         raise engine
     match_batch = engine.match_batch
-    last: deque[object] = deque(maxlen=1)
-    """With one thread as in a loop over batches, where an answer is there until the next one is."""
+    result.add(
+        key._replace(name="batch"), _in_a_loop(lambda: match_batch(events), rounds).microseconds(events.num_rows)
+    )
     with ThreadPoolExecutor(2) as pool:
         found: dict[str, Timing] = interleaved(
             {
-                "one": lambda: last.append(match_batch(events, threads=1)),
+                "one": lambda: match_batch(events, threads=1),
                 "two": lambda: match_batch(events, threads=2),
                 "loop": lambda: alu_loop(turns, 1),
                 "loops": lambda: list(pool.map(alu_loop, [turns, turns], [1, 2])),
             },
             rounds,
         )
-    result.add(key._replace(name="batch"), found["one"].microseconds(events.num_rows))
     gain = found["one"].times(found["two"])
     most = [2 * each for each in found["loop"].times(found["loops"])]
     gained, share = key._replace(name="thread_gain"), key._replace(name="thread_share")
@@ -67,3 +68,9 @@ def measure_threads(
             raise Unavailable(f"a loop gained only {median(most):.2f} times from a second thread: the machine was busy")
         result.add(gained, gain)
         result.add(share, [each / bound for each, bound in zip(gain, most, strict=True)])
+
+
+def _in_a_loop(match: Callable[[], object], rounds: int) -> Timing:
+    """One batch right after the other, each answer there until the next one is: there is memory for two in the end."""
+    last: deque[object] = deque([match()], maxlen=1)
+    return interleaved({"": lambda: last.append(match())}, rounds)[""]
