@@ -81,9 +81,9 @@ def test_what_was_too_small_is_given_up() -> None:
     larger = buffers.enlarge(small, 5, 80_000, 90_000)
     assert larger[:5].tolist() == list(range(5))
     assert [each.elements is larger for each in buffers._kept] == [True]
-    least = buffers.take()
-    buffers.enlarge(least, 0, 30_000, 30_000)
-    assert len(buffers._kept) == 3, "but the least one, with which all begin"
+    first = buffers.take(5_000)
+    buffers.enlarge(first, 0, 30_000, 30_000)
+    assert len(buffers._kept) == 3, "but not one with which all begin, before anything is written"
 
 
 def test_so_much_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ class Buffers:
         """Those that were taken last stand last."""
         self._turn = 0
 
-    def take(self, size: int = 0, hoped: int = 0) -> NDArray[np.int32]:
+    def take(self, size: int, hoped: int = 0) -> NDArray[np.int32]:
         """At least so many elements, or those that are hoped for if they are kept, while somebody refers to them."""
         with self._lock:
             self._turn += 1
@@ -60,10 +60,13 @@ class Buffers:
             return taken.elements
 
     def enlarge(self, buffer: NDArray[np.int32], used: int, size: int, hoped: int) -> NDArray[np.int32]:
-        """What a buffer has in its first elements in a larger one, taken in place of it."""
+        """What a buffer has in its first elements in a larger one, taken in place of it.
+
+        One in which there was anything will be too small again, and is given up.
+        """
         larger = self.take(size, hoped)
         larger[:used] = buffer[:used]
-        if len(buffer) > _LEAST:
+        if used:
             with self._lock:
                 self._kept = [each for each in self._kept if each.elements is not buffer]
         return larger

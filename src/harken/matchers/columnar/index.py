@@ -22,6 +22,8 @@ from harken.matchers.columnar.rows import Rows
 _VISITS = 1 << 19
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
+_FIRST_IDS = 1 << 15
+"""So much is taken before anything is found: enough for the ids of most single events."""
 _PROJECTED = 4
 """No more memory is made than so many times what the first chunks need: they may be those that match most."""
 
@@ -127,7 +129,7 @@ class Finder:
         codes, candidates = np.ascontiguousarray(codes), np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
-        ids = buffers.take()
+        ids = buffers.take(_FIRST_IDS)
         offsets[0] = event = 0
         self._room.pending[:] = 0
         while True:
