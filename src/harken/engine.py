@@ -532,9 +532,10 @@ class Engine:
         else:
             share = -(-len(batch) // threads)
             parts = [batch[start : start + share] for start in range(0, len(batch), share)]
-            with ThreadPoolExecutor(threads) as pool:
-                found = pool.map(lambda part: state.matcher.match(part, self._form_of(state)), parts)
-                results = list(zip(parts, found, strict=True))
+            with ThreadPoolExecutor(threads - 1) as pool:  # this thread is one of them
+                others = [pool.submit(state.matcher.match, part, self._form_of(state)) for part in parts[1:]]
+                first = state.matcher.match(parts[0], self._form_of(state))
+                results = list(zip(parts, [first, *(each.result() for each in others)], strict=True))
         seconds = {"decode": began - started, "match": perf_counter() - began}
         return BatchMatches(results, decoded.refused, reading, seconds)
 

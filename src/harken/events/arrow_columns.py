@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +24,49 @@ _MOST_COUNTED = 1 << 17
 _ANSWERS: dict[tuple[tuple[str, ...], int], bool] = {}
 """What `is_one_of` was asked before. Asking Arrow takes longer than all else that is done for a column of few rows."""
 _MICROSECONDS_A_TICK = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class DenseColumn:
+    """A column of an Arrow table as it lies in memory: for every event a value of one kind, or none."""
+
+    kind: Kind
+    values: Any
+    """Of strings an Arrow array, of others an array of int64, as in cells; anything in place of what is missing."""
+    valid: NDArray[np.uint8]
+    """A bit for each that is not missing, from bit number `bit` on; empty if none is missing."""
+    bit: int
+
+
+def dense_column(tables: Sequence[Any], path: Path) -> DenseColumn | None:
+    """The column at a path; None if that is not one array of strings, of integers of 64 bits or of microseconds."""
+    import numpy as np
+
+    chunks = column_chunks(tables[0], path) if len(tables) == 1 and len(path) == 1 else ()
+    if len(chunks) != 1 or not len(chunks[0]):
+        return None
+    (array,) = chunks
+    kind = _dense_kind(array.type)
+    if kind is None:
+        return None
+    validity, values = array.buffers()[:2]
+    valid = np.asarray(_Shown(validity, "|u1", 0, validity.size)) if array.null_count else np.empty(0, np.uint8)
+    if kind is Kind.STRING:
+        return DenseColumn(kind, array, valid, array.offset)
+    if values.address % _WORD:
+        return None
+    return DenseColumn(kind, np.asarray(_Shown(values, "<i8", array.offset * _WORD, len(array))), valid, array.offset)
+
+
+def _dense_kind(kind: Any) -> Kind | None:
+    """The kind of values that an Arrow type has, where each is 64 bits that need no conversion, or a string."""
+    from pyarrow import types
+
+    if types.is_string(kind) or types.is_large_string(kind):
+        return Kind.STRING
+    if types.is_integer(kind) and kind.bit_width == 8 * _WORD:
+        return Kind.NUMBER
+    return Kind.TIMESTAMP if types.is_timestamp(kind) and kind.unit == "us" else None
 
 
 def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
@@ -103,14 +147,17 @@ def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cell
     import pyarrow
 
     types, kind = pyarrow.types, array.type
-    if array.null_count:
-        rows = rows[np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))]
-    if types.is_struct(kind) or types.is_null(kind):
+    if types.is_null(kind):
+        return rows[:0], None
+    valid = _valid(array) if array.null_count else None
+    if valid is not None:
+        rows = rows[valid]
+    if types.is_struct(kind):
         return rows, None
-    if array.null_count:
-        array = array.drop_null()
     if types.is_integer(kind):
-        return rows, Cells(Kind.NUMBER, rows, _integers(array))
+        return rows, Cells(Kind.NUMBER, rows, _integers(array, valid))
+    if valid is not None:
+        array = array.drop_null()
     if is_one_of(STRINGS, kind):
         return rows, Cells(Kind.STRING, rows, array)
     if types.is_floating(kind) or types.is_decimal(kind):
@@ -122,6 +169,14 @@ def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cell
         scale = _MICROSECONDS_A_TICK.get(kind.unit)
         return rows, Cells(Kind.TIMESTAMP, rows, ticks // 1_000 if scale is None else ticks * scale)
     return rows, Cells(Kind.DATE, rows, ticks if types.is_date32(kind) else ticks // TICKS_A_DAY["ms"])
+
+
+def _valid(array: Any) -> NDArray[np.intp]:
+    """Where an array that has nulls has a value."""
+    import numpy as np
+
+    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    return np.flatnonzero(np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :])
 
 
 def _rows(first: int, count: int) -> NDArray[np.int32]:
@@ -140,23 +195,24 @@ def _first_rows() -> NDArray[np.int32]:
     return np.arange(_MOST_COUNTED, dtype=np.int32)
 
 
-def _integers(array: Any) -> NDArray[np.int64]:
-    """Integers without nulls as int64, where they lie if they are such already."""
+def _integers(array: Any, valid: NDArray[np.intp] | None) -> NDArray[np.int64]:
+    """The integers that are no nulls as int64; where they lie, if they are such already and there are no nulls."""
     import numpy as np
 
     values = array.buffers()[1]
     if array.type.bit_width < 8 * _WORD or not len(array) or values.address % _WORD:
-        return cast("NDArray[np.int64]", array.to_numpy().astype(np.int64))
-    return np.asarray(_Shown(values, array.offset, len(array)))
+        return cast("NDArray[np.int64]", array.drop_null().to_numpy().astype(np.int64))
+    integers = np.asarray(_Shown(values, "<i8", array.offset * _WORD, len(array)))
+    return integers if valid is None else integers[valid]
 
 
 class _Shown:
-    """Integers of 64 bits. NumPy is told nothing but where they lie, so that it does not mark them read-only."""
+    """Memory of Arrow's. NumPy is told nothing but where it lies, so that it does not mark it read-only."""
 
-    def __init__(self, values: Any, offset: int, count: int) -> None:
-        self._values = values
-        place = values.address + offset * _WORD
-        self.__array_interface__ = {"shape": (count,), "typestr": "<i8", "data": (place, False), "version": 3}
+    def __init__(self, memory: Any, kind: str, start: int, count: int) -> None:
+        self._memory = memory
+        place = memory.address + start
+        self.__array_interface__ = {"shape": (count,), "typestr": kind, "data": (place, False), "version": 3}
 
 
 def _real(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells]:

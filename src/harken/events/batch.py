@@ -8,6 +8,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, overload
 
 from harken.errors import HarkenError, InvalidValueError, Place
+from harken.events.arrow_columns import DenseColumn
 from harken.events.arrow_events import ArrowEvents
 from harken.events.arrow_rows import is_arrow, rows_from_arrow, whole_table
 from harken.events.arrow_sound import are_sound
@@ -71,6 +72,10 @@ class EventBatch(Sequence[Event]):
             found = columns.cells(path) if isinstance(columns, LazyEvents) else cells_of(columns, path)
             self._cells[path] = found  # an index has several segments, and each asks
         return found
+
+    def dense(self, path: Path) -> DenseColumn | None:
+        """The same as it lies in memory, where every event has at most one value, all of one kind. Else None."""
+        return self.events.dense(path) if isinstance(self.events, LazyEvents) else None
 
 
 @dataclass(frozen=True, slots=True)

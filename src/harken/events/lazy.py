@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from harken.events.arrow_columns import column_cells
+from harken.events.arrow_columns import DenseColumn, column_cells, dense_column
 from harken.events.cells import PathCells, cells_of
 from harken.events.event import Event
 from harken.limits import Limits
@@ -58,6 +58,10 @@ class LazyEvents(Sequence[Event]):
             return column_cells(self._tables, path)
         except ArrowException:  # it has not every function for every type
             return cells_of(tuple(self), path)
+
+    def dense(self, path: Path) -> DenseColumn | None:
+        """The values at a path as they lie in memory, where every event has at most one, of the same kind."""
+        return dense_column(self._tables, path)
 
     @abstractmethod
     def _content(self, row: int) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Values to codes: 2r + 2 is the constant of rank r, 2r + 1 the gap before it; see harken/segments/dictionary.py.
 
-Dense integers are looked up in a table (ToPSS, section 3.1), others by binary search, strings by their hash.
+Dense integers are looked up in a table (ToPSS, section 3.1), others by binary search, strings by their hash. Where
+values may be missing, `valid` has a bit for each, that of the first value being bit number `bit`, and the code of a
+missing one is 0; it is empty where none is missing.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inlined, kernel
+from harken.kernels.vector import borrowed
 
 # A slot of the index of strings: hash × 2^32 + rank + 1; 0 is free. All of it stays within int64, so that the kernels
 # count alike when they are not compiled.
@@ -35,11 +38,20 @@ def fill_table(constants: Integers, first: int, table: Codes) -> None:
             table[place + 1 : constants[rank + 1] - first] = 2 * rank + 3
 
 
+@inlined
+def _is_missing(valid: Bytes, at: int) -> Any:
+    return valid.size > 0 and not valid[at >> 3] >> (at & 7) & 1
+
+
 @kernel
-def encode_by_table(values: Integers, first: int, last: int, table: Codes, top: int, codes: Codes) -> None:
+def encode_by_table(
+    values: Integers, valid: Bytes, bit: int, first: int, last: int, table: Codes, top: int, codes: Codes
+) -> None:
     for i in range(values.size):
         value = values[i]
-        if value < first:
+        if _is_missing(valid, bit + i):
+            codes[i] = 0
+        elif value < first:
             codes[i] = 1
         elif value > last:
             codes[i] = top
@@ -48,9 +60,12 @@ def encode_by_table(values: Integers, first: int, last: int, table: Codes, top: 
 
 
 @kernel
-def encode_by_search(values: Integers, constants: Integers, codes: Codes) -> None:
+def encode_by_search(values: Integers, valid: Bytes, bit: int, constants: Integers, codes: Codes) -> None:
     count = constants.size
     for i in range(values.size):
+        if _is_missing(valid, bit + i):
+            codes[i] = 0
+            continue
         value = values[i]
         rank = 0
         left = count
@@ -175,13 +190,26 @@ def _code_by_search(data: Bytes, start: int, stop: int, constants: Bytes, ends: 
 
 @kernel
 def encode_strings(
-    data: Bytes, offsets: Integers, constants: Bytes, ends: Integers, index: Integers, ordered: bool, codes: Codes
+    data: Bytes,
+    offsets: Integers,
+    valid: Bytes,
+    bit: int,
+    constants: Bytes,
+    ends: Integers,
+    index: Integers,
+    ordered: bool,
+    codes: Codes,
 ) -> None:
     """Strings by hash; which gap one lies in that is no constant is asked only where the order matters.
 
     Without slots in the index everything is searched for.
     """
+    # The references that a call counts are those of all threads: two that encode at once would wait for each other.
+    data, constants, ends, index = borrowed(data), borrowed(constants), borrowed(ends), borrowed(index)
     for i in range(offsets.size - 1):
+        if _is_missing(valid, bit + i):
+            codes[i] = 0
+            continue
         start = offsets[i]
         stop = offsets[i + 1]
         rank = _rank_by_hash(data, start, stop, constants, ends, index) if index.size else -1

@@ -82,9 +82,10 @@ class Runs(NamedTuple):
     begins: NDArray[np.int64]
     stops: NDArray[np.int64]
     """Room for the events that a cluster applies to, and the slots that each has to look at."""
-    order: NDArray[np.int32]
+    by_event: NDArray[np.int64]
+    """Room for the runs sorted by event, and some more: of each its start, and its event and length as halves."""
     firsts: NDArray[np.int64]
-    """Room for sorting the runs by event."""
+    """Room for sorting them."""
 
 
 @kernel

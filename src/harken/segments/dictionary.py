@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import Cells, as_integer, whole_and_part
 from harken.kernels import encode as kernels
 from harken.schema import Kind
@@ -30,6 +31,7 @@ _FARTHEST = 256
 _FIRST = np.zeros(1, np.int32)
 _NO_TABLE = np.empty(0, np.uint32)
 _NO_INDEX = np.empty(0, np.int64)
+_ALL_VALID = np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,23 @@ class Numbers:
             parts = np.zeros(len(values)) if cells.part is None else cells.part
             kernels.encode_pairs(values, parts, self.whole, self.part, codes)
             return codes
-        if len(self.table):
-            kernels.encode_by_table(values, self.whole[0], self.whole[-1], self.table, 2 * len(self) + 1, codes)
-        else:
-            kernels.encode_by_search(values, self.whole, codes)
+        self._encode(values, _ALL_VALID, 0, codes)
         if cells.part is not None:
             kernels.move_off_constants(cells.part, codes)
         return codes
+
+    def encode_dense(self, column: DenseColumn, codes: NDArray[np.uint32]) -> bool:
+        """Write the code of every event's value, or 0. Returns False if that cannot be done without cells."""
+        if self.part is None:
+            self._encode(column.values, column.valid, column.bit, codes)
+        return self.part is None
+
+    def _encode(self, values: NDArray[np.int64], valid: NDArray[np.uint8], bit: int, codes: NDArray[np.uint32]) -> None:
+        if len(self.table):
+            first, last, top = self.whole[0], self.whole[-1], 2 * len(self) + 1
+            kernels.encode_by_table(values, valid, bit, first, last, self.table, top, codes)
+        else:
+            kernels.encode_by_search(values, valid, bit, self.whole, codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +121,30 @@ class Strings:
     def code_of(self, text: str) -> int:
         """The code of one value."""
         utf8 = np.frombuffer(bytearray(text, "utf-8"), np.uint8)  # of bytes it would be marked as not to be written to
-        return int(self._codes(utf8, np.array([0, len(utf8)]))[0])
+        codes = np.empty(1, np.uint32)
+        self._encode(utf8, np.array([0, len(utf8)]), _ALL_VALID, 0, codes)
+        return int(codes[0])
 
     def encode(self, cells: Cells) -> NDArray[np.uint32]:
         """The code of every value."""
-        return self._codes(*utf8_of(cells.values))
-
-    def _codes(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint32]:
-        codes = np.empty(len(offsets) - 1, np.uint32)
-        kernels.encode_strings(data, offsets, self.data, self.offsets, self.index, self.ordered, codes)
+        codes = np.empty(len(cells.values), np.uint32)
+        self._encode(*utf8_of(cells.values), _ALL_VALID, 0, codes)
         return codes
+
+    def encode_dense(self, column: DenseColumn, codes: NDArray[np.uint32]) -> bool:
+        """Write the code of every event's value, or 0. Returns True."""
+        self._encode(*utf8_of(column.values), column.valid, column.bit, codes)
+        return True
+
+    def _encode(
+        self,
+        data: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        valid: NDArray[np.uint8],
+        bit: int,
+        codes: NDArray[np.uint32],
+    ) -> None:
+        kernels.encode_strings(data, offsets, valid, bit, self.data, self.offsets, self.index, self.ordered, codes)
 
 
 Dictionary = Numbers | Strings
@@ -150,7 +176,7 @@ def dictionary_of(column: Column, constants: Any, ordered: bool = True) -> tuple
 
 
 def utf8_of(strings: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of an Arrow array of strings without nulls, and where each of them begins."""
+    """The bytes of an Arrow array of strings, and where each of them begins."""
     _, offsets, data = strings.buffers()
     width: type[np.signedinteger[Any]] = np.int64 if pa.types.is_large_string(strings.type) else np.int32
     if offsets is None or not len(strings):

@@ -13,11 +13,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.events import EventBatch
+from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import Cells, PathCells
 from harken.kernels.encode import place_codes
 from harken.schema import Kind
 from harken.schema.paths import Path
 from harken.segments.columns import Column
+from harken.segments.dictionary import Dictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,14 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
     """The codes of a batch, column by column."""
     codes = np.zeros((len(columns), len(batch)), np.uint32)
     apart = np.zeros(len(batch), np.bool_)
-    paths = {path: batch.cells(path) for path in dict.fromkeys(column.path for column in columns)}
-    found: list[_Coded] = []
+    paths = dict.fromkeys(column.path for column in columns)
+    dense = {path: batch.dense(path) for path in paths}
+    found: list[_Coded | None] = []
     for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
-        cells = _cells_of(column, paths[column.path])
+        if _encode_dense(column, dictionary, dense[column.path], codes[place]):
+            found.append(None)
+            continue
+        cells = _cells_of(column, batch.cells(column.path))
         if column.coded is not None:
             cells = _places(cells, column.coded)
             apart[cells.rows[cells.values < 0]] = True
@@ -77,8 +83,22 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
     several = np.flatnonzero(apart).astype(np.int32)
     if not len(several):
         return EncodedBatch(codes, several, np.zeros(1, np.int64), np.empty(0, np.uint32))
+    every = [_coded(codes[place]) if each is None else each for place, each in enumerate(found)]
     codes[:, several] = 0
-    return EncodedBatch(codes, several, *_lists(found, several))
+    return EncodedBatch(codes, several, *_lists(every, several))
+
+
+def _encode_dense(column: Column, dictionary: Encoder, values: DenseColumn | None, codes: NDArray[np.uint32]) -> bool:
+    """Write the codes of a column without cells, if that can be. Returns whether it could."""
+    if values is None or column.kind is None or column.coded is not None or not isinstance(dictionary, Dictionary):
+        return False
+    return values.kind is not column.kind or dictionary.encode_dense(values, codes)
+
+
+def _coded(codes: NDArray[np.uint32]) -> _Coded:
+    """What there is, given the code of every event."""
+    rows = np.flatnonzero(codes)
+    return _Coded(rows.astype(np.int32), codes[rows])
 
 
 def shared_prefixes(paths: Iterable[Path]) -> list[Path]:

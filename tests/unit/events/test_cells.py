@@ -234,7 +234,7 @@ class TestArrow:
         assert cells.values.ctypes.data == whole.buffers()[1].address + 80
         del whole
         assert cells.values.tolist() == list(range(10, 510))
-        assert isinstance(cells.values.base._values, pa.Buffer), "which lives as long as the cells"
+        assert isinstance(cells.values.base._memory, pa.Buffer), "which lives as long as the cells"
         assert cells.values.flags.writeable, "or every kernel is compiled once more"
         large = pa.array([0, INT64_MAX], pa.uint64())
         assert shown(arrow(large).cells(("a",))) == {"number": [(0, (0, 0.0)), (1, (INT64_MAX, 0.0))]}
@@ -449,3 +449,31 @@ def test_limits_of_arrow_types_stay() -> None:
     for _ in range(60):
         value = [value]
     assert shown(arrow(pa.array([value, None], nested)).cells(("a",))) == {"number": [(0, (1, 0))]}
+
+
+@pytest.mark.parametrize(
+    ("column", "is_dense"),
+    [
+        (pa.array([1, None, 3]), True),
+        (pa.array([1, None, 3], pa.uint64()), True),
+        (pa.array(["a", None, ""]), True),
+        (pa.array([1, None, 3], pa.timestamp("us")), True),
+        (pa.array([1, None, 3], pa.timestamp("ms")), False),
+        (pa.array([1, None, 3], pa.int32()), False),
+        (pa.array([1.5, None, 3.0]), False),
+        (pa.array([[1], None, [3, 4]]), False),
+        (pa.array(["a", None, "b"]).dictionary_encode(), False),
+        (pa.chunked_array([[1], [None, 3]]), False),
+    ],
+    ids=str,
+)
+def test_what_lies_ready_in_memory_is_dense(column: pa.Array, is_dense: bool) -> None:
+    table = pa.table({"x": column})
+    found = validate(table).batch.dense(("x",))
+    assert (found is not None) == is_dense
+    if found is not None:
+        assert found.values[0] in (1, pa.scalar("a"))
+        assert np.unpackbits(found.valid, bitorder="little")[found.bit :][:3].tolist() == [1, 0, 1]
+    assert validate(table).batch.dense(("y",)) is None
+    assert validate(table).batch.dense(("x", "y")) is None
+    assert validate(table.to_pylist()).batch.dense(("x",)) is None

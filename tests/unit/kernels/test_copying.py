@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harken.kernels.copying import copy_runs, repeat_lines
+from harken.kernels.copying import AHEAD, copy_runs, repeat_lines
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
 
@@ -45,7 +45,7 @@ class Drawn:
             who=np.empty(0, np.int64),
             begins=np.empty(0, np.int64),
             stops=np.empty(0, np.int64),
-            order=np.empty(count, np.int32),
+            by_event=np.zeros((count + AHEAD, 2), np.int64),
             firsts=np.empty(events + 1, np.int64),
         )
 

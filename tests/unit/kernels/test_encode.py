@@ -14,6 +14,7 @@ import pytest
 from harken.kernels import encode
 
 INT64 = np.iinfo(np.int64)
+ALL_VALID = np.empty(0, np.uint8)
 
 
 def code_of(value, constants) -> int:
@@ -29,7 +30,7 @@ VALUES = [*range(-5, 12), 200, 396, 397, 500, INT64.min, INT64.min + 1, INT64.ma
 @pytest.mark.parametrize("constants", CONSTANTS, ids=str)
 def test_search(constants: list[int]) -> None:
     codes = np.zeros(len(VALUES), np.uint32)
-    encode.encode_by_search(np.array(VALUES), np.array(constants, np.int64), codes)
+    encode.encode_by_search(np.array(VALUES), ALL_VALID, 0, np.array(constants, np.int64), codes)
     assert codes.tolist() == [code_of(value, constants) for value in VALUES]
 
 
@@ -40,8 +41,26 @@ def test_table(constants: list[int]) -> None:
     assert table.tolist() == [code_of(value, constants) for value in range(constants[0], constants[-1] + 1)]
     codes = np.zeros(len(VALUES), np.uint32)
     top = 2 * len(constants) + 1
-    encode.encode_by_table(np.array(VALUES), constants[0], constants[-1], table, top, codes)
+    encode.encode_by_table(np.array(VALUES), ALL_VALID, 0, constants[0], constants[-1], table, top, codes)
     assert codes.tolist() == [code_of(value, constants) for value in VALUES]
+
+
+@pytest.mark.parametrize("bit", [0, 3, 8, 13])
+def test_what_is_missing_has_no_code(bit: int) -> None:
+    missing = np.arange(len(VALUES)) % 3 == 1
+    valid = np.packbits(np.concatenate([np.zeros(bit, np.bool_), ~missing]), bitorder="little")
+    constants, words = [-3, 0, 4, 9], [str(value) for value in VALUES]
+    table = np.zeros(13, np.uint32)
+    encode.fill_table(np.array(constants), -3, table)
+    codes = np.ones((3, len(VALUES)), np.uint32)
+    encode.encode_by_search(np.array(VALUES), valid, bit, np.array(constants), codes[0])
+    encode.encode_by_table(np.array(VALUES), valid, bit, -3, 9, table, 9, codes[1])
+    encode.encode_strings(
+        *bytes_of(words), valid, bit, *bytes_of(["-3", "0", "4"]), index_of(["-3", "0", "4"]), True, codes[2]
+    )
+    numbers = [0 if no else code_of(value, constants) for value, no in zip(VALUES, missing, strict=True)]
+    strings = [0 if no else code_of(word, ["-3", "0", "4"]) for word, no in zip(words, missing, strict=True)]
+    assert codes.tolist() == [numbers, numbers, strings]
 
 
 PAIRS = [(-1, -0.5), (-1, 0.0), (0, -1e-300), (0, 0.0), (0, 5e-324), (0, 0.5), (7, 0.25), (INT64.max, 1e300)]
@@ -88,14 +107,14 @@ def test_strings(kept: slice, is_hashed: bool) -> None:
     constants = WORDS[kept]
     index = index_of(constants) if is_hashed else np.empty(0, np.int64)
     codes = np.zeros(len(WORDS), np.uint32)
-    encode.encode_strings(*bytes_of(WORDS), *bytes_of(constants), index, True, codes)
+    encode.encode_strings(*bytes_of(WORDS), ALL_VALID, 0, *bytes_of(constants), index, True, codes)
     assert codes.tolist() == [code_of(word, constants) for word in WORDS]
 
 
 def test_strings_without_order_are_in_any_gap() -> None:
     constants = WORDS[::2]
     codes = np.zeros(len(WORDS), np.uint32)
-    encode.encode_strings(*bytes_of(WORDS), *bytes_of(constants), index_of(constants), False, codes)
+    encode.encode_strings(*bytes_of(WORDS), ALL_VALID, 0, *bytes_of(constants), index_of(constants), False, codes)
     expected = [code_of(word, constants) for word in WORDS]
     assert [code for code in codes.tolist() if code % 2 == 0] == [code for code in expected if code % 2 == 0]
     assert all(code % 2 == 1 for code, other in zip(codes.tolist(), expected, strict=True) if other % 2)
@@ -104,7 +123,9 @@ def test_strings_without_order_are_in_any_gap() -> None:
 def test_an_index_that_is_all_but_full_finds_all() -> None:
     words = [f"w{number}" for number in range(63)]
     codes = np.zeros(63, np.uint32)
-    encode.encode_strings(*bytes_of(words), *bytes_of(sorted(words)), index_of(sorted(words)), False, codes)
+    encode.encode_strings(
+        *bytes_of(words), ALL_VALID, 0, *bytes_of(sorted(words)), index_of(sorted(words)), False, codes
+    )
     assert sorted(codes.tolist()) == list(range(2, 128, 2))
 
 

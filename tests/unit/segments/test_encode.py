@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from harken.events import Event, EventBatch
+from harken.events import Event, EventBatch, validate
 from harken.language import normalise, parse
 from harken.schema import Schema, parse_schema
+from harken.schema.values import INT64_MAX, INT64_MIN
 from harken.segments.conjunctions import code
 from harken.segments.encode import EncodedBatch, encode, shared_prefixes
 from harken.segments.flatten import flatten
@@ -50,6 +54,52 @@ def test_no_columns_and_no_events() -> None:
     assert encode(batch({"x": 1}), [], []).codes.shape == (0, 1)
     _, found = encoded("x = 1")
     assert (found.codes.shape, found.several.tolist(), found.starts.tolist()) == ((1, 0), [], [0])
+
+
+# Columns of Arrow
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+COLUMNS = [
+    pa.array([5, None, 4, 6, None, 5, INT64_MAX, INT64_MIN]),
+    pa.array([5, None, 4, 6, None, 5, INT64_MAX, 0], pa.uint64()),
+    pa.array([5, None, 4, 6, None, 5, 127, -128], pa.int8()),
+    pa.array([5.0, None, 4.5, 6.0, None, 5.0, 1e300, float("nan")]),
+    pa.array(["5", None, "b", "", None, "a\0", "ä", "zz"]),
+    pa.array(["5", None, "b", "", None, "a\0", "ä", "zz"], pa.large_string()),
+    pa.array(["5", None, "b", "", None, "a\0", "ä", "zz"], pa.string_view()),
+    pa.array(["b", None, "b", "a", None, "a", "b", "zz"]).dictionary_encode(),
+    pa.array([NOON, None, NOON + timedelta(seconds=1), NOON, None, None, NOON, NOON], pa.timestamp("us", "UTC")),
+    pa.array([NOON, None, NOON + timedelta(seconds=1), NOON, None, None, NOON, NOON], pa.timestamp("ms", "UTC")),
+    pa.array([True, None, False, True, None, None, True, False]),
+    pa.array([[5, 6], None, [4], [], None, [5, 5], [6], [None]], pa.list_(pa.int64())),
+    pa.array([1, 2, 3, 4, 5, 6, 7, 8]),
+    pa.array(["a", "b", "c", "d", "e", "f", "g", "h"]),
+    pa.nulls(8),
+    pa.nulls(8, pa.int64()),
+    pa.nulls(8, pa.string()),
+]
+WHERE = """
+    x IN (4, 5, 7) AND y < 'b' OR x = 4.5 AND z IN ('5', 'b') OR z > 5 AND y = TIMESTAMP '2026-01-01T12:00:00Z'
+    OR x IS NULL AND y = 1 OR z = true
+"""
+
+
+@pytest.mark.parametrize("where", [WHERE, "x IN (4, 5, 7) AND y < 'b' AND z = TIMESTAMP '2026-01-01T12:00:00Z'"])
+@pytest.mark.parametrize("rows", [slice(0, 8), slice(1, 8), slice(3, 4), slice(4, 5), slice(0, 0)], ids=str)
+def test_columns_have_the_codes_of_their_rows(where: str, rows: slice) -> None:
+    known = code(*flatten([(0, normalise(parse(where), None))]))
+    for x, y, z in product(COLUMNS, COLUMNS, COLUMNS[::3]):
+        table = pa.table({"x": x, "y": y, "z": z})[rows]
+        in_chunks = pa.concat_tables([table[:2], table[2:]])
+        expected = encode(batch(*table.to_pylist()), known.columns, known.dictionaries)
+        for each in (table, in_chunks):
+            decoded = validate(each)
+            assert not decoded.refused
+            found = encode(decoded.batch, known.columns, known.dictionaries)
+            assert found.codes.tolist() == expected.codes.tolist()
+            assert found.several.tolist() == expected.several.tolist()
+            assert found.starts.tolist() == expected.starts.tolist()
+            assert found.values.tolist() == expected.values.tolist()
 
 
 # Several values

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.clusters import MASK_COUNT, SLOT_COUNT, Clusters
 from harken.kernels.columnar import CHUNK, Room, match_codes
+from harken.kernels.copying import AHEAD
 from harken.kernels.deletes import bury
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
 from harken.kernels.runs import Runs
@@ -160,7 +161,7 @@ def _room(index: Index, columns: int, chunk: int) -> Room:
             np.empty(chunk, np.int64),
             np.empty(chunk, np.int64),
             np.empty(chunk, np.int64),
-            np.empty(runs, np.int32),
+            np.zeros((runs + AHEAD, 2), np.int64),
             np.empty(chunk + 1, np.int64),
         ),
         Visits(
