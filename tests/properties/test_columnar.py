@@ -11,6 +11,7 @@ from harken import Engine
 from harken.errors import ContradictionError
 from harken.language.ast import Expression
 from harken.language.printer import print_expression
+from harken.matchers.columnar import plan
 from harken.schema import Schema
 from properties.agreement import check
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
@@ -23,6 +24,7 @@ ALONE = 1 << 30
 STATES: dict[str, dict[str, Any]] = {
     "as planned": {},
     "clusters": {"layouts": ("cluster",)},
+    "steps": {"layouts": ("cluster",)},
     "lists": {"layouts": ("list",)},
     "pools": {"layouts": ("pool",)},
     "sketches": {"layouts": ("sketch",)},
@@ -31,6 +33,13 @@ STATES: dict[str, dict[str, Any]] = {
     "delta": {"recent_rows": ALONE},
     "many layers": {"recent_rows": 8},
 }
+
+
+@pytest.fixture(autouse=True)
+def steps_wherever_they_can_be(request, monkeypatch):
+    if request.node.callspec.params["state"] == "steps":
+        monkeypatch.setattr(plan, "_STEPPED", 0)
+        monkeypatch.setattr(plan, "_REPEATED", 0.01)
 
 
 @pytest.mark.parametrize("state", STATES)

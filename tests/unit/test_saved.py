@@ -25,6 +25,7 @@ EVENTS: list[dict[str, Any]] = [
     {"name": "lamp"},
     {"x": [1, 9]},
 ]
+OWN = saving.LAYOUT_OF[saving.INDEX]
 TEXTS = {
     "one": "x = 1",
     "more": "x > 1 AND x < 3",
@@ -214,7 +215,7 @@ def test_an_index_of_an_earlier_harken_can_be_refused(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_as_an_earlier_one(engine, tmp_path, monkeypatch)
-    with pytest.raises(SegmentError, match="saved in layout 2, and this Harken reads layout 3") as caught:
+    with pytest.raises(SegmentError, match=f"saved in layout {OWN - 1}, and this Harken reads layout {OWN}") as caught:
         Engine.load(tmp_path, rebuild=False)
     assert caught.value.hint == "load it with `Engine.load`, and save or publish it again"
 
@@ -247,8 +248,8 @@ def test_a_text_that_cannot_be_read_any_more_is_named_and_a_follower_stays_as_it
 
 def test_an_index_of_a_later_harken_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as later:
-        later.setitem(saving.LAYOUT_OF, saving.INDEX, 4)
+        later.setitem(saving.LAYOUT_OF, saving.INDEX, OWN + 1)
         engine.save(tmp_path)
-    with pytest.raises(SegmentError, match="saved in layout 4, and this Harken reads layout 3") as caught:
+    with pytest.raises(SegmentError, match=f"saved in layout {OWN + 1}, and this Harken reads layout {OWN}") as caught:
         Engine.load(tmp_path)
     assert caught.value.hint == "use the Harken that saved it, or a later one"

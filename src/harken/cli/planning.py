@@ -94,6 +94,6 @@ def found_by(group: dict[str, Any], named: Callable[[str], str] = str) -> str:
     parts = {
         "key": told(group["key"]),
         "filter of": told(group["key"], *group["filter"]) if group["filter"] else "",
-        "range of": told(group["range"]),
+        "range of": told(group["range"]) + (f" in {group['steps']} steps" if group["steps"] else ""),
     }
     return ", ".join(f"{what} {columns}" for what, columns in parts.items() if columns) or "all"

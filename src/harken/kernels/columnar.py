@@ -120,7 +120,7 @@ def match_codes(
                 return event, position
         pending[2] = 0
         streaming = offsets[event + events] - offsets[event] > _CACHED
-        copy_runs(room.runs, found, events, ids, ends, room.staged, out, streaming)
+        copy_runs(room.runs, found, events, ids, clusters.step_ids, ends, room.staged, out, streaming)
         if visited:
             write_pieces(pools, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)
         for i in range(seen.size):

@@ -22,39 +22,46 @@ from harken.kernels.vector import (
     stream_line,
 )
 
-AHEAD = 6
-"""So many runs before it is copied a run's first ids are fetched."""
+AHEAD, _NEAR = 12, 6
+"""So many runs before a run is copied, what passed in it is fetched, and then its first ids."""
 _SHORT = 64
 """Runs of no more ids wait for others."""
 
 
 @kernel
-def copy_runs(runs, found, events, ids, ends, staged, out, streaming):
+def copy_runs(runs, found, events, ids, step_ids, ends, staged, out, streaming):
     """Append the runs to their events' ids; `ends` says where each event's ids end so far.
 
     Events are taken one after the other. `staged` is room for ids that wait. Streaming, lines go past the cache: a line
     that is written completely need not be read first, and what does not fit into the cache anyway does not drive out
     what is needed there.
     """
-    ids, passed, out, staged, by_event = (
+    ids, step_ids, passed, by_event = (
         borrowed(ids),
+        borrowed(step_ids),
         borrowed(runs.passed),
-        borrowed(out),
-        borrowed(staged),
         borrowed(runs.by_event),
     )
+    ends, staged, out = borrowed(ends), borrowed(staged), borrowed(out)
     _sort_by_event(runs, found, events)
     most = staged.size - 2 * ROWS
     # What waits is staged[since:held]. It goes to out[line + since:line + held], where a line starts at out[line].
     since = held = line_offset(out, np.int64(0))
     line = -held
     for i in range(found):
-        ahead = by_event[i + AHEAD, 0]  # behind the last run, whatever there is
-        if ahead >= 0:
-            prefetch_read(ids, ahead)
+        # Behind the last run stands whatever was there before.
+        far, near = by_event[i + AHEAD, 0], by_event[i + _NEAR, 0]
+        if far < 0:
+            prefetch_read(passed, _place(far, passed.size))
+        if near >= ids.size:
+            prefetch_read(step_ids, near - ids.size)
+        elif near >= 0:
+            prefetch_read(ids, near)
         else:
-            ahead = -ahead - 1
-            prefetch_read(passed, ahead if ahead < passed.size else ahead - passed.size)
+            slot = np.int64(passed[_place(near, passed.size)])
+            prefetch_read(ids, slot)
+            prefetch_read(ids, slot + LANES)
+            prefetch_read(ids, slot + 2 * LANES)
         start, event, length = by_event[i, 0], by_event[i, 1] >> 32, by_event[i, 1] & 0xFFFFFFFF
         if ends[event] != line + held:
             since, held, line = _write_lines(staged, since, held, out, line, streaming)
@@ -62,26 +69,12 @@ def copy_runs(runs, found, events, ids, ends, staged, out, streaming):
             since = held = line_offset(out, ends[event])
             line = ends[event] - held
         ends[event] += length
+        if start >= ids.size:
+            start -= ids.size
+            since, held, line = _append(step_ids, start, length, staged, since, held, most, out, line, streaming)
+            continue
         if start >= 0:
-            if length > _SHORT:
-                begun = (LANES - held) & (LANES - 1)
-                copy_line(ids, start, staged, held)
-                since, held, line = _write_lines(staged, since, held + begun, out, line, streaming)
-                start += begun
-                length -= begun
-                while length >= LANES:
-                    if streaming:
-                        stream_line(ids, start, out, line)
-                    else:
-                        copy_line(ids, start, out, line)
-                    line += LANES
-                    start += LANES
-                    length -= LANES
-            elif held > most:
-                since, held, line = _write_lines(staged, since, held, out, line, streaming)
-            for at in range(0, length, LANES):
-                copy_line(ids, start + at, staged, held + at)
-            held += length
+            since, held, line = _append(ids, start, length, staged, since, held, most, out, line, streaming)
             continue
         at = -start - 1
         if at < passed.size:
@@ -133,6 +126,40 @@ def _sort_by_event(runs, found, events):
         firsts[event] += 1
         by_event[at, 0] = run_start[i]
         by_event[at, 1] = event << 32 | np.int64(run_length[i])
+
+
+@inlined
+def _place(start, size):
+    """Where what a run begins with that starts below 0 stands in `passed`, which has this size."""
+    at = -start - 1
+    return at if at < size else at - size
+
+
+@inlined
+def _append(source, start, length, staged, since, held, most, out, line, streaming):
+    """Have source[start:start + length] follow what waits. Returns what waits then.
+
+    The source has at least 16 elements more.
+    """
+    if length > _SHORT:
+        begun = (LANES - held) & (LANES - 1)
+        copy_line(source, start, staged, held)
+        since, held, line = _write_lines(staged, since, held + begun, out, line, streaming)
+        start += begun
+        length -= begun
+        while length >= LANES:
+            if streaming:
+                stream_line(source, start, out, line)
+            else:
+                copy_line(source, start, out, line)
+            line += LANES
+            start += LANES
+            length -= LANES
+    elif held > most:
+        since, held, line = _write_lines(staged, since, held, out, line, streaming)
+    for at in range(0, length, LANES):
+        copy_line(source, start + at, staged, held + at)
+    return since, held + length, line
 
 
 @inlined

@@ -36,6 +36,13 @@ from harken.kernels.clusters import (
     REST_WIDE,
     SLOT_COUNT,
     SLOT_START,
+    STEP_BOUNDS,
+    STEP_COLUMN,
+    STEP_COUNT,
+    STEP_IDS,
+    STEP_SIZE,
+    STEP_START,
+    STEP_WIDE,
     TILE_BYTES,
     TILE_START,
     WORD_BITS,
@@ -73,6 +80,7 @@ class Runs(NamedTuple):
 
     event: NDArray[np.int32]
     start: NDArray[np.int64]
+    """Its first slot, or as much behind all slots as it begins in `step_ids`; less than 0, see `passed`."""
     length: NDArray[np.int32]
     passed: NDArray[np.uint64]
     """What passed a comparison. A run that starts at s < 0 has its slots from passed[-s - 1] on. From -s - 1 =
@@ -105,6 +113,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     run_event, run_start, run_length, passed = runs.event, runs.start, runs.length, borrowed(runs.passed)
     who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
     masks, hashed, present, filters = borrowed(masks), borrowed(hashed), borrowed(present), borrowed(index.filters)
+    steps = borrowed(index.steps)
     found = end_of_passed = 0
     for number in range(clusters.shape[0]):
         cluster = clusters[number]
@@ -124,6 +133,25 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
             else:
                 count = _cut_short(cluster, narrow, codes, first, count, who, begins, stops)
         looked_at = passed_here = np.int64(0)
+        if cluster[STEP_START] != NONE and not has_dead:
+            bounds_of = codes[cluster[STEP_COLUMN]]
+            before = found
+            if cluster[STEP_WIDE]:
+                count, found = _by_steps(
+                    cluster, wide, steps, bounds_of, first, count, who, begins, stops, ids.size, run_event, run_start,
+                    run_length, found,
+                )  # fmt: skip
+            else:
+                count, found = _by_steps(
+                    cluster, narrow, steps, bounds_of, first, count, who, begins, stops, ids.size, run_event,
+                    run_start, run_length, found,
+                )  # fmt: skip
+            for run in range(before, found):
+                length = np.int64(run_length[run])
+                candidates[first + run_event[run]] += length
+                counts[run_event[run]] += length
+                looked_at += length
+            passed_here = looked_at
         if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead:
             slots = cluster[SLOT_START]
             for k in range(count):
@@ -262,6 +290,45 @@ def _cut_short(cluster, bounds, codes, first, count, who, begins, stops):
             who[kept], begins[kept], stops[kept] = who[i], start, end
             kept += 1
     return kept
+
+
+@inlined
+def _by_steps(
+    cluster, bounds, steps, codes, first, count, who, begins, stops, slots, run_event, run_start, run_length, found
+):  # fmt: skip
+    """Find the runs at the last step within what each event has to look at, and leave the slots up to it.
+
+    Returns how many events have slots left, and how many runs there are.
+    """
+    start_of_steps, size, is_up_to = cluster[STEP_START], cluster[STEP_SIZE], cluster[RANGE_CLASS] == UP_TO
+    kept = 0
+    for i in range(count):
+        event, start, end = who[i], begins[i], stops[i]
+        if is_up_to:
+            number = (start + size - 1) // size
+            end = min(number * size, end)
+        else:
+            number = end // size
+            start = number * size
+        if number * size <= cluster[SLOT_COUNT]:
+            code, step = codes[first + event], start_of_steps + 2 * number
+            length = steps[step, STEP_COUNT]
+            at = _first_from(bounds, steps[step, STEP_BOUNDS], np.int64(0), length, False, code)
+            if at < length:
+                run_event[found], run_start[found] = event, slots + steps[step, STEP_IDS] + at
+                run_length[found] = length - at
+                found += 1
+            step += 1
+            at = _first_from(
+                bounds, steps[step, STEP_BOUNDS], np.int64(0), steps[step, STEP_COUNT], False, code + np.uint32(1)
+            )
+            if at > 0:
+                run_event[found], run_start[found], run_length[found] = event, slots + steps[step, STEP_IDS], at
+                found += 1
+        if start < end:
+            who[kept], begins[kept], stops[kept] = event, start, end
+            kept += 1
+    return kept, found
 
 
 @inlined

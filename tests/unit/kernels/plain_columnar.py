@@ -6,6 +6,7 @@ import warnings
 from random import Random
 
 from harken import Engine
+from harken.matchers.columnar import plan
 
 warnings.simplefilter("error")
 
@@ -21,17 +22,21 @@ def texts(rng: Random) -> list[tuple[str, str]]:
             asked.append(f"s BETWEEN 'k{rng.randrange(40):02}' AND 'k{rng.randrange(40, 80)}'")
         if number % 11 == 0:
             asked.append(f"user = 'u{rng.randrange(300)}'")
+        if number % 3 == 0:
+            asked = [f"{name} {rng.choice(['<', '>='])} {rng.randrange(30)}" for name in ("x", "y")]
         found.append((f"{number:03}", " AND ".join(asked)))
     return found
 
 
 def main() -> None:
+    plan._STEPPED, plan._REPEATED = 0, 0.01  # steps, wherever there can be any
     rng = Random(4)
     events = []
     for number in range(40):
         event: dict[str, object] = {f"a{i}": rng.randrange(6) for i in range(5) if rng.random() < 0.8}
         event["s"] = f"k{rng.randrange(80):02}"
         event["user"] = f"u{rng.randrange(300)}"
+        event |= {"x": rng.randrange(30), "y": rng.randrange(30)}
         if number % 9 == 0:
             event["a1"] = [1, 3]
         events.append(event)
@@ -43,7 +48,12 @@ def main() -> None:
         engine.subscribe_many(texts(Random(4))[80:])
         for id in range(0, 150, 13):
             engine.unsubscribe(f"{id:03}")
-        print(layouts[0], len(layouts), [sorted(ids) for ids in engine.match_batch(events).ids])
+        found = [sorted(ids) for ids in engine.match_batch(events).ids]
+        engine.merge()
+        assert [sorted(ids) for ids in engine.match_batch(events).ids] == found
+        groups = [group for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]]
+        assert any(group.get("steps") for group in groups) == ("cluster" in layouts and len(layouts) == 1)
+        print(layouts[0], len(layouts), found)
 
 
 if __name__ == "__main__":

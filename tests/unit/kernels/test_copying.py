@@ -18,19 +18,24 @@ class Drawn:
 
     def __init__(self, rng: np.random.Generator, events: int, longest: int) -> None:
         self.ids = np.concatenate([rng.permutation(IDS), np.full(ROWS, -1)]).astype(np.int32)
+        self.step_ids = np.concatenate([rng.permutation(IDS), np.full(ROWS, -1)]).astype(np.int32)
         self.expected: list[list[int]] = [[] for _ in range(events)]
         self._passed: list[int] = []
         found: list[tuple[int, int, int]] = []
         sizes = rng.permutation(np.concatenate([np.arange(2 * LANES + 2), rng.integers(0, longest, 60)]))
         # Whatever bits there are is known when all are kept: the start of a run of bits counts from behind them.
-        kinds = rng.integers(0, 3, len(sizes))
+        kinds = rng.integers(0, 4, len(sizes))
         starts: list[int] = []
         for size, kind, event in zip(sizes.tolist(), kinds.tolist(), rng.integers(0, events, len(sizes)), strict=True):
             slots = self._drawn(rng, size, kind)
             if len(slots) == 0:
                 continue
-            starts.append(int(slots[0]) if kind == 0 else -self._keep(slots, is_bits=kind == 2) - 1)
             found.append((int(event), kind, len(slots)))
+            if kind == 3:
+                starts.append(len(self.ids) + int(slots[0]))
+                self.expected[event] += self.step_ids[slots].tolist()
+                continue
+            starts.append(int(slots[0]) if kind == 0 else -self._keep(slots, is_bits=kind == 2) - 1)
             self.expected[event] += self.ids[slots].tolist()
         passed = np.array(self._passed, np.uint64)
         count = len(found)
@@ -52,7 +57,7 @@ class Drawn:
     @staticmethod
     def _drawn(rng: np.random.Generator, size: int, kind: int) -> np.ndarray:
         begin = int(rng.integers(0, IDS - 2 * size - 1))
-        if kind == 0:
+        if kind in (0, 3):
             return np.arange(begin, begin + size)
         return np.sort(rng.permutation(2 * size)[:size]) + begin
 
@@ -83,7 +88,9 @@ def test_every_id_is_copied_to_its_place(streaming: bool, gaps: bool, room: int)
         space[:] = CANARY
         out = space[shift : len(space) - LANES]
         ends = begins.copy()
-        copy_runs(drawn.runs, drawn.found, events, drawn.ids, ends, aligned(room, np.int32), out, streaming)
+        copy_runs(
+            drawn.runs, drawn.found, events, drawn.ids, drawn.step_ids, ends, aligned(room, np.int32), out, streaming
+        )
         assert ends.tolist() == (begins + counts).tolist()
         untouched = np.ones(len(space), np.bool_)
         for begin, expected in zip(begins.tolist(), drawn.expected, strict=True):
@@ -96,7 +103,7 @@ def test_no_runs_leave_everything_as_it_was() -> None:
     rng = np.random.default_rng(1)
     drawn = Drawn(rng, 3, 40)
     out, ends = np.full(20, CANARY, np.int32), np.array([3, 5, 9])
-    copy_runs(drawn.runs, 0, 3, drawn.ids, ends, aligned(4 * ROWS, np.int32), out, True)
+    copy_runs(drawn.runs, 0, 3, drawn.ids, drawn.step_ids, ends, aligned(4 * ROWS, np.int32), out, True)
     assert ends.tolist() == [3, 5, 9]
     assert (out == CANARY).all()
 

@@ -12,7 +12,7 @@ import pytest
 
 from harken import Engine
 from harken.errors import CapabilityError
-from harken.matchers.columnar import Columnar, index, matcher
+from harken.matchers.columnar import Columnar, index, matcher, plan
 from harken.matchers.columnar.costs import LAYOUT_NAMES
 
 
@@ -159,6 +159,76 @@ def test_there_is_no_filter_where_most_events_would_pass_it_or_rows_ask_for_rang
         (f"r{n}", f"k = {n} AND m {draw.choice('=<')} {draw.randrange(90)} AND o < {n}") for n in range(3_000)
     )
     assert not filters(engine)
+
+
+def steps(engine: Engine) -> list[int]:
+    engine.merge()
+    groups = [group for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]]
+    return sorted(group["steps"] for group in groups if group["steps"])
+
+
+@pytest.mark.parametrize(("size", "top"), [(600, 500), (1_023, 500), (1_024, 500), (2_000, 90_000)])
+def test_steps_spare_comparing_in_a_second_column(size: int, top: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "_REPEATED", 0.1)
+    monkeypatch.setattr(plan, "_STEPPED", 1)
+    draw = Random(size)
+    asked = {f"{n}": (draw.choice("<>"), draw.randrange(top), draw.randrange(top)) for n in range(size)}
+    signs = {"<": ("<=", ">"), ">": (">=", "<")}
+    engine = columnar(layouts=["cluster"])
+    # Half of the rows with an upper end in x, and half with a lower one, ask for either in y.
+    engine.subscribe_many(
+        (id, f"x {signs[sign][0]} {x} AND y {signs[sign][int(id) % 2]} {y}") for id, (sign, x, y) in asked.items()
+    )
+    # So many constants make codes wide.
+    engine.subscribe_many((f"c{n}", f"z = 1 AND x = {3 * n} AND y = {3 * n + 1}") for n in range(top // 3))
+    assert len(steps(engine)) >= 2
+    assert all(2 <= each <= plan._STEPS + 1 for each in steps(engine))
+    values = [-1, top, *(each for _, x, y in list(asked.values())[:20] for each in (x, y))]
+    events = [(draw.choice(values), draw.choice(values)) for _ in range(300)]
+
+    def holds(id: str, event: tuple[int, int]) -> bool:
+        (x, y), (sign, *bounds) = event, asked[id]
+        first = x <= bounds[0] if sign == "<" else x >= bounds[0]
+        if int(id) % 2 == 0:
+            return first and (y <= bounds[1] if sign == "<" else y >= bounds[1])
+        return first and (y > bounds[1] if sign == "<" else y < bounds[1])
+
+    def check() -> list[int]:
+        found = engine.match_batch([{"x": x, "y": y} for x, y in events])
+        for event, ids in zip(events, found.ids, strict=True):
+            assert sorted(ids, key=int) == [id for id in asked if holds(id, event)]
+        return found.candidates
+
+    with_steps = check()
+    for id in list(asked)[::7]:
+        engine.unsubscribe(id)
+        del asked[id]
+    without = check()
+    assert sum(with_steps) < 0.8 * sum(without), "what is deleted keeps events from steps, and all is compared"
+    engine.merge()
+    assert sum(check()) < 0.8 * sum(without)
+    assert not engine.match({"x": 1}).ids
+    several = engine.match({"x": [-1, top], "y": [-1, top]}).ids
+    every = [(x, y) for x in (-1, top) for y in (-1, top)]
+    assert sorted(several) == sorted(id for id in asked if any(holds(id, event) for event in every))
+
+
+def test_there_are_no_steps_where_they_would_not_pay_or_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(1)
+    pairs = [(draw.randrange(900), draw.randrange(900)) for _ in range(2_000)]
+    engine = columnar(layouts=["cluster"])
+    engine.subscribe_many((f"{n}", f"x < {x} AND y < {y}") for n, (x, y) in enumerate(pairs))
+    assert not steps(engine), "more rows would be repeated than a quarter of all"
+    monkeypatch.setattr(plan, "_REPEATED", 0.1)
+    assert steps(engine)
+    monkeypatch.setattr(plan, "_STEPPED", 1_500)
+    assert not steps(engine), "no event has so much to compare"
+    monkeypatch.setattr(plan, "_STEPPED", 1)
+    engine.subscribe_many((f"t{n}", f"x < {x} AND y < {y} AND z < {y}") for n, (x, y) in enumerate(pairs))
+    engine.subscribe_many((f"k{n}", f"k = {n % 3} AND y < {y}") for n, (x, y) in enumerate(pairs))
+    assert len(steps(engine)) == 1, "neither for two more columns nor behind a key"
+    engine.subscribe_many([("odd", "x < 5 AND y <> 3"), ("even", "x <> 3 AND y < 5")])
+    assert not steps(engine), "what is not one value is no run"
 
 
 def test_a_prefix_is_a_range_of_strings() -> None:

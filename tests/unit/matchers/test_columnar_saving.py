@@ -390,7 +390,9 @@ def test_other_layout_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(module.LAYOUT_OF, module.INDEX, 99)
     save(Columnar(), folder)
     monkeypatch.undo()
-    with pytest.raises(SegmentError, match="saved in layout 99, and this Harken reads layout 3"):
+    with pytest.raises(
+        SegmentError, match=rf"saved in layout 99, and this Harken reads layout {module.LAYOUT_OF[module.INDEX]}"
+    ):
         load(folder)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.clusters import MASK_COUNT, SLOT_COUNT, Clusters
+from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Clusters
 from harken.kernels.columnar import CHUNK, Room, match_codes
 from harken.kernels.copying import AHEAD
 from harken.kernels.deletes import bury
@@ -98,7 +98,7 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
     ids[: len(clustered)] = numbers[clustered]
     filled = np.flatnonzero(pooled >= 0)
     ids[first_slot + filled] = numbers[pooled[filled]]
-    return Index(builder.arrays(), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
+    return Index(builder.arrays(numbers), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
 
 
 class Finder:
@@ -106,9 +106,12 @@ class Finder:
 
     def __init__(self, index: Index, columns: int) -> None:
         self.index = index
-        # Each cluster may find a run, and each column has a bitmap, for each event of a chunk.
-        self._chunk = max(64, min(CHUNK, _MOST_RUNS // max(1, columns, len(index.clusters.clusters)) // 64 * 64))
-        self._room = _room(index, columns, self._chunk)
+        # Each cluster may find a run, or one more for each half of a step, and each column has a bitmap, for each event
+        # of a chunk.
+        clusters = index.clusters.clusters
+        runs = len(clusters) + 2 * int((clusters[:, STEP_START] != NONE).sum())
+        self._chunk = max(64, min(CHUNK, _MOST_RUNS // max(1, columns, runs) // 64 * 64))
+        self._room = _room(index, columns, self._chunk, runs * self._chunk + 1)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
 
@@ -145,9 +148,8 @@ class Finder:
             ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, _PROJECTED * needed), hoped)
 
 
-def _room(index: Index, columns: int, chunk: int) -> Room:
+def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
     """Space to match in."""
-    runs = len(index.clusters.clusters) * chunk + 1
     blocks = len(index.pools.block_starts)
     stretches = (blocks >> STRETCH_BITS) + 1
     visits = min(max(_VISITS, blocks), blocks * chunk)  # of a block each, or of more

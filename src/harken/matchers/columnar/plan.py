@@ -33,6 +33,10 @@ _LINE_BOUNDS, _SEARCHED_LINES = 16, 4
 """Bounds in a line, and the lines that a search through many looks at."""
 _FILTERED = 1.0
 """A filter is for rows of which an event is expected to agree with fewer than this in all values asked for."""
+_STEPS, _STEPPED = 16, 256
+"""Steps that a cluster has, at most, and slots that an event whose attributes it asks for has to compare, at least."""
+_REPEATED = 4
+"""At its steps an index has a quarter as many rows again, at most."""
 _LOOKED_AT = 2
 """Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
 
@@ -50,6 +54,8 @@ class GroupPlan:
     bound_class: int
     filtered: NDArray[np.int32]
     """Other columns than the key's in which all of its rows ask for one value, if a filter is to go by them."""
+    step: int
+    """How many slots lie between its steps, where it is to have them; else 0."""
     candidates: float
     """Slots that an event is expected to look at."""
     cost: float
@@ -129,6 +135,8 @@ class _Estimate(NamedTuple):
     """Nanoseconds an event."""
     candidates: NDArray[Any]
     """Slots that an event looks at."""
+    here: NDArray[Any]
+    """Those that an event looks at which has all attributes and passes the filter."""
     sketched: NDArray[np.bool_]
     filters: _Filters
 
@@ -174,7 +182,7 @@ class _Keyed:
         lead = self._leaders
         key, bound, bound_class = self._key[lead], self._bound[lead], self._bound_class[lead]
         found = self._clustered(lead, self._cluster_of, self._counts, key, bound, bound_class)
-        self._candidates, self._filters = found.candidates, found.filters
+        self._candidates, self._here, self._filters = found.candidates, found.here, found.filters
         key_share = _given(self._shares[kernels.POINT], key)
         self._tested = self._counts * np.where(key >= 0, key_share, self._bound_share(bound, bound_class))
         listed = self._tested * self._costs.list_slot
@@ -214,7 +222,7 @@ class _Keyed:
         filters = self._filters_of(lead, group_of, key, keyed)
         looked_at = filters.passing * (compared + sketched * (1 + lines) * costs.line)
         cost = costs.cluster + chance * (costs.look_up + looked_at)
-        return _Estimate(cost, here * chance * filters.passing, sketched, filters)
+        return _Estimate(cost, here * chance * filters.passing, here, sketched, filters)
 
     def _filters_of(
         self, lead: NDArray[np.int64], group_of: NDArray[np.int64], key: NDArray[np.int32], keyed: NDArray[Any]
@@ -273,7 +281,41 @@ class _Keyed:
         group = np.where(layout == LIST, -1 - listed, self._cluster_of)[chosen]
         order = np.argsort(group, kind="stable")
         bounds = np.flatnonzero(np.diff(group[order], prepend=group[order[0]] - 1 if len(order) else 0))
-        return [self._group(chosen[each]) for each in np.split(order, bounds[1:])] if len(chosen) else []
+        if not len(chosen):
+            return []
+        return self._with_steps([self._group(chosen[each]) for each in np.split(order, bounds[1:])])
+
+    def _with_steps(self, groups: list[GroupPlan]) -> list[GroupPlan]:
+        """The groups, of which those that have most to compare get steps."""
+        left = int(len(self._rows) / _REPEATED)
+        for place in sorted(range(len(groups)), key=lambda place: -groups[place].candidates):
+            group = groups[place]
+            step = -(-group.size // _STEPS // ROWS) * ROWS
+            steps = group.size // step
+            repeated = step * steps * (steps + 1) // 2
+            if repeated <= left and self._gains_by_steps(group):
+                left -= repeated
+                groups[place] = self._stepped(group, step)
+        return groups
+
+    def _gains_by_steps(self, group: GroupPlan) -> bool:
+        """Whether long runs of a cluster are compared in one column, where all rows ask for intervals of one end."""
+        has_runs = group.layout == CLUSTER and group.key < 0 and group.bound >= 0 and not group.is_within
+        if not has_runs or len(group.columns) != 2 or self._here[self._cluster_of[group.rows[0]]] < _STEPPED:
+            return False
+        starts = self._rows.starts[group.rows]
+        classes = self._rows.classes[np.concatenate([starts, starts + 1])]
+        return bool(((classes == kernels.UP_TO) | (classes == kernels.FROM)).all())
+
+    def _stepped(self, group: GroupPlan, step: int) -> GroupPlan:
+        """The group with steps: half a step is compared, and two more runs are found, in which all ids match."""
+        costs = self._costs
+        before = self._here[self._cluster_of[group.rows[0]]]
+        chance = group.candidates / before
+        (other,) = group.columns[group.columns != group.bound]
+        share = self._shares[[kernels.UP_TO, kernels.FROM], other].mean() / max(self._present[other], 1e-9)
+        cost = costs.cluster + chance * (3 * costs.look_up + step / 2 * costs.slot)
+        return replace(group, step=step, candidates=float(chance * (before * share + step / 2)), cost=float(cost))
 
     def _group(self, members: NDArray[np.int64]) -> GroupPlan:
         first = int(members[0])
@@ -292,7 +334,7 @@ class _Keyed:
             candidates = (self._tested[part] / self._counts[part]).sum()
             cost = (self._cost[part] / self._counts[part]).sum()
         return GroupPlan(
-            members, layout, columns, key, bound, bound_class, filtered, float(candidates), float(cost), len(members)
+            members, layout, columns, key, bound, bound_class, filtered, 0, float(candidates), float(cost), len(members)
         )
 
 

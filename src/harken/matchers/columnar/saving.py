@@ -30,7 +30,7 @@ Write = Callable[[str, Mapping[str, NDArray[Any]], Mapping[str, Any]], object]
 """Writes a file of this name with arrays and plain data, as a draft of a folder does."""
 
 INDEX, STATISTICS = "index", "statistics"
-LAYOUT_OF = {INDEX: 3, STATISTICS: 2}
+LAYOUT_OF = {INDEX: 4, STATISTICS: 2}
 """Each to be counted up whenever its arrays come to mean something else: those of dictionaries are in both."""
 _REMEDIES = {
     INDEX: "load it with `Engine.load`, and save or publish it again",
