@@ -172,7 +172,7 @@ def _measure_threads(
 ) -> None:
     name = trial.workload.name
     matches = len(next(iter(trial.matchers.values())).find()) / trial.events
-    count = min(_MOST_EVENTS_FOR_THREADS, max(settings.events_of(name), int(_MATCHES_FOR_THREADS / max(matches, 1))))
+    count = min(_MOST_EVENTS_FOR_THREADS, max(1, int(_MATCHES_FOR_THREADS / max(matches, 1))))
     events = generate(name, 0, count if settings.events is None else settings.events, settings.seed).events
     for matcher, engine in engines.items():
         key = Key("batch", name, trial.size, matcher)

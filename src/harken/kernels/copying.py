@@ -49,7 +49,6 @@ def copy_runs(runs, found, events, ids, step_ids, ends, staged, out, streaming):
     since = held = line_offset(out, np.int64(0))
     line = -held
     for i in range(found):
-        # Behind the last run stands whatever was there before.
         far, near = by_event[i + AHEAD, 0], by_event[i + _NEAR, 0]
         if far < 0:
             prefetch_read(passed, _place(far, passed.size))
@@ -126,6 +125,7 @@ def _sort_by_event(runs, found, events):
         firsts[event] += 1
         by_event[at, 0] = run_start[i]
         by_event[at, 1] = event << 32 | np.int64(run_length[i])
+    by_event[found : found + AHEAD] = 0  # these are fetched, and not copied
 
 
 @inlined
