@@ -175,8 +175,9 @@ def _valid(array: Any) -> NDArray[np.intp]:
     """Where an array that has nulls has a value."""
     import numpy as np
 
-    bits = np.frombuffer(array.buffers()[0], np.uint8)
-    return np.flatnonzero(np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :])
+    bits = np.frombuffer(array.buffers()[0], np.uint8)[array.offset >> 3 :]
+    first = array.offset & 7
+    return np.flatnonzero(np.unpackbits(bits, count=first + len(array), bitorder="little")[first:])
 
 
 def _rows(first: int, count: int) -> NDArray[np.int32]:

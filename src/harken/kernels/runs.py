@@ -150,8 +150,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                 length = np.int64(run_length[run])
                 candidates[first + run_event[run]] += length
                 counts[run_event[run]] += length
-                looked_at += length
-            passed_here = looked_at
+                seen[number] += length
         if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead:
             slots = cluster[SLOT_START]
             for k in range(count):

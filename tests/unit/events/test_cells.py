@@ -477,3 +477,12 @@ def test_what_lies_ready_in_memory_is_dense(column: pa.Array, is_dense: bool) ->
     assert validate(table).batch.dense(("y",)) is None
     assert validate(table).batch.dense(("x", "y")) is None
     assert validate(table.to_pylist()).batch.dense(("x",)) is None
+
+
+@pytest.mark.parametrize("start", [0, 1, 7, 8, 9, 63, 64, 65, 990])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.int32(), pa.bool_(), pa.string()], ids=str)
+def test_nulls_of_a_slice_are_its_own(start: int, kind: pa.DataType) -> None:
+    values = pa.array([None if row % 3 == 1 else row for row in range(1_000)]).cast(kind)
+    expected = [row - start for row in range(start, 1_000) if row % 3 != 1]
+    (cells,) = arrow(values.slice(start)).cells(("a",)).cells
+    assert cells.rows.tolist() == expected

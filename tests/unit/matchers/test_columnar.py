@@ -182,7 +182,7 @@ def test_steps_spare_comparing_in_a_second_column(size: int, top: int, monkeypat
     # So many constants make codes wide.
     engine.subscribe_many((f"c{n}", f"z = 1 AND x = {3 * n} AND y = {3 * n + 1}") for n in range(top // 3))
     assert len(steps(engine)) >= 2
-    assert all(2 <= each <= plan._STEPS + 1 for each in steps(engine))
+    assert all(1 <= each <= plan._STEPS for each in steps(engine))
     values = [-1, top, *(each for _, x, y in list(asked.values())[:20] for each in (x, y))]
     events = [(draw.choice(values), draw.choice(values)) for _ in range(300)]
 
@@ -219,6 +219,12 @@ def test_there_are_no_steps_where_they_would_not_pay_or_cannot_be(monkeypatch: p
     engine = columnar(layouts=["cluster"])
     engine.subscribe_many((f"{n}", f"x < {x} AND y < {y}") for n, (x, y) in enumerate(pairs))
     assert not steps(engine), "more rows would be repeated than a quarter of all"
+    for sign, repeated in (("<", 2_000 * 16 - 128 * 15 * 16 // 2), (">", 128 * 15 * 16 // 2)):
+        for share, is_stepped in ((2_000 / repeated, True), (2_000 / (repeated - 1), False)):
+            monkeypatch.setattr(plan, "_REPEATED", share * 0.99999)
+            alike = columnar(layouts=["cluster"])
+            alike.subscribe_many((f"{n}", f"x {sign} {x} AND y {sign} {y}") for n, (x, y) in enumerate(pairs))
+            assert bool(steps(alike)) == is_stepped
     monkeypatch.setattr(plan, "_REPEATED", 0.1)
     assert steps(engine)
     monkeypatch.setattr(plan, "_STEPPED", 1_500)

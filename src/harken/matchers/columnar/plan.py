@@ -34,7 +34,9 @@ _LINE_BOUNDS, _SEARCHED_LINES = 16, 4
 _FILTERED = 1.0
 """A filter is for rows of which an event is expected to agree with fewer than this in all values asked for."""
 _STEPS, _STEPPED = 16, 256
-"""Steps that a cluster has, at most, and slots that an event whose attributes it asks for has to compare, at least."""
+"""Steps that a cluster has besides its end, at most, and slots that an event which has its attributes would have to
+compare, at least.
+"""
 _REPEATED = 4
 """At its steps an index has a quarter as many rows again, at most."""
 _LOOKED_AT = 2
@@ -293,6 +295,8 @@ class _Keyed:
             step = -(-group.size // _STEPS // ROWS) * ROWS
             steps = group.size // step
             repeated = step * steps * (steps + 1) // 2
+            if group.bound_class == kernels.UP_TO:  # at its steps stands what is behind them
+                repeated = (steps + 1) * group.size - repeated
             if repeated <= left and self._gains_by_steps(group):
                 left -= repeated
                 groups[place] = self._stepped(group, step)

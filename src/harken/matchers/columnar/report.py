@@ -51,7 +51,7 @@ def _groups(plan: Plan, seen: Any, names: list[str], events: int, careful: bool)
                 "key": None if group.key < 0 else names[group.key],
                 "filter": [names[column] for column in group.filtered],
                 "range": None if group.bound < 0 else names[group.bound],
-                "steps": group.size // group.step + 1 if group.step else 0,
+                "steps": max(1, group.size // group.step) if group.step else 0,
                 "expected_candidates": round(group.candidates, 3),
                 "seen_candidates": _mean(looked_at, events),
                 "expected_ns": round(group.cost, 2),
