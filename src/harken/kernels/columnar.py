@@ -32,7 +32,7 @@ class Room(NamedTuple):
     ends: NDArray[np.int64]
     looked_at: NDArray[np.int64]
     pending: NDArray[np.int64]
-    """Of a chunk whose ids did not fit: its runs, its visits and its events, which are 0 if there is none."""
+    """Of a chunk whose ids did not fit: its visits and its events, which are 0 if there is none."""
 
 
 @kernel
@@ -88,22 +88,22 @@ def match_codes(
     present, ends, looked_at, pending = room.present, room.ends, room.looked_at, room.pending
     event = first
     while event < last:
-        found, visited, events = pending[0], pending[1], pending[2]
+        visited, events = pending[0], pending[1]
         if events == 0:
             events = min(chunk, last - event)
             mark_present(codes, event, events, skipped, present)
             ends[:events] = 0
             looked_at[:] = 0
             candidates[event : event + events] = 0
-            found = find_runs(
+            fits = find_runs(
                 clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates, looked_at
             )
             visited = 0
-            if found >= 0 and pools.pools.shape[0]:
+            if fits and pools.pools.shape[0]:
                 visited = find_visits(
                     pools, codes, event, events, present, room.visits, looked_at[clusters.clusters.shape[0] :]
                 )
-            if found < 0 or visited < 0:
+            if not fits or visited < 0:
                 chunk = (events + 1) // 2
                 continue
             if visited:
@@ -116,11 +116,11 @@ def match_codes(
                 position += count
                 offsets[event + i + 1] = position
             if position > out.size:
-                pending[0], pending[1], pending[2] = found, visited, events
+                pending[0], pending[1] = visited, events
                 return event, position
-        pending[2] = 0
+        pending[1] = 0
         streaming = offsets[event + events] - offsets[event] > _CACHED
-        copy_runs(room.runs, found, events, ids, clusters.step_ids, ends, room.staged, out, streaming)
+        copy_runs(room.runs, events, ids, clusters.step_ids, ends, room.staged, out, streaming)
         if visited:
             write_pieces(pools, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)
         for i in range(seen.size):

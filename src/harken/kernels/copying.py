@@ -18,81 +18,93 @@ from harken.kernels.vector import (
     copy_line,
     line_offset,
     prefetch_read,
-    spread,
+    spread_word,
     stream_line,
 )
 
-AHEAD, _NEAR = 12, 6
-"""So many runs before a run is copied, what passed in it is fetched, and then its first ids."""
+_NEAR = 8
+"""At least so many runs before a run is copied its first ids are fetched, and what passed in it as many before that."""
 _SHORT = 64
 """Runs of no more ids wait for others."""
+_LENGTH = np.uint64(32)
+_START = np.uint64(0xFFFF_FFFF)
 
 
 @kernel
-def copy_runs(runs, found, events, ids, step_ids, ends, staged, out, streaming):
+def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
     """Append the runs to their events' ids; `ends` says where each event's ids end so far.
 
-    Events are taken one after the other. `staged` is room for ids that wait. Streaming, lines go past the cache: a line
-    that is written completely need not be read first, and what does not fit into the cache anyway does not drive out
-    what is needed there.
+    `staged` is room for ids that wait. Streaming, lines go past the cache: a line that is written completely need not
+    be read first, and what does not fit into the cache anyway does not drive out what is needed there.
     """
-    ids, step_ids, passed, by_event = (
+    of_event, whole, part, passed = (
+        borrowed(runs.of_event),
+        borrowed(runs.whole),
+        borrowed(runs.part),
+        borrowed(runs.passed),
+    )
+    ids, step_ids, ends, staged, out = (
         borrowed(ids),
         borrowed(step_ids),
-        borrowed(runs.passed),
-        borrowed(runs.by_event),
+        borrowed(ends),
+        borrowed(staged),
+        borrowed(out),
     )
-    ends, staged, out = borrowed(ends), borrowed(staged), borrowed(out)
-    _sort_by_event(runs, found, events)
+    back = of_event.shape[1] - 1
+    near = 1 + _NEAR * events // (1 + whole[:events].sum() + part[:events].sum())
     most = staged.size - 2 * ROWS
     # What waits is staged[since:held]. It goes to out[line + since:line + held], where a line starts at out[line].
     since = held = line_offset(out, np.int64(0))
     line = -held
-    for i in range(found):
-        far, near = by_event[i + AHEAD, 0], by_event[i + _NEAR, 0]
-        if far < 0:
-            prefetch_read(passed, _place(far, passed.size))
-        if near >= ids.size:
-            prefetch_read(step_ids, near - ids.size)
-        elif near >= 0:
-            prefetch_read(ids, near)
-        else:
-            slot = np.int64(passed[_place(near, passed.size)])
-            prefetch_read(ids, slot)
-            prefetch_read(ids, slot + LANES)
-            prefetch_read(ids, slot + 2 * LANES)
-        start, event, length = by_event[i, 0], by_event[i, 1] >> 32, by_event[i, 1] & 0xFFFFFFFF
-        if ends[event] != line + held:
+    for event in range(events):
+        if event + 2 * near < events:
+            for i in range(part[event + 2 * near]):
+                prefetch_read(passed, _start(of_event[event + 2 * near, back - i], passed.size))
+        if event + near < events:
+            for i in range(whole[event + near]):
+                start = np.int64(of_event[event + near, i] & _START)
+                if start < ids.size:
+                    prefetch_read(ids, start)
+                else:
+                    prefetch_read(step_ids, start - ids.size)
+            for i in range(part[event + near]):
+                slot = np.int64(passed[_start(of_event[event + near, back - i], passed.size)])
+                prefetch_read(ids, slot)
+                prefetch_read(ids, slot + LANES)
+                prefetch_read(ids, slot + 2 * LANES)
+        if ends[event] != line + held and whole[event] + part[event]:
             since, held, line = _write_lines(staged, since, held, out, line, streaming)
             _write_ids(staged, since, held, out, line)
             since = held = line_offset(out, ends[event])
             line = ends[event] - held
-        ends[event] += length
-        if start >= ids.size:
-            start -= ids.size
-            since, held, line = _append(step_ids, start, length, staged, since, held, most, out, line, streaming)
-            continue
-        if start >= 0:
-            since, held, line = _append(ids, start, length, staged, since, held, most, out, line, streaming)
-            continue
-        at = -start - 1
-        if at < passed.size:
-            for each in range(at, at + length):
+        for i in range(whole[event]):
+            start, length = np.int64(of_event[event, i] & _START), np.int64(of_event[event, i] >> _LENGTH)
+            ends[event] += length
+            source = ids
+            if start >= ids.size:
+                source = step_ids
+                start -= ids.size
+            since, held, line = _append(source, start, length, staged, since, held, most, out, line, streaming)
+        for i in range(part[event]):
+            start, length = np.int64(of_event[event, back - i] & _START), np.int64(of_event[event, back - i] >> _LENGTH)
+            ends[event] += length
+            if start < passed.size:
+                for each in range(start, start + length):
+                    if held > most:
+                        since, held, line = _write_lines(staged, since, held, out, line, streaming)
+                    staged[held] = ids[np.int64(passed[each])]
+                    held += 1
+                continue
+            start -= passed.size
+            slot = np.int64(passed[start])
+            while length > 0:
                 if held > most:
                     since, held, line = _write_lines(staged, since, held, out, line, streaming)
-                staged[held] = ids[np.int64(passed[each])]
-                held += 1
-            continue
-        at -= passed.size
-        slot = np.int64(passed[at])
-        while length > 0:
-            if held > most:
-                since, held, line = _write_lines(staged, since, held, out, line, streaming)
-            at += 1
-            length += held
-            held = spread(ids, slot, passed[at], staged, held, staged.size)
-            length -= held
-            slot += ROWS
+                start += 1
+                length += held
+                held = spread_word(ids, slot, passed[start], staged, held)
+                length -= held
+                slot += ROWS
     since, held, line = _write_lines(staged, since, held, out, line, streaming)
     _write_ids(staged, since, held, out, line)
 
@@ -110,36 +122,17 @@ def repeat_lines(source, out):
 
 
 @inlined
-def _sort_by_event(runs, found, events):
-    """Put the runs into `by_event` event by event, those of one event as they are."""
-    run_event, run_start, run_length = borrowed(runs.event), borrowed(runs.start), borrowed(runs.length)
-    firsts, by_event = borrowed(runs.firsts), borrowed(runs.by_event)
-    firsts[: events + 1] = 0
-    for i in range(found):
-        firsts[run_event[i] + 1] += 1
-    for event in range(events):
-        firsts[event + 1] += firsts[event]
-    for i in range(found):
-        event = np.int64(run_event[i])
-        at = firsts[event]
-        firsts[event] += 1
-        by_event[at, 0] = run_start[i]
-        by_event[at, 1] = event << 32 | np.int64(run_length[i])
-    by_event[found : found + AHEAD] = 0  # these are fetched, and not copied
-
-
-@inlined
-def _place(start, size):
-    """Where what a run begins with that starts below 0 stands in `passed`, which has this size."""
-    at = -start - 1
-    return at if at < size else at - size
+def _start(run, size):
+    """Where a run at the back begins in `passed`, which has this size."""
+    start = np.int64(run & _START)
+    return start if start < size else start - size
 
 
 @inlined
 def _append(source, start, length, staged, since, held, most, out, line, streaming):
     """Have source[start:start + length] follow what waits. Returns what waits then.
 
-    The source has at least 16 elements more.
+    The source has at least 64 elements more.
     """
     if length > _SHORT:
         begun = (LANES - held) & (LANES - 1)
@@ -155,9 +148,11 @@ def _append(source, start, length, staged, since, held, most, out, line, streami
             line += LANES
             start += LANES
             length -= LANES
-    elif held > most:
+        copy_line(source, start, staged, held)
+        return since, held + length, line
+    if held > most:
         since, held, line = _write_lines(staged, since, held, out, line, streaming)
-    for at in range(0, length, LANES):
+    for at in range(0, _SHORT, LANES):  # no branch: how many lines it takes is hard to foresee
         copy_line(source, start + at, staged, held + at)
     return since, held + length, line
 

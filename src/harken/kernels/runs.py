@@ -51,7 +51,7 @@ from harken.kernels.clusters import (
 )
 from harken.kernels.compile import inlined, kernel
 from harken.kernels.rows import UP_TO
-from harken.kernels.sifting import check_run, compare_run, sift_run
+from harken.kernels.sifting import check_run, compare_run, compare_word, is_one_run, keep_word, sift_run
 from harken.kernels.vector import (
     NO_BITS,
     ONE_BIT,
@@ -78,22 +78,22 @@ _FETCHED = 128
 class Runs(NamedTuple):
     """Runs of ids to copy: all ids of some slots, or of those that passed a comparison."""
 
-    event: NDArray[np.int32]
-    start: NDArray[np.int64]
-    """Its first slot, or as much behind all slots as it begins in `step_ids`; less than 0, see `passed`."""
-    length: NDArray[np.int32]
+    of_event: NDArray[np.uint64]
+    """The runs of each event, a row of room for each: where one begins and, above 32 bits, how many ids it has.
+
+    Runs of which all ids are copied stand at the front: one begins at a slot or, behind all slots, in `step_ids`. What
+    passed a comparison stands at the back, the first one last: it begins in `passed` or, behind that, as bits there.
+    """
+    whole: NDArray[np.int64]
+    part: NDArray[np.int64]
+    """How many each event has at the front and at the back."""
     passed: NDArray[np.uint64]
-    """What passed a comparison. A run that starts at s < 0 has its slots from passed[-s - 1] on. From -s - 1 =
-    passed.size on it begins as much before, with a slot, and behind it a word with bits for 64 slots from there, one
+    """What passed a comparison: slots; or bits, which are a slot, then a word with bits for 64 slots from there, one
     for the next 64, and so on."""
     who: NDArray[np.int64]
     begins: NDArray[np.int64]
     stops: NDArray[np.int64]
     """Room for the events that a cluster applies to, and the slots that each has to look at."""
-    by_event: NDArray[np.int64]
-    """Room for the runs sorted by event, and some more: of each its start, and its event and length as halves."""
-    firsts: NDArray[np.int64]
-    """Room for sorting them."""
 
 
 @kernel
@@ -101,8 +101,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
 
     `present` has, for every column, a bit for each of these events, and in a last row a bit for each that is to be
-    matched. Returns how many runs there are, or -1 if what passed does not fit: then fewer events have to be taken
-    at once.
+    matched. Returns whether what passed did fit: else fewer events have to be taken at once.
     """
     # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
     clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, borrowed(index.starts), index.hashed
@@ -110,11 +109,19 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     tiles, ids, dead, codes = borrowed(index.tiles), borrowed(ids), borrowed(dead), borrowed(codes)
     list_starts, list_columns = borrowed(index.list_starts), borrowed(index.list_columns)
     list_low, list_span = borrowed(index.list_low), borrowed(index.list_span)
-    run_event, run_start, run_length, passed = runs.event, runs.start, runs.length, borrowed(runs.passed)
+    of_event, whole, part, passed = (
+        borrowed(runs.of_event),
+        borrowed(runs.whole),
+        borrowed(runs.part),
+        borrowed(runs.passed),
+    )
     who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
     masks, hashed, present, filters = borrowed(masks), borrowed(hashed), borrowed(present), borrowed(index.filters)
-    steps = borrowed(index.steps)
-    found = end_of_passed = 0
+    steps, counts = borrowed(index.steps), borrowed(counts)
+    back = of_event.shape[1] - 1
+    whole[:events] = 0
+    part[:events] = 0
+    end_of_passed = 0
     for number in range(clusters.shape[0]):
         cluster = clusters[number]
         count = _applicable(cluster, masks, present, events, who)
@@ -135,46 +142,35 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
         looked_at = passed_here = np.int64(0)
         if cluster[STEP_START] != NONE and not has_dead:
             bounds_of = codes[cluster[STEP_COLUMN]]
-            before = found
             if cluster[STEP_WIDE]:
-                count, found = _by_steps(
-                    cluster, wide, steps, bounds_of, first, count, who, begins, stops, ids.size, run_event, run_start,
-                    run_length, found,
-                )  # fmt: skip
+                count, at_steps = _by_steps(
+                    cluster, wide, steps, bounds_of, first, count, who, begins, stops, ids.size, of_event, whole, counts
+                )
             else:
-                count, found = _by_steps(
-                    cluster, narrow, steps, bounds_of, first, count, who, begins, stops, ids.size, run_event,
-                    run_start, run_length, found,
+                count, at_steps = _by_steps(
+                    cluster, narrow, steps, bounds_of, first, count, who, begins, stops, ids.size, of_event, whole,
+                    counts,
                 )  # fmt: skip
-            for run in range(before, found):
-                length = np.int64(run_length[run])
-                candidates[first + run_event[run]] += length
-                counts[run_event[run]] += length
-                seen[number] += length
+            seen[number] += at_steps
         if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead:
             slots = cluster[SLOT_START]
             for k in range(count):
-                event, start, end = who[k], begins[k], stops[k]
-                candidates[first + event] += end - start
-                looked_at += end - start
-                run_event[found], run_start[found], run_length[found] = event, slots + start, end - start
-                found += 1
-                counts[event] += end - start
+                start, length = begins[k], stops[k] - begins[k]
+                looked_at += length
+                _add(of_event, whole, counts, who[k], slots + start, length)
             seen[number] += looked_at
             continue
         if cluster[TILE_START] == NONE and cluster[KEY_COLUMN] != NONE:
             _fetch(cluster, ids, compared, narrow, wide, count, begins)
         for k in range(count):
             event, start, end = who[k], begins[k], stops[k]
-            candidates[first + event] += end - start
             looked_at += end - start
             # Where few slots pass they are listed, and their ids fetched; where many do, their bits are kept.
             as_slots = cluster[LIST_START] != NONE or passed_here * _DENSE < looked_at - (end - start)
             if end_of_passed + (end - start if as_slots else (end - start) // ROWS) + _MARGIN > passed.size:
-                return -1
-            origin = -end_of_passed - 1
-            if not as_slots:
-                origin -= passed.size
+                return False
+            origin = end_of_passed if as_slots else end_of_passed + passed.size
+            is_whole = False
             if cluster[TILE_START] != NONE:
                 if k + _TILES_AHEAD < count:
                     _fetch_tiles(cluster, tiles, begins[k + _TILES_AHEAD], stops[k + _TILES_AHEAD])
@@ -182,6 +178,25 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                     cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
                     as_slots, passed, end_of_passed,
                 )  # fmt: skip
+            elif cluster[LIST_START] == NONE and end - start <= ROWS:
+                word = compare_word(
+                    cluster,
+                    narrow,
+                    wide,
+                    compared,
+                    dead,
+                    has_dead,
+                    codes,
+                    first + event,
+                    start,
+                    first_bits(end - start),
+                )
+                matched = ones(word)
+                is_whole = is_one_run(word)
+                if is_whole:
+                    origin = cluster[SLOT_START] + start + trailing_zeros(word)
+                else:
+                    end_of_passed = keep_word(word, cluster[SLOT_START] + start, ids, as_slots, passed, end_of_passed)
             elif cluster[LIST_START] == NONE:
                 matched, end_of_passed = compare_run(
                     cluster, narrow, wide, compared, ids, dead, has_dead, codes, first + event, start, end,
@@ -193,12 +208,30 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                     start, end, passed, end_of_passed,
                 )  # fmt: skip
             passed_here += matched
-            if matched:
-                run_event[found], run_start[found], run_length[found] = event, origin, matched
-                found += 1
+            candidates[first + event] += end - start - matched
+            if is_whole:
+                _add(of_event, whole, counts, event, origin, matched)
+            elif matched:
+                of_event[event, back - part[event]] = _run(origin, matched)
+                part[event] += 1
                 counts[event] += matched
         seen[number] += looked_at
-    return found
+    for event in range(events):
+        candidates[first + event] += counts[event]
+    return True
+
+
+@inlined
+def _add(of_event, whole, counts, event, start, length):
+    """Add a run of which all ids are copied."""
+    of_event[event, whole[event]] = _run(start, length)
+    whole[event] += 1
+    counts[event] += length
+
+
+@inlined
+def _run(start, length):
+    return np.uint64(start) | np.uint64(length) << np.uint64(32)
 
 
 @inlined
@@ -292,15 +325,13 @@ def _cut_short(cluster, bounds, codes, first, count, who, begins, stops):
 
 
 @inlined
-def _by_steps(
-    cluster, bounds, steps, codes, first, count, who, begins, stops, slots, run_event, run_start, run_length, found
-):  # fmt: skip
-    """Find the runs at the last step within what each event has to look at, and leave the slots up to it.
+def _by_steps(cluster, bounds, steps, codes, first, count, who, begins, stops, slots, of_event, whole, counts):
+    """Find the run at the last step within what each event has to look at, and leave the slots up to it.
 
-    Returns how many events have slots left, and how many runs there are.
+    Returns how many events have slots left, and how many ids there are in the runs.
     """
     start_of_steps, size, is_up_to = cluster[STEP_START], cluster[STEP_SIZE], cluster[RANGE_CLASS] == UP_TO
-    kept = 0
+    kept = at_steps = np.int64(0)
     for i in range(count):
         event, start, end = who[i], begins[i], stops[i]
         if is_up_to:
@@ -311,23 +342,21 @@ def _by_steps(
             start = number * size
         if number * size <= cluster[SLOT_COUNT]:
             code, step = codes[first + event], start_of_steps + 2 * number
-            length = steps[step, STEP_COUNT]
-            at = _first_from(bounds, steps[step, STEP_BOUNDS], np.int64(0), length, False, code)
-            if at < length:
-                run_event[found], run_start[found] = event, slots + steps[step, STEP_IDS] + at
-                run_length[found] = length - at
-                found += 1
+            # The last of the upper ends, and the first of the lower ends, which stand behind these: one run.
+            uppers = steps[step, STEP_COUNT]
+            from_upper = _first_from(bounds, steps[step, STEP_BOUNDS], np.int64(0), uppers, False, code)
             step += 1
-            at = _first_from(
+            to_lower = _first_from(
                 bounds, steps[step, STEP_BOUNDS], np.int64(0), steps[step, STEP_COUNT], False, code + np.uint32(1)
             )
-            if at > 0:
-                run_event[found], run_start[found], run_length[found] = event, slots + steps[step, STEP_IDS], at
-                found += 1
+            length = uppers - from_upper + to_lower
+            if length > 0:
+                _add(of_event, whole, counts, event, slots + steps[step, STEP_IDS] - uppers + from_upper, length)
+                at_steps += length
         if start < end:
             who[kept], begins[kept], stops[kept] = event, start, end
             kept += 1
-    return kept, found
+    return kept, at_steps
 
 
 @inlined

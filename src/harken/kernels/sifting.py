@@ -51,38 +51,49 @@ def compare_run(
 
     Returns how many slots there are, and where what was appended ends: at the old end if there is none.
     """
-    slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
+    slots = cluster[SLOT_START]
     matched, old_at = np.int64(0), at
     if not as_slots:
         passed[at] = slots + start
         at += 1
-    # What is asked of the first column is taken out of its array once: the compiler has to assume that writing to
-    # `passed` may change it.
-    first_code, first_low, first_span, is_wide = NO_BITS, np.int64(0), np.int64(0), np.int64(0)
-    if rest_count:
-        first_code, is_wide = np.uint64(codes[compared[rest, REST_COLUMN], event]), compared[rest, REST_WIDE]
-        first_low, first_span = compared[rest, REST_LOW], compared[rest, REST_SPAN]
     for slot in range(start, end, ROWS):
-        word = first_bits(end - slot)
-        if has_dead:
-            word &= live_word(dead, slots + slot)
-        if rest_count:
-            if is_wide:
-                word &= within(wide, first_low + slot, first_span + slot, first_code)
-            else:
-                word &= within(narrow, first_low + slot, first_span + slot, first_code)
-        for i in range(rest + 1, rest + rest_count):
-            if word == NO_BITS:
-                break
-            code = np.uint64(codes[compared[i, REST_COLUMN], event])
-            low, span = compared[i, REST_LOW] + slot, compared[i, REST_SPAN] + slot
-            if compared[i, REST_WIDE]:
-                word &= within(wide, low, span, code)
-            else:
-                word &= within(narrow, low, span, code)
+        word = compare_word(cluster, narrow, wide, compared, dead, has_dead, codes, event, slot, first_bits(end - slot))
         matched += ones(word)
         at = _keep(word, slots + slot, ids, as_slots, passed, at)
     return matched, (at if matched else old_at)
+
+
+@inlined
+def compare_word(cluster, narrow, wide, compared, dead, has_dead, codes, event, slot, word):
+    """Those bits of a word that stand for a slot which an event matches; the first is for `slot`."""
+    rest = cluster[REST_START]
+    if has_dead:
+        word &= live_word(dead, cluster[SLOT_START] + slot)
+    for i in range(rest, rest + cluster[REST_COUNT]):
+        code = np.uint64(codes[compared[i, REST_COLUMN], event])
+        low, span = compared[i, REST_LOW] + slot, compared[i, REST_SPAN] + slot
+        if compared[i, REST_WIDE]:
+            word &= within(wide, low, span, code)
+        else:
+            word &= within(narrow, low, span, code)
+        if word == NO_BITS:
+            break
+    return word
+
+
+@inlined
+def is_one_run(word):
+    """Whether any bit of a word is set, and none is missing between two that are."""
+    return word != NO_BITS and word >> np.uint64(trailing_zeros(word)) == first_bits(ones(word))
+
+
+@inlined
+def keep_word(word, slot, ids, as_slots, passed, at):
+    """Append what passed of 64 slots from one on, as slots or as their bits. Returns where it ends."""
+    if not as_slots:
+        passed[at] = slot
+        at += 1
+    return _keep(word, slot, ids, as_slots, passed, at)
 
 
 @inlined

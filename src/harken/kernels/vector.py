@@ -68,6 +68,14 @@ def spread(ids, at, word, out, end, limit):
 
 
 @kernel
+def spread_word(ids, at, word, out, end):
+    """The same without a limit: up to 64 elements behind `end` are overwritten."""
+    if CAN_COMPRESS:
+        return compressed(ids, at, word, out, end)
+    return spread(ids, at, word, out, end, out.size)
+
+
+@kernel
 def keep_pieces(words, number, pieces, end):
     """Append what 8 words hold in pieces of 16 bits, those without any left out, to pieces[end:]. Returns their end.
 

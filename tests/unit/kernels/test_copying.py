@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harken.kernels.copying import AHEAD, copy_runs, repeat_lines
+from harken.kernels.copying import copy_runs, repeat_lines
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
 
@@ -19,45 +19,47 @@ class Drawn:
     def __init__(self, rng: np.random.Generator, events: int, longest: int) -> None:
         self.ids = np.concatenate([rng.permutation(IDS), np.full(ROWS, -1)]).astype(np.int32)
         self.step_ids = np.concatenate([rng.permutation(IDS), np.full(ROWS, -1)]).astype(np.int32)
-        self.expected: list[list[int]] = [[] for _ in range(events)]
         self._passed: list[int] = []
-        found: list[tuple[int, int, int]] = []
         sizes = rng.permutation(np.concatenate([np.arange(2 * LANES + 2), rng.integers(0, longest, 60)]))
-        # Whatever bits there are is known when all are kept: the start of a run of bits counts from behind them.
-        kinds = rng.integers(0, 4, len(sizes))
-        starts: list[int] = []
-        for size, kind, event in zip(sizes.tolist(), kinds.tolist(), rng.integers(0, events, len(sizes)), strict=True):
-            slots = self._drawn(rng, size, kind)
+        whole: list[list[tuple[int, list[int]]]] = [[] for _ in range(events)]
+        part: list[list[tuple[int, bool, list[int]]]] = [[] for _ in range(events)]
+        for size, kind, event in zip(
+            sizes, rng.integers(0, 4, len(sizes)), rng.integers(0, events, len(sizes)), strict=True
+        ):
+            slots = self._drawn(rng, int(size), int(kind))
             if len(slots) == 0:
                 continue
-            found.append((int(event), kind, len(slots)))
-            if kind == 3:
-                starts.append(len(self.ids) + int(slots[0]))
-                self.expected[event] += self.step_ids[slots].tolist()
-                continue
-            starts.append(int(slots[0]) if kind == 0 else -self._keep(slots, is_bits=kind == 2) - 1)
-            self.expected[event] += self.ids[slots].tolist()
+            if kind == 0:
+                whole[event].append((int(slots[0]), self.ids[slots].tolist()))
+            elif kind == 1:
+                whole[event].append((len(self.ids) + int(slots[0]), self.step_ids[slots].tolist()))
+            else:
+                part[event].append((self._keep(slots, is_bits=kind == 3), kind == 3, self.ids[slots].tolist()))
         passed = np.array(self._passed, np.uint64)
-        count = len(found)
-        self.found = count
+        width = max(len(front) + len(back) for front, back in zip(whole, part, strict=True))
+        of_event = np.zeros((events, width), np.uint64)
+        self.expected: list[list[int]] = []
+        for event, (front, back) in enumerate(zip(whole, part, strict=True)):
+            for i, (start, ids) in enumerate(front):
+                of_event[event, i] = start | len(ids) << 32
+            # Whatever was kept is known by now: where bits begin counts from behind all of it.
+            for i, (start, is_bits, ids) in enumerate(back):
+                of_event[event, width - 1 - i] = start + is_bits * len(passed) | len(ids) << 32
+            self.expected.append([each for *_, ids in (*front, *back) for each in ids])
         self.runs = Runs(
-            event=np.array([event for event, _, _ in found], np.int32),
-            start=np.array(
-                [start - len(passed) if kind == 2 else start for start, (_, kind, _) in zip(starts, found, strict=True)]
-            ),
-            length=np.array([length for _, _, length in found], np.int32),
+            of_event=of_event,
+            whole=np.array([len(each) for each in whole]),
+            part=np.array([len(each) for each in part]),
             passed=passed,
             who=np.empty(0, np.int64),
             begins=np.empty(0, np.int64),
             stops=np.empty(0, np.int64),
-            by_event=np.zeros((count + AHEAD, 2), np.int64),
-            firsts=np.empty(events + 1, np.int64),
         )
 
     @staticmethod
     def _drawn(rng: np.random.Generator, size: int, kind: int) -> np.ndarray:
         begin = int(rng.integers(0, IDS - 2 * size - 1))
-        if kind in (0, 3):
+        if kind <= 1:
             return np.arange(begin, begin + size)
         return np.sort(rng.permutation(2 * size)[:size]) + begin
 
@@ -88,9 +90,7 @@ def test_every_id_is_copied_to_its_place(streaming: bool, gaps: bool, room: int)
         space[:] = CANARY
         out = space[shift : len(space) - LANES]
         ends = begins.copy()
-        copy_runs(
-            drawn.runs, drawn.found, events, drawn.ids, drawn.step_ids, ends, aligned(room, np.int32), out, streaming
-        )
+        copy_runs(drawn.runs, events, drawn.ids, drawn.step_ids, ends, aligned(room, np.int32), out, streaming)
         assert ends.tolist() == (begins + counts).tolist()
         untouched = np.ones(len(space), np.bool_)
         for begin, expected in zip(begins.tolist(), drawn.expected, strict=True):
@@ -102,8 +102,9 @@ def test_every_id_is_copied_to_its_place(streaming: bool, gaps: bool, room: int)
 def test_no_runs_leave_everything_as_it_was() -> None:
     rng = np.random.default_rng(1)
     drawn = Drawn(rng, 3, 40)
+    drawn.runs.whole[:] = drawn.runs.part[:] = 0
     out, ends = np.full(20, CANARY, np.int32), np.array([3, 5, 9])
-    copy_runs(drawn.runs, 0, 3, drawn.ids, drawn.step_ids, ends, aligned(4 * ROWS, np.int32), out, True)
+    copy_runs(drawn.runs, 3, drawn.ids, drawn.step_ids, ends, aligned(4 * ROWS, np.int32), out, True)
     assert ends.tolist() == [3, 5, 9]
     assert (out == CANARY).all()
 

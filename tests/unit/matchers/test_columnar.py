@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from harken import Engine
 from harken.errors import CapabilityError
+from harken.kernels.columnar import Room
 from harken.matchers.columnar import Columnar, index, matcher, plan
 from harken.matchers.columnar.costs import LAYOUT_NAMES
 
@@ -662,3 +664,29 @@ def test_long_runs_are_not_sketched() -> None:
     engine = columnar()
     engine.subscribe_many((n, f"a > {rng.randrange(90_000)} AND b < {rng.randrange(90_000)}") for n in range(150_000))
     assert "sketch" not in layouts(engine)
+
+
+def test_an_index_of_more_rows_than_a_run_can_begin_at_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "_PLACES", 1 << 10)
+    engine = columnar()
+    engine.subscribe("s", "x = 1")
+    engine.merge()
+    with pytest.raises(CapabilityError, match="cannot hold 1 rows"):
+        engine.match({"x": 1})
+
+
+def test_what_an_event_matches_behind_a_key_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upper ends and lower ends in one column, which are compared: those that hold follow each other."""
+    rooms: list[Room] = []
+    make_room = index._room
+    monkeypatch.setattr(index, "_room", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
+    draw = Random(1)
+    asked = {f"{n}": (n % 10, draw.choice(["<", "<=", ">", ">="]), draw.randrange(40)) for n in range(400)}
+    engine = columnar(layouts=["cluster"])
+    engine.subscribe_many((id, f"k = {key} AND x {sign} {bound}") for id, (key, sign, bound) in asked.items())
+    engine.merge()
+    tests = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+    for x in range(-1, 41):
+        expected = [id for id, (key, sign, bound) in asked.items() if key == 3 and tests[sign](x, bound)]
+        assert sorted(engine.match({"k": 3, "x": x}).ids, key=int) == expected
+        assert (sum(each.runs.whole[0] for each in rooms), sum(each.runs.part[0] for each in rooms)) == (1, 0)

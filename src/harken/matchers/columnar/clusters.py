@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from harken.kernels import clusters as layout
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS, aligned
-from harken.matchers.columnar.costs import BITS_A_ROW, LIST, SKETCH
+from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, LIST, SKETCH
 from harken.matchers.columnar.plan import GroupPlan
 from harken.matchers.columnar.rows import Rows
 
 _WIDE_FROM = 1 << 16
 _FOR_EVER = 1 << 40
+_FOLLOWING = 1 << 31
 _SPARSE = 4
 """A table of keys with more than this many places a slot is replaced by open addressing."""
 
@@ -112,8 +113,25 @@ class ClusterBuilder:
         if group.bound >= 0:
             codes = rows.high if group.bound_class == kernels.UP_TO else rows.low
             kernels.code_of(rows.starts, rows.columns, codes, members, group.bound, bounds)
+        elif group.layout == CLUSTER:
+            self._order_by_ends(members, group, bounds)
         order = np.argsort(keys.astype(np.uint64) << np.uint64(32) | bounds)
         return members[order], keys[order], bounds[order]
+
+    def _order_by_ends(self, members: NDArray[np.int64], group: GroupPlan, order: NDArray[np.uint32]) -> None:
+        """Number rows by what they ask of the first column that is compared: those with an upper end by that, and then
+        all others by their lower end.
+
+        Those that an event matches there follow each other: the last of the former and the first of the latter.
+        """
+        rows = self._rows
+        column = next((int(each) for each in group.columns if each != group.key), layout.NONE)
+        if column == layout.NONE or rows.tops[column] >= _FOLLOWING:
+            return
+        lows = np.empty(len(members), np.uint32)
+        kernels.code_of(rows.starts, rows.columns, rows.low, members, column, lows)
+        kernels.code_of(rows.starts, rows.columns, rows.high, members, column, order)
+        np.copyto(order, lows + np.uint32(rows.tops[column]), where=lows > 1)
 
     def _add_keys(self, keys: NDArray[np.uint32], constants: int, fields: list[int]) -> None:
         if constants <= _SPARSE * len(keys):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.errors import CapabilityError
 from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Clusters
 from harken.kernels.columnar import CHUNK, Room, match_codes
-from harken.kernels.copying import AHEAD
 from harken.kernels.deletes import bury
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
 from harken.kernels.runs import Runs
@@ -23,6 +23,9 @@ from harken.matchers.columnar.rows import Rows
 _VISITS = 1 << 19
 _MOST_RUNS = 1 << 20
 _PASSED = 1 << 16
+_RUNS_A_LINE = 8
+_PLACES = 1 << 32
+"""Where a run begins is kept in 32 bits."""
 _FIRST_IDS = 1 << 15
 """So much is taken before anything is found: enough for the ids of most single events."""
 _PROJECTED = 4
@@ -106,12 +109,11 @@ class Finder:
 
     def __init__(self, index: Index, columns: int) -> None:
         self.index = index
-        # Each cluster may find a run, or one more for each half of a step, and each column has a bitmap, for each event
-        # of a chunk.
+        # Each cluster may find a run, or one more at a step, and each column has a bitmap, for each event of a chunk.
         clusters = index.clusters.clusters
-        runs = len(clusters) + 2 * int((clusters[:, STEP_START] != NONE).sum())
+        runs = len(clusters) + int((clusters[:, STEP_START] != NONE).sum())
         self._chunk = max(64, min(CHUNK, _MOST_RUNS // max(1, columns, runs) // 64 * 64))
-        self._room = _room(index, columns, self._chunk, runs * self._chunk + 1)
+        self._room = _room(index, columns, self._chunk, runs)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
 
@@ -153,18 +155,22 @@ def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
     blocks = len(index.pools.block_starts)
     stretches = (blocks >> STRETCH_BITS) + 1
     visits = min(max(_VISITS, blocks), blocks * chunk)  # of a block each, or of more
+    # An odd number of lines for the runs of each event: the first of all events would else fall into few places of the
+    # cache.
+    width = (-(-runs // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
+    # One event may pass in every slot, and every run takes a place more.
+    passed = max(len(index.ids) + len(index.clusters.clusters), _PASSED) + 2 * ROWS
+    if max(len(index.ids) + len(index.clusters.step_ids), 2 * passed) > _PLACES:
+        raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
     return Room(
         Runs(
-            np.empty(runs, np.int32),
-            np.empty(runs, np.int64),
-            np.empty(runs, np.int32),
-            # One event may pass in every slot, and every run takes a place more.
-            np.empty(max(len(index.ids) + len(index.clusters.clusters), _PASSED) + 2 * ROWS, np.uint64),
+            aligned(chunk * width, np.uint64).reshape(chunk, width),
+            np.zeros(chunk, np.int64),
+            np.zeros(chunk, np.int64),
+            np.empty(passed, np.uint64),
             np.empty(chunk, np.int64),
             np.empty(chunk, np.int64),
             np.empty(chunk, np.int64),
-            np.zeros((runs + AHEAD, 2), np.int64),
-            np.empty(chunk + 1, np.int64),
         ),
         Visits(
             np.empty(stretches + 1, np.int64),
@@ -182,5 +188,5 @@ def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
         np.empty((chunk, columns), np.uint32),
         np.empty(chunk, np.int64),
         np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(2, np.int64),
     )
