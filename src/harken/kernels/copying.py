@@ -57,6 +57,11 @@ def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
     since = held = line_offset(out, np.int64(0))
     line = -held
     for event in range(events):
+        if event + 3 * near < events:
+            row = (event + 3 * near) * (back + 1)
+            prefetch_read(of_event, row)
+            prefetch_read(of_event, row + 8)
+            prefetch_read(of_event, row + back)
         if event + 2 * near < events:
             for i in range(part[event + 2 * near]):
                 prefetch_read(passed, _start(of_event[event + 2 * near, back - i], passed.size))

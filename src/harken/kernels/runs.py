@@ -51,7 +51,7 @@ from harken.kernels.clusters import (
 )
 from harken.kernels.compile import inlined, kernel
 from harken.kernels.rows import UP_TO
-from harken.kernels.sifting import check_run, compare_run, compare_word, is_one_run, keep_word, sift_run
+from harken.kernels.sifting import check_run, compare_run, compare_word, first_of_run, keep_word, sift_run
 from harken.kernels.vector import (
     NO_BITS,
     ONE_BIT,
@@ -61,7 +61,7 @@ from harken.kernels.vector import (
     first_bits,
     ones,
     prefetch_read,
-    trailing_zeros,
+    spread_word,
 )
 
 _LINE = 16
@@ -90,7 +90,9 @@ class Runs(NamedTuple):
     passed: NDArray[np.uint64]
     """What passed a comparison: slots; or bits, which are a slot, then a word with bits for 64 slots from there, one
     for the next 64, and so on."""
-    who: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    """0, 1, 2 and so on, for all events."""
+    who: NDArray[np.int32]
     begins: NDArray[np.int64]
     stops: NDArray[np.int64]
     """Room for the events that a cluster applies to, and the slots that each has to look at."""
@@ -115,7 +117,8 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
         borrowed(runs.part),
         borrowed(runs.passed),
     )
-    who, begins, stops = borrowed(runs.who), borrowed(runs.begins), borrowed(runs.stops)
+    numbers, who = borrowed(runs.numbers), borrowed(runs.who)
+    begins, stops = borrowed(runs.begins), borrowed(runs.stops)
     masks, hashed, present, filters = borrowed(masks), borrowed(hashed), borrowed(present), borrowed(index.filters)
     steps, counts = borrowed(index.steps), borrowed(counts)
     back = of_event.shape[1] - 1
@@ -124,7 +127,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     end_of_passed = 0
     for number in range(clusters.shape[0]):
         cluster = clusters[number]
-        count = _applicable(cluster, masks, present, events, who)
+        count = _applicable(cluster, masks, present, events, numbers, who)
         if cluster[FILTER_START] != NONE:
             count = _filtered(cluster, masks, filters, codes, first, count, who, begins)
         if count == 0:
@@ -157,13 +160,13 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
             for k in range(count):
                 start, length = begins[k], stops[k] - begins[k]
                 looked_at += length
-                _add(of_event, whole, counts, who[k], slots + start, length)
+                _add(of_event, whole, counts, np.int64(who[k]), slots + start, length)
             seen[number] += looked_at
             continue
         if cluster[TILE_START] == NONE and cluster[KEY_COLUMN] != NONE:
             _fetch(cluster, ids, compared, narrow, wide, count, begins)
         for k in range(count):
-            event, start, end = who[k], begins[k], stops[k]
+            event, start, end = np.int64(who[k]), begins[k], stops[k]
             looked_at += end - start
             # Where few slots pass they are listed, and their ids fetched; where many do, their bits are kept.
             as_slots = cluster[LIST_START] != NONE or passed_here * _DENSE < looked_at - (end - start)
@@ -191,10 +194,10 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                     start,
                     first_bits(end - start),
                 )
-                matched = ones(word)
-                is_whole = is_one_run(word)
+                matched, first_bit = ones(word), first_of_run(word)
+                is_whole = first_bit >= 0
                 if is_whole:
-                    origin = cluster[SLOT_START] + start + trailing_zeros(word)
+                    origin = cluster[SLOT_START] + start + first_bit
                 else:
                     end_of_passed = keep_word(word, cluster[SLOT_START] + start, ids, as_slots, passed, end_of_passed)
             elif cluster[LIST_START] == NONE:
@@ -223,9 +226,9 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
 
 @inlined
 def _add(of_event, whole, counts, event, start, length):
-    """Add a run of which all ids are copied."""
+    """Add a run of which all ids are copied, unless there are none. No branch: that is hard to foresee."""
     of_event[event, whole[event]] = _run(start, length)
-    whole[event] += 1
+    whole[event] += np.int64(length > 0)
     counts[event] += length
 
 
@@ -235,7 +238,7 @@ def _run(start, length):
 
 
 @inlined
-def _applicable(cluster, masks, present, events, who):
+def _applicable(cluster, masks, present, events, numbers, who):
     """The events that have a value in every column that a cluster asks for. Returns how many there are."""
     mask, mask_count = cluster[MASK_START], cluster[MASK_COUNT]
     everyone = present.shape[0] - 1
@@ -244,10 +247,7 @@ def _applicable(cluster, masks, present, events, who):
         applicable = present[everyone, word_number]
         for i in range(mask_count):
             applicable &= present[masks[mask + i], word_number]
-        while applicable != NO_BITS:
-            who[count] = (word_number << 6) + trailing_zeros(applicable)
-            count += 1
-            applicable &= applicable - ONE_BIT
+        count = spread_word(numbers, word_number << 6, applicable, who, count)
     return count
 
 
@@ -279,22 +279,19 @@ def _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops):
     kept = 0
     for i in range(count):
         code = codes[key_column, first + who[i]]
-        if code & np.uint32(1):
-            continue  # a gap: no constant is equal
+        is_there = (code & np.uint32(1)) == 0  # else it is a gap: no constant is equal
         place = np.int64(code >> np.uint32(1)) - 1
-        if table != NONE:
+        if table != NONE and is_there:
             place = hashed_place(hashed, table, cluster[HASH_BITS], code)
-            if place < 0:
-                continue
+            is_there = place >= 0
         who[kept], begins[kept] = who[i], key_start + place
         prefetch_read(starts, begins[kept])
-        kept += 1
+        kept += np.int64(is_there)  # no branch here and below: it is hard to foresee
     count, kept = kept, 0
     for i in range(count):
         start, end = np.int64(starts[begins[i]]), np.int64(starts[begins[i] + 1])
-        if start < end:
-            who[kept], begins[kept], stops[kept] = who[i], start, end
-            kept += 1
+        who[kept], begins[kept], stops[kept] = who[i], start, end
+        kept += np.int64(start < end)
     return kept
 
 
@@ -318,9 +315,8 @@ def _cut_short(cluster, bounds, codes, first, count, who, begins, stops):
             lowest = np.int64(code) - cluster[RANGE_SPAN]
             if lowest > 1:
                 start = _first_from(bounds, offset, start, stops[i], is_keyed, np.uint32(lowest))
-        if start < end:
-            who[kept], begins[kept], stops[kept] = who[i], start, end
-            kept += 1
+        who[kept], begins[kept], stops[kept] = who[i], start, end
+        kept += np.int64(start < end)
     return kept
 
 
@@ -333,7 +329,7 @@ def _by_steps(cluster, bounds, steps, codes, first, count, who, begins, stops, s
     start_of_steps, size, is_up_to = cluster[STEP_START], cluster[STEP_SIZE], cluster[RANGE_CLASS] == UP_TO
     kept = at_steps = np.int64(0)
     for i in range(count):
-        event, start, end = who[i], begins[i], stops[i]
+        event, start, end = np.int64(who[i]), begins[i], stops[i]
         if is_up_to:
             number = (start + size - 1) // size
             end = min(number * size, end)
@@ -350,9 +346,8 @@ def _by_steps(cluster, bounds, steps, codes, first, count, who, begins, stops, s
                 bounds, steps[step, STEP_BOUNDS], np.int64(0), steps[step, STEP_COUNT], False, code + np.uint32(1)
             )
             length = uppers - from_upper + to_lower
-            if length > 0:
-                _add(of_event, whole, counts, event, slots + steps[step, STEP_IDS] - uppers + from_upper, length)
-                at_steps += length
+            _add(of_event, whole, counts, event, slots + steps[step, STEP_IDS] - uppers + from_upper, length)
+            at_steps += length
         if start < end:
             who[kept], begins[kept], stops[kept] = event, start, end
             kept += 1

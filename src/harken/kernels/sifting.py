@@ -41,6 +41,7 @@ from harken.kernels.vector import (
 )
 
 _LOW_BITS = 0xFFFF_FFFF
+_LAST_BIT = ONE_BIT << np.uint64(63)
 
 
 @inlined
@@ -82,9 +83,10 @@ def compare_word(cluster, narrow, wide, compared, dead, has_dead, codes, event, 
 
 
 @inlined
-def is_one_run(word):
-    """Whether any bit of a word is set, and none is missing between two that are."""
-    return word != NO_BITS and word >> np.uint64(trailing_zeros(word)) == first_bits(ones(word))
+def first_of_run(word):
+    """The first bit of a word that is set, the last one if there is none; or -1 if a bit is missing between two."""
+    first = trailing_zeros(word | _LAST_BIT)  # of no bits there is no first one
+    return first if word >> np.uint64(first) == first_bits(ones(word)) else np.int64(-1)
 
 
 @inlined
