@@ -36,6 +36,7 @@ class Meaning:
 
 MEANINGS: dict[str, Meaning] = {
     "match": Meaning("µs/event", "codes in, ids of every match in a buffer that is used again"),
+    "match_first": Meaning("µs/event", "the same, the first time in a turn: other matchers have been in the caches"),
     "speedup": Meaning("times", "how many times quicker than counting_lists, round by round", "more"),
     "copy": Meaning("µs/event", "copying the ids of the result into another buffer"),
     "copy_speedup": Meaning("times", "how many times quicker than counting_lists copying alone is", "same"),

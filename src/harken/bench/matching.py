@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from harken.bench.answers import refuse_unlike_arrow
 from harken.bench.contestants import BASELINE, Ids, Offsets, codes_of, dictionary_bytes
 from harken.bench.figures import Key, NotMeasured, Result
-from harken.bench.rounds import Timing, interleaved
+from harken.bench.rounds import TURN, Timing, interleaved
 from harken.bench.trials import Ready, Trial
 from harken.kernels.copying import repeat_lines
 from harken.kernels.vector import aligned
@@ -39,9 +39,11 @@ def measure_matching(result: Result, trials: Sequence[Trial], rounds: int) -> No
     timed: dict[Key, _Timed] = {}
     for trial in trials:
         timed |= _timed(trial)
-    found = interleaved({key: each.run for key, each in timed.items()}, rounds)
+    found = interleaved({key: each.run for key, each in timed.items()}, rounds, TURN)
     for key, timing in found.items():
         result.add(key, timing.microseconds(timed[key].events))
+        if key.name == "match":
+            result.add(key._replace(name="match_first"), Timing(timing.first).microseconds(timed[key].events))
     for trial in trials:
         _add_ratios(result, trial, found)
         _add_sizes(result, trial)

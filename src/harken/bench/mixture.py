@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from harken.bench.answers import Answers
 from harken.bench.contestants import Factory, codes_of
 from harken.bench.figures import Key, Result, WrongAnswerError
-from harken.bench.rounds import interleaved
+from harken.bench.rounds import TURN, interleaved
 from harken.bench.trials import Ready, Trial, prepare
 from harken.workloads.workload import Workload
 
@@ -28,7 +28,7 @@ def measure_mixture(
             _refuse_differences(inside, each, workload, kind)
             key = Key("in_mixture", workload.name, trial.size, matcher, kind)
             contestants |= {key: inside.find, key._replace(name="alone"): each.find}
-    timings = interleaved(contestants, rounds)
+    timings = interleaved(contestants, rounds, TURN)
     for key, timing in timings.items():
         assert key.part is not None
         result.add(key, timing.microseconds(workload.parts[key.part].events.num_rows))

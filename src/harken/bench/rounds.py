@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 from time import perf_counter
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
+TURN = 0.1
+"""Seconds that a turn of matching lasts, at least: what others leave in the caches, and what other guests of the
+machine do, is then a small part of it, as it is of the turn of a matcher that is slow.
+"""
+_MOST_RUNS = 8
+"""How often a contestant runs in its turn, at most: an answer's memory is given up when it was not wanted for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +23,9 @@ class Timing:
     """Seconds of one contestant over all rounds."""
 
     seconds: tuple[float, ...]
+    """Of a run. Where there were several in a turn, on average."""
+    first: tuple[float, ...] = ()
+    """Of the first run in each turn, which finds in the caches what others left there."""
 
     @property
     def median(self) -> float:
@@ -38,14 +48,27 @@ class Timing:
         return tuple(mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True))
 
 
-def interleaved(contestants: Mapping[Name, Callable[[], object]], rounds: int) -> dict[Name, Timing]:
-    """Run every contestant once for warm-up, then all of them in turn, as often as there are rounds."""
-    for run in contestants.values():
+def interleaved(
+    contestants: Mapping[Name, Callable[[], object]], rounds: int, least: float = 0.0
+) -> dict[Name, Timing]:
+    """Run every contestant once for warm-up, then all of them in turn, as often as there are rounds.
+
+    One that takes less than `least` seconds runs several times in its turn, by what its warm-up took.
+    """
+    runs: dict[Name, int] = {}
+    for name, run in contestants.items():
+        started = perf_counter()
         run()
+        took = perf_counter() - started
+        runs[name] = max(1, min(_MOST_RUNS, ceil(least / took) if took else _MOST_RUNS)) if least else 1
     seconds: dict[Name, list[float]] = {name: [] for name in contestants}
+    first: dict[Name, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, run in contestants.items():
             started = perf_counter()
             run()
-            seconds[name].append(perf_counter() - started)
-    return {name: Timing(tuple(each)) for name, each in seconds.items()}
+            first[name].append(perf_counter() - started)
+            for _ in range(runs[name] - 1):
+                run()
+            seconds[name].append((perf_counter() - started) / runs[name])
+    return {name: Timing(tuple(seconds[name]), tuple(first[name])) for name in contestants}

@@ -15,6 +15,10 @@ from harken.bench.rounds import Timing, interleaved
 from harken.engine import Engine
 from harken.kernels.compile import kernel
 
+_TURN = 0.2
+"""Seconds that a turn lasts, at least: about as long as the loop runs. In a turn of a tenth of that the loop gains no
+more than 1.6 times from a second thread, for what it takes to get one going.
+"""
 LEAST_GAIN = 1.5
 """Where a loop gains less than this, the second core is not free, and nothing can be said."""
 
@@ -59,6 +63,7 @@ def measure_threads(
                 "loops": lambda: list(pool.map(alu_loop, [turns, turns], [1, 2])),
             },
             rounds,
+            _TURN,
         )
     gain = found["one"].times(found["two"])
     most = [2 * each for each in found["loop"].times(found["loops"])]

@@ -52,6 +52,27 @@ def test_each_is_timed_by_itself(clock: Clock) -> None:
     assert {name: timing.seconds for name, timing in found.items()} == {"a": (1, 2), "b": (10, 20)}
 
 
+def test_what_is_quick_runs_several_times_in_its_turn(clock: Clock) -> None:
+    calls: list[str] = []
+
+    def contestant(name: str, seconds: float) -> Callable[[], None]:
+        def run() -> None:
+            calls.append(name)
+            clock.now += seconds
+
+        return run
+
+    quick, slow, most = contestant("q", 0.25), contestant("s", 2), contestant("m", 0.0)
+    found = interleaved({"quick": quick, "slow": slow, "most": most}, 2, least=0.7)
+    assert "".join(calls) == "qsm" + 2 * ("qqq" + "s" + "m" * rounds._MOST_RUNS)
+    assert found["quick"].seconds == pytest.approx((0.25, 0.25))
+
+
+def test_the_first_run_of_a_turn_is_kept_apart(clock: Clock) -> None:
+    found = interleaved({"a": clock.contestant(1, 5, 1, 6, 2)}, 2, least=1.5)
+    assert (found["a"].seconds, found["a"].first) == ((3, 4), (5, 6))
+
+
 def test_no_rounds_no_seconds(clock: Clock) -> None:
     assert interleaved({"a": clock.contestant(9)}, 0)["a"].seconds == ()
 
