@@ -247,7 +247,8 @@ def _applicable(cluster, masks, present, events, numbers, who):
         applicable = present[everyone, word_number]
         for i in range(mask_count):
             applicable &= present[masks[mask + i], word_number]
-        count = spread_word(numbers, word_number << 6, applicable, who, count)
+        if applicable != NO_BITS:
+            count = spread_word(numbers, word_number << 6, applicable, who, count)
     return count
 
 
