@@ -14,7 +14,7 @@ TURN = 0.1
 """Seconds that a turn of matching lasts, at least: what others leave in the caches, and what other guests of the
 machine do, is then a small part of it, as it is of the turn of a matcher that is slow.
 """
-_MOST_RUNS = 8
+_MOST_RUNS = 32
 """How often a contestant runs in its turn, at most: an answer's memory is given up when it was not wanted for long."""
 
 

@@ -18,7 +18,8 @@ upper end by that, and then the others by their lower end. Those that hold for a
 Where a long run would have to be compared in one other column, in which all rows ask for an interval with one end, the
 cluster may have steps: for some places among its slots, all slots from there on to the end that events need, sorted by
 their bounds in that column, again the upper ends first. An event takes a run of ids from those at the last step within
-its run, and compares only the few slots up to that step. So rows stand in several places; while any slot is deleted, steps are passed over.
+its run, and compares only the few slots up to that step. So rows stand in several places; while any slot is deleted,
+steps are passed over.
 
 A cluster that no cache holds has a sketch: tiles of 64 slots, in which every column that is compared takes one byte a
 slot, or two, of the upper bits of its codes. These settle nearly all slots; only where the upper bits of an event's
@@ -73,7 +74,8 @@ CLUSTER_FIELDS = 27
 REST_COLUMN, REST_WIDE, REST_LOW, REST_SPAN, REST_PLANE, REST_SHIFT = range(6)
 REST_FIELDS = 6
 # The fields of a step, of which each has two: its slots with an upper end in the step's column, and those with a lower
-# one, whose ids stand behind those of the former. Where their ids start in `step_ids` and their bounds in `narrow` or `wide`, and how many they are.
+# one, whose ids stand behind those of the former. Where their ids start in `step_ids` and their bounds in `narrow` or
+# `wide`, and how many they are.
 STEP_IDS, STEP_BOUNDS, STEP_COUNT = range(3)
 STEP_FIELDS = 3
 NONE = -1

@@ -51,7 +51,8 @@ class Drawn:
             whole=np.array([len(each) for each in whole]),
             part=np.array([len(each) for each in part]),
             passed=passed,
-            who=np.empty(0, np.int64),
+            numbers=np.empty(0, np.int32),
+            who=np.empty(0, np.int32),
             begins=np.empty(0, np.int64),
             stops=np.empty(0, np.int64),
         )

@@ -312,7 +312,7 @@ class _Keyed:
         return bool(((classes == kernels.UP_TO) | (classes == kernels.FROM)).all())
 
     def _stepped(self, group: GroupPlan, step: int) -> GroupPlan:
-        """The group with steps: half a step is compared, and by two more look-ups a run is found, in which all match."""
+        """The group with steps: half a step is compared, and by two look-ups a run is found in which all match."""
         costs = self._costs
         before = self._here[self._cluster_of[group.rows[0]]]
         chance = group.candidates / before
