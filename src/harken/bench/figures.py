@@ -69,9 +69,10 @@ MEANINGS: dict[str, Meaning] = {
     "in_mixture": Meaning("µs/event", "events of one kind against the mixed index"),
     "to_codes": Meaning("µs/event", "from what `part` names to codes, events of 10 attributes in batches"),
     "batch": Meaning("µs/event", "match_batch of an Arrow table, while the last answer is still looked at"),
-    "thread_gain": Meaning("times", "what match_batch gains from a second thread, by the quickest turns", "more"),
+    "thread_gain": Meaning("times", "what match_batch gains from a second thread", "more"),
     "alu_gain": Meaning("times", "what a loop without memory gains from a second thread", "more"),
     "thread_share": Meaning("of alu_gain", "thread_gain as a share of alu_gain", "more"),
+    "thread_share_quickest": Meaning("of alu_gain", "the same by the quickest turn of each", "more"),
 }
 
 

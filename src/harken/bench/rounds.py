@@ -11,11 +11,13 @@ from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
 TURN = 0.1
-"""Seconds that a turn of matching lasts, at least: what others leave in the caches, and what other guests of the
-machine do, is then a small part of it, as it is of the turn of a matcher that is slow.
+"""Seconds that a turn of matching is to last: what others leave in the caches, and what other guests of the machine do,
+is then a small part of it, as it is of the turn of a matcher that is slow.
 """
-_MOST_RUNS = 32
-"""How often a contestant runs in its turn, at most: an answer's memory is given up when it was not wanted for long."""
+MOST_RUNS = 8
+"""How often a contestant runs in its turn, at most. Those of a mixture share an index, and it gives up the memory of an
+answer that nobody wanted 64 times (`matchers.columnar.buffers`).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,14 @@ def interleaved(
 ) -> dict[Name, Timing]:
     """Run every contestant once for warm-up, then all of them in turn, as often as there are rounds.
 
-    One that takes less than `least` seconds runs several times in its turn, by what its warm-up took.
+    One that took less than `least` seconds for its warm-up runs several times in its turn.
     """
     runs: dict[Name, int] = {}
     for name, run in contestants.items():
         started = perf_counter()
         run()
         took = perf_counter() - started
-        runs[name] = max(1, min(_MOST_RUNS, ceil(least / took) if took else _MOST_RUNS)) if least else 1
+        runs[name] = max(1, min(MOST_RUNS, ceil(least / max(took, 1e-9))))
     seconds: dict[Name, list[float]] = {name: [] for name in contestants}
     first: dict[Name, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
@@ -68,7 +70,7 @@ def interleaved(
             started = perf_counter()
             run()
             first[name].append(perf_counter() - started)
-            for _ in range(runs[name] - 1):
+            for _again in range(runs[name] - 1):
                 run()
             seconds[name].append((perf_counter() - started) / runs[name])
     return {name: Timing(tuple(seconds[name]), tuple(first[name])) for name in contestants}

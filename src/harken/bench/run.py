@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from harken.bench import threads
 from harken.bench.contestants import CONTESTANTS, Factory
 from harken.bench.encoding import measure_encoding
 from harken.bench.engines import Live, engines_of, refuse_wrong_engine, refuse_wrong_live
@@ -18,6 +19,7 @@ from harken.bench.loading import measure_load
 from harken.bench.matching import measure_matching
 from harken.bench.mixture import measure_mixture
 from harken.bench.processes import measure_first_matches, measure_peaks
+from harken.bench.rounds import MOST_RUNS, TURN
 from harken.bench.threads import alu_gain, measure_threads
 from harken.bench.trials import SAMPLE, Trial, prepare, sample_of
 from harken.bench.updates import measure_under_updates, measure_updates
@@ -89,6 +91,10 @@ class Settings:
             "more_sizes": [list(each) for each in self.more_sizes],
             "events": {name: self.events_of(name) for name in self.workloads},
             "sample": SAMPLE,
+            "turn": TURN,
+            "most_runs": MOST_RUNS,
+            "thread_turn": threads.TURN,
+            "thread_rounds": threads.ROUNDS * self.rounds,
         }
 
 

@@ -36,7 +36,7 @@ _GROUPS = (
     _Group("Each kind in the mixture", ("in_mixture", "alone", "to_alone"), by_part=True),
     _Group("From bytes to codes", ("to_codes",), by_part=True),
     _Group("First match", ("first_match",)),
-    _Group("A second thread", ("thread_gain", "alu_gain", "thread_share")),
+    _Group("A second thread", ("thread_gain", "alu_gain", "thread_share", "thread_share_quickest")),
 )
 _LABELS = ("workload", "size", "matcher", "part")
 # Most terminals have 80 columns.

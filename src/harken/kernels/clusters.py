@@ -12,8 +12,9 @@ without its bit is not looked up at all.
 Where there is no key all events search the same bounds. Behind these stands every 64th of them again: which 64 the
 search ends in is found among them.
 
-Without a range, the slots of one key are sorted by what they ask of the first column that is compared: those with an
-upper end by that, and then the others by their lower end. Those that hold for an event then follow each other.
+Without a range, the slots of one key are sorted by what they ask of one column that is compared: those with an upper
+end by that, and then the others by their lower end. Where nothing else is compared, and all intervals have one end,
+those that hold for an event follow each other. Of no more than 64 slots that is noticed, and they are a run.
 
 Where a long run would have to be compared in one other column, in which all rows ask for an interval with one end, the
 cluster may have steps: for some places among its slots, all slots from there on to the end that events need, sorted by

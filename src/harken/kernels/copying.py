@@ -23,7 +23,9 @@ from harken.kernels.vector import (
 )
 
 _NEAR = 8
-"""At least so many runs before a run is copied its first ids are fetched, and what passed in it as many before that."""
+"""About so many runs before a run is copied, and at least an event, its first ids are fetched; what passed in it as
+long before that, and where its event's runs begin again as long before.
+"""
 _SHORT = 64
 """Runs of no more ids wait for others."""
 _LENGTH = np.uint64(32)

@@ -183,17 +183,9 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
                 )  # fmt: skip
             elif cluster[LIST_START] == NONE and end - start <= ROWS:
                 word = compare_word(
-                    cluster,
-                    narrow,
-                    wide,
-                    compared,
-                    dead,
-                    has_dead,
-                    codes,
-                    first + event,
-                    start,
+                    cluster, narrow, wide, compared, dead, has_dead, codes, first + event, start,
                     first_bits(end - start),
-                )
+                )  # fmt: skip
                 matched, first_bit = ones(word), first_of_run(word)
                 is_whole = first_bit >= 0
                 if is_whole:
@@ -282,12 +274,12 @@ def _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops):
         code = codes[key_column, first + who[i]]
         is_there = (code & np.uint32(1)) == 0  # else it is a gap: no constant is equal
         place = np.int64(code >> np.uint32(1)) - 1
-        if table != NONE and is_there:
-            place = hashed_place(hashed, table, cluster[HASH_BITS], code)
+        if table != NONE:
+            place = hashed_place(hashed, table, cluster[HASH_BITS], code) if is_there else np.int64(-1)
             is_there = place >= 0
         who[kept], begins[kept] = who[i], key_start + place
         prefetch_read(starts, begins[kept])
-        kept += np.int64(is_there)  # no branch here and below: it is hard to foresee
+        kept += np.int64(is_there)  # no branch here and below: which keys there are is hard to foresee
     count, kept = kept, 0
     for i in range(count):
         start, end = np.int64(starts[begins[i]]), np.int64(starts[begins[i] + 1])

@@ -1,7 +1,7 @@
 """Sixty-four rows at a time: what the kernels build on.
 
-Spreading a word over ids pays only where the processor can compress a vector (AVX-512); elsewhere, and where few bits
-are set, it is done bit by bit. With NUMBA_DISABLE_JIT=1 everything runs as Python.
+Spreading a word over ids pays only where the processor can compress a vector (AVX-512); elsewhere it is done bit by
+bit. With NUMBA_DISABLE_JIT=1 everything runs as Python.
 
 Reading goes in steps of 64 rows: an array that is read here has at least 64 elements of padding behind its last row, or
 comes in whole steps, as tiles do.
@@ -69,7 +69,7 @@ def spread(ids, at, word, out, end, limit):
 
 @kernel
 def spread_word(ids, at, word, out, end):
-    """The same without a limit: up to 64 elements behind `end` are overwritten."""
+    """The same where there is room for 64 elements behind `end`, and no knowing how many bits there will be."""
     if CAN_COMPRESS:
         return compressed(ids, at, word, out, end)
     return spread(ids, at, word, out, end, out.size)

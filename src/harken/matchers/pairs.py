@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.events import EventBatch
-from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import Cells, PathCells
 from harken.language.ast import Attribute, Comparison
 from harken.language.intervals import COMPARISONS
@@ -115,9 +114,6 @@ class _PairedBatch(EventBatch):
         if pair is None:
             return EventBatch.cells(self, path)
         return compare_cells(EventBatch.cells(self, pair.left), EventBatch.cells(self, pair.right))
-
-    def dense(self, path: Path) -> DenseColumn | None:
-        return None if path in self.pairs else EventBatch.dense(self, path)
 
 
 def compare_cells(left: PathCells, right: PathCells) -> PathCells:

@@ -64,7 +64,7 @@ def test_what_is_quick_runs_several_times_in_its_turn(clock: Clock) -> None:
 
     quick, slow, most = contestant("q", 0.25), contestant("s", 2), contestant("m", 0.0)
     found = interleaved({"quick": quick, "slow": slow, "most": most}, 2, least=0.7)
-    assert "".join(calls) == "qsm" + 2 * ("qqq" + "s" + "m" * rounds._MOST_RUNS)
+    assert "".join(calls) == "qsm" + 2 * ("qqq" + "s" + "m" * rounds.MOST_RUNS)
     assert found["quick"].seconds == pytest.approx((0.25, 0.25))
 
 

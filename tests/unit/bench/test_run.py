@@ -221,12 +221,17 @@ def test_the_gain_of_match_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     (engine,) = engines_of(workload, workload.events, ["columnar"], 100).values()
     result, key = Result({}, {}), Key("batch", "stock", 100, "columnar")
     measure_threads(result, key, engine, workload.events, 1, 1_000)
-    assert [figure.key.name for figure in result.figures] == ["batch", "thread_gain", "thread_share"]
+    assert [figure.key.name for figure in result.figures] == [
+        "batch",
+        "thread_gain",
+        "thread_share",
+        "thread_share_quickest",
+    ]
     monkeypatch.setattr(threads, "LEAST_GAIN", 9.0)
     busy = Result({}, {})
     measure_threads(busy, key, engine, workload.events, 1, 1_000)
     assert [figure.key.name for figure in busy.figures] == ["batch"]
-    assert [each.key.name for each in busy.not_measured] == ["thread_gain", "thread_share"]
+    assert [each.key.name for each in busy.not_measured] == ["thread_gain", "thread_share", "thread_share_quickest"]
     assert "busy" in busy.not_measured[0].reason
     with pytest.raises(Unavailable, match="no engine"):
         measure_threads(result, key, Unavailable("no engine"), workload.events, 1, 1)

@@ -16,7 +16,7 @@ _ROOMY = 8
 """An answer does not keep a buffer of more than so many times what it takes: a small one does not hold much memory."""
 _KEPT = 1 << 28
 """So many elements are kept at most, 1 GB, but always the buffer that was taken last."""
-_TURNS = 256
+_TURNS = 64
 """A buffer that nobody took in so many turns is given up: one large answer does not hold its memory for ever."""
 
 

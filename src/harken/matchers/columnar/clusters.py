@@ -16,7 +16,8 @@ from harken.matchers.columnar.rows import Rows
 
 _WIDE_FROM = 1 << 16
 _FOR_EVER = 1 << 40
-_FOLLOWING = 1 << 31
+_BEHIND = 1 << 31
+"""Lower ends are numbered from the greatest code on, within 32 bits: there is no column of so many codes."""
 _SPARSE = 4
 """A table of keys with more than this many places a slot is replaced by open addressing."""
 
@@ -122,16 +123,17 @@ class ClusterBuilder:
         """Number rows by what they ask of the first column that is compared: those with an upper end by that, and then
         all others by their lower end.
 
-        Those that an event matches there follow each other: the last of the former and the first of the latter.
+        Where that is all they ask, those that an event matches follow each other: the last of the former, and the first
+        of the latter.
         """
-        rows = self._rows
-        column = next((int(each) for each in group.columns if each != group.key), layout.NONE)
-        if column == layout.NONE or rows.tops[column] >= _FOLLOWING:
-            return
-        lows = np.empty(len(members), np.uint32)
-        kernels.code_of(rows.starts, rows.columns, rows.low, members, column, lows)
-        kernels.code_of(rows.starts, rows.columns, rows.high, members, column, order)
-        np.copyto(order, lows + np.uint32(rows.tops[column]), where=lows > 1)
+        rows, lows = self._rows, np.empty(len(members), np.uint32)
+        for column in (int(each) for each in group.columns if each != group.key):
+            top = int(rows.tops[column])
+            kernels.code_of(rows.starts, rows.columns, rows.low, members, column, lows)
+            kernels.code_of(rows.starts, rows.columns, rows.high, members, column, order)
+            if top < _BEHIND and not ((lows == 1) & (order == top)).all():
+                np.copyto(order, lows + np.uint32(top), where=lows > 1)
+                return
 
     def _add_keys(self, keys: NDArray[np.uint32], constants: int, fields: list[int]) -> None:
         if constants <= _SPARSE * len(keys):
