@@ -13,6 +13,7 @@ import pytest
 from harken.kernels import intrinsics, plain
 from harken.kernels.columnar import mark_present
 from harken.kernels.compile import kernel
+from harken.kernels.sifting import first_of_run
 from harken.kernels.vector import (
     LANES,
     ROWS,
@@ -21,6 +22,7 @@ from harken.kernels.vector import (
     keep_pieces,
     spread,
     spread_pieces,
+    spread_word,
     write_lines,
 )
 
@@ -111,6 +113,35 @@ def test_spread_appends_the_ids_of_the_bits(density: float) -> None:
     limit = 10 + int(bits.sum())
     assert spread(ids, 31, word, near, 10, limit) == end
     assert (near[limit:] == -5).all(), "nothing from the limit on is touched"
+    wherever = np.full(200, -5, np.int32)
+    assert spread_word(ids, 31, word, wherever, 10) == end
+    assert wherever[10:end].tolist() == out[10:end].tolist()
+    assert (wherever[:10] == -5).all()
+    assert (wherever[10 + ROWS :] == -5).all(), "no more than a word has bits is touched"
+
+
+@kernel
+def _first_of_run(word):
+    return first_of_run(np.uint64(word))
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [
+        (0, 63),
+        (1, 0),
+        (1 << 63, 63),
+        ((1 << 64) - 1, 0),
+        ((1 << 64) - 2, 1),
+        ((1 << 63) - 1, 0),
+        (0b0110, 1),
+        (0b0101, -1),
+        (1 << 63 | 1, -1),
+        ((1 << 64) - 1 - (1 << 40), -1),
+    ],
+)
+def test_the_first_bit_of_a_run(word: int, first: int) -> None:
+    assert _first_of_run(np.uint64(word)) == first
 
 
 def test_first_bits() -> None:

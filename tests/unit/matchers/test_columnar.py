@@ -202,6 +202,9 @@ def test_steps_spare_comparing_in_a_second_column(size: int, top: int, monkeypat
         return found.candidates
 
     with_steps = check()
+    (layer,) = engine.stats()["matcher"]["layers"]
+    seen = sum(group["seen_candidates"] for group in layer["groups"])
+    assert seen == pytest.approx(sum(with_steps) / len(events), abs=0.01), "what is found at steps is counted by groups too"
     for id in list(asked)[::7]:
         engine.unsubscribe(id)
         del asked[id]
@@ -690,3 +693,25 @@ def test_what_an_event_matches_behind_a_key_is_one_run(monkeypatch: pytest.Monke
         expected = [id for id, (key, sign, bound) in asked.items() if key == 3 and tests[sign](x, bound)]
         assert sorted(engine.match({"k": 3, "x": x}).ids, key=int) == expected
         assert (sum(each.runs.whole[0] for each in rooms), sum(each.runs.part[0] for each in rooms)) == (1, 0)
+
+
+def test_runs_may_fill_the_row_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One event that has a run in every cluster, and two where there are steps, and no room for more."""
+    rooms: list[Room] = []
+    make_room = index._room
+    monkeypatch.setattr(index, "_room", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
+    monkeypatch.setattr(index, "_RUNS_A_LINE", 1)
+    monkeypatch.setattr(plan, "_REPEATED", 0.1)
+    monkeypatch.setattr(plan, "_STEPPED", 1)
+    engine = columnar(layouts=["cluster"])
+    asked = {f"{n}": (n % 997, n * 7 % 991) for n in range(2_000)}
+    engine.subscribe_many((id, f"x >= {x} AND y >= {y}") for id, (x, y) in asked.items())
+    engine.subscribe_many((id, f"{name} = 1") for id, name in (("p", "p"), ("q", "q"), ("r", "r")))
+    assert len(steps(engine)) == 1
+    found = engine.match_batch([{"x": x, "y": y, "p": 1, "q": 1, "r": 1} for x in range(450, 600) for y in (500, 990)])
+    for place, (x, y) in enumerate((x, y) for x in range(450, 600) for y in (500, 990)):
+        expected = [id for id, (low, other) in asked.items() if low <= x and other <= y]
+        assert sorted(found.ids[place]) == sorted([*expected, "p", "q", "r"])
+    (room,) = (each for each in rooms if each.runs.of_event.shape[1] > 1)
+    assert room.runs.of_event.shape[1] == 5
+    assert (room.runs.whole + room.runs.part).max() == 5
