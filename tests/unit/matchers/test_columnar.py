@@ -204,7 +204,7 @@ def test_steps_spare_comparing_in_a_second_column(size: int, top: int, monkeypat
     with_steps = check()
     (layer,) = engine.stats()["matcher"]["layers"]
     seen = sum(group["seen_candidates"] for group in layer["groups"])
-    assert seen == pytest.approx(sum(with_steps) / len(events), abs=0.01), "what is found at steps is counted by groups too"
+    assert seen == pytest.approx(sum(with_steps) / len(events), abs=0.01), "at steps too"
     for id in list(asked)[::7]:
         engine.unsubscribe(id)
         del asked[id]
