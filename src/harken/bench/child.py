@@ -41,14 +41,14 @@ def peak(matcher: str, folder: Path) -> dict[str, float]:
     """MiB before building, and at the peak of building and matching."""
     import numpy as np
 
-    from harken.bench.contestants import CONTESTANTS, codes_of, ready
+    from harken.bench.contestants import CONTESTANTS, encode_table, ready
 
     size, predicates, events, sample = _unpacked(folder)
     before = peak_mib()
     conjunctions, contestant = ready(CONTESTANTS[matcher], predicates, size, sample)
     # What an index that serves would not keep.
     del predicates, sample
-    contestant.find(codes_of(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
+    contestant.find(encode_table(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
     return {"start": before, "peak": peak_mib()}
 
 
@@ -60,13 +60,13 @@ def first_match(matcher: str, folder: Path) -> dict[str, float]:
     started = perf_counter()
     import numpy as np
 
-    from harken.bench.contestants import CONTESTANTS, codes_of, ready
+    from harken.bench.contestants import CONTESTANTS, encode_table, ready
 
     imported = perf_counter()
     size, predicates, events, sample = _unpacked(folder)
     conjunctions, contestant = ready(CONTESTANTS[matcher], predicates, size, sample)
     built = perf_counter()
-    contestant.find(codes_of(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
+    contestant.find(encode_table(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
     return {"seconds": perf_counter() - built + imported - started}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ from harken.matchers.columnar.statistics import frequencies
 from harken.matchers.counting import CountedLists
 from harken.segments.columns import ColumnPredicates
 from harken.segments.conjunctions import Conjunctions, code
-from harken.segments.encode import encode
+from harken.segments.encode import EncodedBatch, encode
 from harken.segments.growing import LAST_LABEL
 
 Codes = NDArray[np.uint32]
@@ -32,14 +32,14 @@ Offsets = NDArray[np.int64]
 class Contestant(Protocol):
     """An index that is ready, and what one thread needs to match with it."""
 
-    def find(self, codes: Codes, offsets: Offsets) -> Ids:
+    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
         """The ids of all events behind each other, valid until the next call; `offsets` gets where each event's end."""
 
     @property
     def nbytes(self) -> int:
         """The bytes of the index, besides dictionaries."""
 
-    def candidates(self, codes: Codes) -> float | None:
+    def candidates(self, encoded: EncodedBatch) -> float | None:
         """How many slots were looked at for an event, on average; None where that is not counted."""
 
 
@@ -61,15 +61,15 @@ class ColumnarContestant:
     def nbytes(self) -> int:
         return self._index.nbytes
 
-    def find(self, codes: Codes, offsets: Offsets) -> Ids:
-        return self._found(codes, offsets)[0]
+    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
+        return self._found(encoded, offsets)[0]
 
-    def candidates(self, codes: Codes) -> float | None:
-        _, candidates = self._found(codes, np.zeros(codes.shape[1] + 1, np.int64))
+    def candidates(self, encoded: EncodedBatch) -> float | None:
+        _, candidates = self._found(encoded, np.zeros(encoded.codes.shape[1] + 1, np.int64))
         return float(candidates.mean())
 
-    def _found(self, codes: Codes, offsets: Offsets) -> tuple[Ids, NDArray[np.int64]]:
-        return self._finder.find(codes, np.zeros(codes.shape[1], np.bool_), offsets, self._buffers)
+    def _found(self, encoded: EncodedBatch, offsets: Offsets) -> tuple[Ids, NDArray[np.int64]]:
+        return self._finder.find(encoded, np.zeros(encoded.codes.shape[1], np.bool_), offsets, self._buffers)
 
 
 class CountingContestant:
@@ -87,8 +87,8 @@ class CountingContestant:
     def nbytes(self) -> int:
         return sum(self._lists.memory.values())
 
-    def find(self, codes: Codes, offsets: Offsets) -> Ids:
-        counted, space = self._lists.counted, self._lists.space()
+    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
+        codes, counted, space = encoded.codes, self._lists.counted, self._lists.space()
         examined = np.zeros(codes.shape[1], np.int64)
         offsets[0] = done = 0
         while True:
@@ -99,7 +99,7 @@ class CountingContestant:
             larger[: offsets[done]] = self._ids[: offsets[done]]
             self._ids = larger
 
-    def candidates(self, codes: Codes) -> float | None:
+    def candidates(self, encoded: EncodedBatch) -> float | None:
         return None
 
 
@@ -130,14 +130,20 @@ def ready(
 ) -> tuple[Conjunctions, Contestant]:
     """All the way from normalised arrays to an index that is ready to match."""
     conjunctions = code(np.arange(size, dtype=np.int32), predicates)
-    return conjunctions, factory(conjunctions, codes_of(sample, conjunctions))
+    return conjunctions, factory(conjunctions, encode_table(sample, conjunctions).codes)
 
 
-def codes_of(events: pa.Table, conjunctions: Conjunctions) -> Codes:
+def encode_table(events: pa.Table, conjunctions: Conjunctions) -> EncodedBatch:
     """All the way from an Arrow table to codes."""
     encoded = encode(validate(events).batch, conjunctions.columns, conjunctions.dictionaries)
     assert not len(encoded.several), "events of workloads have one value an attribute"
-    return encoded.codes
+    return encoded
+
+
+def some_of(encoded: EncodedBatch, events: slice) -> EncodedBatch:
+    """Some events of a workload."""
+    codes = np.ascontiguousarray(encoded.codes[:, events])
+    return replace(encoded, codes=codes, given=np.count_nonzero(codes, axis=1) > 0)
 
 
 def dictionary_bytes(conjunctions: Conjunctions) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from harken.bench.contestants import Codes, codes_of
+from harken.bench.contestants import Codes, encode_table
 from harken.bench.figures import Key, Result, WrongAnswerError
 from harken.bench.rounds import interleaved
 from harken.events import EventBatch, read_events, validate
@@ -31,7 +31,7 @@ def measure_encoding(result: Result, size: int, seed: int, rounds: int, batch: i
     }.items():
         conjunctions = code(np.arange(size, dtype=np.int32), predicates)
         forms = _forms(events, conjunctions)
-        expected = codes_of(events, conjunctions)
+        expected = encode_table(events, conjunctions).codes
         for form, run in forms.items():
             if not np.array_equal(run(), expected):
                 raise WrongAnswerError(f"the events of {name} have other codes from {form} than from Arrow")
@@ -62,7 +62,7 @@ def _forms(events: pa.Table, conjunctions: Conjunctions) -> dict[str, Callable[[
     return {
         "dicts": lambda: coded(validate(dicts).batch),
         "JSON lines": lambda: coded(_read(lines, len(dicts))),
-        "Arrow": lambda: codes_of(events, conjunctions),
+        "Arrow": lambda: encode_table(events, conjunctions).codes,
     }
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harken.bench.answers import refuse_unlike_arrow
-from harken.bench.contestants import BASELINE, Ids, Offsets, codes_of, dictionary_bytes
+from harken.bench.contestants import BASELINE, Ids, Offsets, dictionary_bytes, encode_table
 from harken.bench.figures import Key, NotMeasured, Result
 from harken.bench.rounds import TURN, Timing, interleaved
 from harken.bench.trials import Ready, Trial
@@ -70,7 +70,7 @@ def _around(trial: Trial, first: Ready) -> Iterator[tuple[str, _Timed]]:
     few[:] = np.arange(_SAME_IDS)  # lines of zeros are written twice as quickly
     yield "copy", _Timed(lambda: np.copyto(target, ids), trial.events)
     yield "write", _Timed(lambda: repeat_lines(few, other), trial.events)
-    yield "encode", _Timed(lambda: codes_of(trial.workload.events, first.conjunctions), trial.events)
+    yield "encode", _Timed(lambda: encode_table(trial.workload.events, first.conjunctions), trial.events)
     some = max(1, int(np.searchsorted(offsets, _MATCHES_AS_ARROW, "right")) - 1)
     few_ids, few_offsets = ids[: offsets[some]], offsets[: some + 1]
     names = external_ids(trial.size)
@@ -113,7 +113,7 @@ def _add_sizes(result: Result, trial: Trial) -> None:
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
         result.add(Key("matches", name, size, matcher), len(each.find()) / trial.events)
-        candidates = each.contestant.candidates(each.codes)
+        candidates = each.contestant.candidates(each.encoded)
         if candidates is None:
             reason = "this matcher does not count what it looks at"
             result.not_measured.append(NotMeasured(Key("candidates", name, size, matcher), reason))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.bench.answers import Answers
-from harken.bench.contestants import Factory, codes_of
+from harken.bench.contestants import Factory, encode_table
 from harken.bench.figures import Key, Result, WrongAnswerError
 from harken.bench.rounds import TURN, interleaved
 from harken.bench.trials import Ready, Trial, prepare
@@ -42,7 +42,7 @@ def _inside(mixed: Ready, part: Workload) -> Ready:
     return Ready(
         mixed.contestant,
         mixed.conjunctions,
-        codes_of(part.events, mixed.conjunctions),
+        encode_table(part.events, mixed.conjunctions),
         np.zeros(events + 1, np.int64),
         [],
     )

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from harken.bench.answers import Answers, refuse_differences, refuse_wrong
-from harken.bench.contestants import Codes, Contestant, Factory, Ids, codes_of, ready
+from harken.bench.contestants import Contestant, Factory, Ids, encode_table, ready
 from harken.errors import CapabilityError
 from harken.segments.conjunctions import Conjunctions
+from harken.segments.encode import EncodedBatch
 from harken.workloads import generate
 from harken.workloads.workload import Workload
 
@@ -28,13 +29,13 @@ class Ready:
 
     contestant: Contestant
     conjunctions: Conjunctions
-    codes: Codes
+    encoded: EncodedBatch
     offsets: np.ndarray[tuple[int], np.dtype[np.int64]]
     build_seconds: list[float]
 
     def find(self) -> Ids:
         """What is timed."""
-        return self.contestant.find(self.codes, self.offsets)
+        return self.contestant.find(self.encoded, self.offsets)
 
     def answers(self) -> Answers:
         return Answers(self.find(), self.offsets)
@@ -97,6 +98,6 @@ def prepare(workload: Workload, sample: pa.Table, factories: Mapping[str, Factor
         except CapabilityError as error:
             trial.unable[name] = str(error)
             continue
-        codes = codes_of(workload.events, conjunctions)
-        trial.matchers[name] = Ready(contestant, conjunctions, codes, np.zeros(trial.events + 1, np.int64), seconds)
+        encoded = encode_table(workload.events, conjunctions)
+        trial.matchers[name] = Ready(contestant, conjunctions, encoded, np.zeros(trial.events + 1, np.int64), seconds)
     return trial

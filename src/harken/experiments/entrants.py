@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from harken.bench.answers import Answers
-from harken.bench.contestants import ColumnarContestant, Ids, Offsets, codes_of, dictionary_bytes, ready
+from harken.bench.contestants import ColumnarContestant, Ids, Offsets, dictionary_bytes, encode_table, ready, some_of
 from harken.errors import CapabilityError, LimitError
 from harken.events import EventBatch, validate
 from harken.experiments.rows import Row
@@ -168,17 +168,17 @@ class FilledColumnar(Filled):
 
     def take(self, events: pa.Table) -> None:
         self.events = events.num_rows
-        self._codes = codes_of(events, self._conjunctions)
+        self._encoded = encode_table(events, self._conjunctions)
         self._offsets = np.zeros(self.events + 1, np.int64)
 
     def find(self) -> object:
-        return self._contestant.find(self._codes, self._offsets)
+        return self._contestant.find(self._encoded, self._offsets)
 
     def found(self) -> tuple[Ids, Offsets]:
-        return self._contestant.find(self._codes, self._offsets), self._offsets
+        return self._contestant.find(self._encoded, self._offsets), self._offsets
 
     def examined(self, events: int) -> float | None:
-        return self._contestant.candidates(self._codes[:, :events].copy())
+        return self._contestant.candidates(some_of(self._encoded, slice(events)))
 
     def memory(self) -> dict[str, int]:
         return {"index": self._contestant.nbytes, "labels": dictionary_bytes(self._conjunctions)}

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from harken.kernels.compile import kernel
 from harken.kernels.copying import copy_runs
 from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
+from harken.kernels.presence import Presence, mark_present
 from harken.kernels.runs import Runs, find_runs
-from harken.kernels.vector import NO_BITS, borrowed, unlike
 
 CHUNK = 2_048
 """Events that are taken through an index together, at most: what one brings to the cache serves others."""
@@ -27,35 +27,12 @@ class Room(NamedTuple):
     word: NDArray[np.uint64]
     staged: NDArray[np.int32]
     unwritten: Unwritten
-    present: NDArray[np.uint64]
+    presence: Presence
     bitmap_of: NDArray[np.uint32]
     ends: NDArray[np.int64]
     looked_at: NDArray[np.int64]
     pending: NDArray[np.int64]
     """Of a chunk whose ids did not fit: its visits and its events, which are 0 if there is none."""
-
-
-@kernel
-def mark_present(codes, first, events, skipped, present):
-    """For every column a bit for each event that has a value in it and is not skipped.
-
-    The row behind the last column has a bit for every event that is not skipped.
-    """
-    columns, width = codes.shape
-    codes = borrowed(codes)
-    words = (events + 63) >> 6
-    present[columns, :words] = 0
-    for event in range(events):
-        present[columns, event >> 6] |= np.uint64(not skipped[first + event]) << np.uint64(event & 63)
-    for column in range(columns):
-        for word in range(events >> 6):
-            at = column * width + first + (word << 6)
-            present[column, word] = unlike(codes, at, at, NO_BITS) & present[columns, word]
-        if events & 63:
-            bits = NO_BITS
-            for event in range(events & ~63, events):
-                bits |= np.uint64(codes[column, first + event] != 0) << np.uint64(event & 63)
-            present[column, words - 1] = bits & present[columns, words - 1]
 
 
 @kernel
@@ -66,6 +43,7 @@ def match_codes(
     dead,
     has_dead,
     codes,
+    given,
     skipped,
     first,
     last,
@@ -85,23 +63,23 @@ def match_codes(
     Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
     Called again with as much space, it goes on with what was found.
     """
-    present, ends, looked_at, pending = room.present, room.ends, room.looked_at, room.pending
+    presence, ends, looked_at, pending = room.presence, room.ends, room.looked_at, room.pending
     event = first
     while event < last:
         visited, events = pending[0], pending[1]
         if events == 0:
             events = min(chunk, last - event)
-            mark_present(codes, event, events, skipped, present)
+            mark_present(codes, given, event, events, skipped, presence)
             ends[:events] = 0
             looked_at[:] = 0
             candidates[event : event + events] = 0
             fits = find_runs(
-                clusters, ids, dead, has_dead, codes, event, events, present, room.runs, ends, candidates, looked_at
+                clusters, ids, dead, has_dead, codes, event, events, presence, room.runs, ends, candidates, looked_at
             )
             visited = 0
             if fits and pools.pools.shape[0]:
                 visited = find_visits(
-                    pools, codes, event, events, present, room.visits, looked_at[clusters.clusters.shape[0] :]
+                    pools, codes, event, events, presence, room.visits, looked_at[clusters.clusters.shape[0] :]
                 )
             if not fits or visited < 0:
                 chunk = (events + 1) // 2

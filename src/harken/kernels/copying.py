@@ -52,30 +52,25 @@ def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
         borrowed(staged),
         borrowed(out),
     )
-    back = of_event.shape[1] - 1
+    back = of_event.shape[0] - 1
     near = 1 + _NEAR * events // (1 + whole[:events].sum() + part[:events].sum())
     most = staged.size - 2 * ROWS
     # What waits is staged[since:held]. It goes to out[line + since:line + held], where a line starts at out[line].
     since = held = line_offset(out, np.int64(0))
     line = -held
     for event in range(events):
-        if event + 3 * near < events:
-            row = (event + 3 * near) * (back + 1)
-            prefetch_read(of_event, row)
-            prefetch_read(of_event, row + 8)
-            prefetch_read(of_event, row + back)
         if event + 2 * near < events:
             for i in range(part[event + 2 * near]):
-                prefetch_read(passed, _start(of_event[event + 2 * near, back - i], passed.size))
+                prefetch_read(passed, _start(of_event[back - i, event + 2 * near], passed.size))
         if event + near < events:
             for i in range(whole[event + near]):
-                start = np.int64(of_event[event + near, i] & _START)
+                start = np.int64(of_event[i, event + near] & _START)
                 if start < ids.size:
                     prefetch_read(ids, start)
                 else:
                     prefetch_read(step_ids, start - ids.size)
             for i in range(part[event + near]):
-                slot = np.int64(passed[_start(of_event[event + near, back - i], passed.size)])
+                slot = np.int64(passed[_start(of_event[back - i, event + near], passed.size)])
                 prefetch_read(ids, slot)
                 prefetch_read(ids, slot + LANES)
                 prefetch_read(ids, slot + 2 * LANES)
@@ -85,7 +80,7 @@ def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
             since = held = line_offset(out, ends[event])
             line = ends[event] - held
         for i in range(whole[event]):
-            start, length = np.int64(of_event[event, i] & _START), np.int64(of_event[event, i] >> _LENGTH)
+            start, length = np.int64(of_event[i, event] & _START), np.int64(of_event[i, event] >> _LENGTH)
             ends[event] += length
             source = ids
             if start >= ids.size:
@@ -93,7 +88,7 @@ def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
                 start -= ids.size
             since, held, line = _append(source, start, length, staged, since, held, most, out, line, streaming)
         for i in range(part[event]):
-            start, length = np.int64(of_event[event, back - i] & _START), np.int64(of_event[event, back - i] >> _LENGTH)
+            start, length = np.int64(of_event[back - i, event] & _START), np.int64(of_event[back - i, event] >> _LENGTH)
             ends[event] += length
             if start < passed.size:
                 for each in range(start, start + length):

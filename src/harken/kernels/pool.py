@@ -115,22 +115,29 @@ class Unwritten(NamedTuple):
 
 
 @kernel
-def find_visits(index, codes, first, events, present, visits, seen):
+def find_visits(index, codes, first, events, presence, visits, seen):
     """Find the blocks that each event has to look at. Returns how many runs of blocks there are, or -1 without room.
 
     There has to be room for the runs, and for all pieces of their blocks.
     """
-    pools, columns, cell_starts = borrowed(index.pools), index.columns, index.cell_starts
+    pools, columns, cell_starts = borrowed(index.pools), borrowed(index.columns), index.cell_starts
+    present, anyone = borrowed(presence.bits), borrowed(presence.anyone)
     directory, radix, codes = borrowed(index.directory), borrowed(index.radix), borrowed(codes)
     starts, pending = visits.starts, visits.pending
     starts[:] = 0
     room, unseen = pending.shape[0], visits.pieces.size // PIECES
     found = 0
     for number in range(pools.shape[0]):
-        depth = pools[number, DIRECTORY_COUNT]
+        depth, begin_columns = pools[number, DIRECTORY_COUNT], pools[number, COLUMN_START]
+        end_columns = begin_columns + pools[number, COLUMN_COUNT]
+        has_any = False
+        for i in range(begin_columns, end_columns):
+            has_any |= anyone[columns[i]]
+        if not has_any:
+            continue
         for word in range((events + 63) >> 6):
             touched = NO_BITS  # by those of 64 events that have any of the pool's columns
-            for i in range(pools[number, COLUMN_START], pools[number, COLUMN_START] + pools[number, COLUMN_COUNT]):
+            for i in range(begin_columns, end_columns):
                 touched |= present[columns[i], word]
             while touched != NO_BITS:
                 event = (word << 6) + trailing_zeros(touched)

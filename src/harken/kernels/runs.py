@@ -79,14 +79,15 @@ class Runs(NamedTuple):
     """Runs of ids to copy: all ids of some slots, or of those that passed a comparison."""
 
     of_event: NDArray[np.uint64]
-    """The runs of each event, a row of room for each: where one begins and, above 32 bits, how many ids it has.
+    """The runs of each event, a column of room for each: where one begins and, above 32 bits, how many ids it has.
 
-    Runs of which all ids are copied stand at the front: one begins at a slot or, behind all slots, in `step_ids`. What
-    passed a comparison stands at the back, the first one last: it begins in `passed` or, behind that, as bits there.
+    Runs of which all ids are copied stand in the first rows: one begins at a slot or, behind all slots, in `step_ids`.
+    What passed a comparison stands in the last rows, the first one last: it begins in `passed` or, behind that, as bits
+    there. Rows of which no event has need of are not touched: events that have few runs stay near each other.
     """
     whole: NDArray[np.int64]
     part: NDArray[np.int64]
-    """How many each event has at the front and at the back."""
+    """How many each event has in the first rows and in the last."""
     passed: NDArray[np.uint64]
     """What passed a comparison: slots; or bits, which are a slot, then a word with bits for 64 slots from there, one
     for the next 64, and so on."""
@@ -99,11 +100,10 @@ class Runs(NamedTuple):
 
 
 @kernel
-def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, counts, candidates, seen):
+def find_runs(index, ids, dead, has_dead, codes, first, events, presence, runs, counts, candidates, seen):
     """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
 
-    `present` has, for every column, a bit for each of these events, and in a last row a bit for each that is to be
-    matched. Returns whether what passed did fit: else fewer events have to be taken at once.
+    Returns whether what passed did fit: else fewer events have to be taken at once.
     """
     # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
     clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, borrowed(index.starts), index.hashed
@@ -119,15 +119,16 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
     )
     numbers, who = borrowed(runs.numbers), borrowed(runs.who)
     begins, stops = borrowed(runs.begins), borrowed(runs.stops)
-    masks, hashed, present, filters = borrowed(masks), borrowed(hashed), borrowed(present), borrowed(index.filters)
+    masks, hashed, filters = borrowed(masks), borrowed(hashed), borrowed(index.filters)
+    present, anyone = borrowed(presence.bits), borrowed(presence.anyone)
     steps, counts = borrowed(index.steps), borrowed(counts)
-    back = of_event.shape[1] - 1
+    back = of_event.shape[0] - 1
     whole[:events] = 0
     part[:events] = 0
     end_of_passed = 0
     for number in range(clusters.shape[0]):
         cluster = clusters[number]
-        count = _applicable(cluster, masks, present, events, numbers, who)
+        count = _applicable(cluster, masks, present, anyone, events, numbers, who)
         if cluster[FILTER_START] != NONE:
             count = _filtered(cluster, masks, filters, codes, first, count, who, begins)
         if count == 0:
@@ -207,7 +208,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
             if is_whole:
                 _add(of_event, whole, counts, event, origin, matched)
             elif matched:
-                of_event[event, back - part[event]] = _run(origin, matched)
+                of_event[back - part[event], event] = _run(origin, matched)
                 part[event] += 1
                 counts[event] += matched
         seen[number] += looked_at
@@ -219,7 +220,7 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, present, runs, c
 @inlined
 def _add(of_event, whole, counts, event, start, length):
     """Add a run of which all ids are copied, unless there are none. No branch: that is hard to foresee."""
-    of_event[event, whole[event]] = _run(start, length)
+    of_event[whole[event], event] = _run(start, length)
     whole[event] += np.int64(length > 0)
     counts[event] += length
 
@@ -230,9 +231,12 @@ def _run(start, length):
 
 
 @inlined
-def _applicable(cluster, masks, present, events, numbers, who):
+def _applicable(cluster, masks, present, anyone, events, numbers, who):
     """The events that have a value in every column that a cluster asks for. Returns how many there are."""
     mask, mask_count = cluster[MASK_START], cluster[MASK_COUNT]
+    for i in range(mask_count):
+        if not anyone[masks[mask + i]]:
+            return 0
     everyone = present.shape[0] - 1
     count = 0
     for word_number in range((events + 63) >> 6):

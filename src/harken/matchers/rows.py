@@ -159,9 +159,11 @@ class Rows:
         found = encode(batch, [self.columns[each] for each in used], [self.dictionaries[each] for each in used])
         codes = np.zeros((len(self.columns), found.codes.shape[1]), np.uint32)
         codes[used] = found.codes
+        given = np.zeros(len(self.columns), np.bool_)
+        given[used] = found.given
         several = np.zeros((len(found.several), len(self.columns)), np.int64)
         several[:, used] = np.diff(found.starts).reshape(len(found.several), len(used))
-        return EncodedBatch(codes, found.several, np.append(0, np.cumsum(several)), found.values)
+        return EncodedBatch(codes, given, found.several, np.append(0, np.cumsum(several)), found.values)
 
     def _take(self, count: int) -> NDArray[np.int32]:
         again = min(count, len(self._free))

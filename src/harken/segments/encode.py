@@ -32,6 +32,8 @@ class EncodedBatch:
 
     codes: NDArray[np.uint32]
     """For every column, for every event."""
+    given: NDArray[np.bool_]
+    """By column: False only if no event has a value in it, and all its codes are 0."""
     several: NDArray[np.int32]
     """The events that may have several bindings, ascending."""
     starts: NDArray[np.int64]
@@ -66,11 +68,15 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
     paths = dict.fromkeys(column.path for column in columns)
     dense = {path: batch.dense(path) for path in paths}
     found: list[_Coded | None] = []
+    given = np.ones(len(columns), np.bool_)
     for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
-        if _encode_dense(column, dictionary, dense[column.path], codes[place]):
+        values = dense[column.path]
+        if _encode_dense(column, dictionary, values, codes[place]):
+            given[place] = values is not None and values.kind is column.kind
             found.append(None)
             continue
         cells = _cells_of(column, batch.cells(column.path))
+        given[place] = len(cells.rows) > 0
         if column.coded is not None:
             cells = _places(cells, column.coded)
             apart[cells.rows[cells.values < 0]] = True
@@ -82,10 +88,10 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
         apart |= _branching(batch, shared)
     several = np.flatnonzero(apart).astype(np.int32)
     if not len(several):
-        return EncodedBatch(codes, several, np.zeros(1, np.int64), np.empty(0, np.uint32))
+        return EncodedBatch(codes, given, several, np.zeros(1, np.int64), np.empty(0, np.uint32))
     every = [_coded(codes[place]) if each is None else each for place, each in enumerate(found)]
     codes[:, several] = 0
-    return EncodedBatch(codes, several, *_lists(every, several))
+    return EncodedBatch(codes, given, several, *_lists(every, several))
 
 
 def _encode_dense(column: Column, dictionary: Encoder, values: DenseColumn | None, codes: NDArray[np.uint32]) -> bool:

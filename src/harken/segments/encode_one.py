@@ -39,7 +39,7 @@ def encode_one(event: Event, columns: Sequence[Column], dictionaries: Sequence[D
             except ValueError:
                 return None
         codes[place, 0] = code_of(dictionary, kind, value)
-    return EncodedBatch(codes, _NOBODY, _NO_STARTS, _NO_VALUES)
+    return EncodedBatch(codes, codes[:, 0] != 0, _NOBODY, _NO_STARTS, _NO_VALUES)
 
 
 def _value_at(node: Any, path: Path) -> Any:

@@ -16,14 +16,15 @@ from harken.bench.mixture import measure_mixture
 from harken.bench.trials import Trial, prepare, sample_of
 from harken.errors import CapabilityError
 from harken.segments.conjunctions import Conjunctions
+from harken.segments.encode import EncodedBatch
 from harken.workloads import WORKLOADS, generate
 
 
 class Forgetful(CountingContestant):
     """Loses the last answer of all events."""
 
-    def find(self, codes: Codes, offsets: Offsets) -> Ids:
-        ids = super().find(codes, offsets)
+    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
+        ids = super().find(encoded, offsets)
         offsets[-1] -= 1
         return ids[:-1]
 
@@ -31,8 +32,8 @@ class Forgetful(CountingContestant):
 class Mistaken(CountingContestant):
     """Finds as many, but another one."""
 
-    def find(self, codes: Codes, offsets: Offsets) -> Ids:
-        ids = super().find(codes, offsets)
+    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
+        ids = super().find(encoded, offsets)
         ids[0] = next(each for each in range(10_000) if each not in set(ids[: offsets[1]].tolist()))
         return ids
 

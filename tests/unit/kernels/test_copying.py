@@ -37,14 +37,14 @@ class Drawn:
                 part[event].append((self._keep(slots, is_bits=kind == 3), kind == 3, self.ids[slots].tolist()))
         passed = np.array(self._passed, np.uint64)
         width = max(len(front) + len(back) for front, back in zip(whole, part, strict=True))
-        of_event = np.zeros((events, width), np.uint64)
+        of_event = np.zeros((width, events), np.uint64)
         self.expected: list[list[int]] = []
         for event, (front, back) in enumerate(zip(whole, part, strict=True)):
             for i, (start, ids) in enumerate(front):
-                of_event[event, i] = start | len(ids) << 32
+                of_event[i, event] = start | len(ids) << 32
             # Whatever was kept is known by now: where bits begin counts from behind all of it.
             for i, (start, is_bits, ids) in enumerate(back):
-                of_event[event, width - 1 - i] = start + is_bits * len(passed) | len(ids) << 32
+                of_event[width - 1 - i, event] = start + is_bits * len(passed) | len(ids) << 32
             self.expected.append([each for *_, ids in (*front, *back) for each in ids])
         self.runs = Runs(
             of_event=of_event,

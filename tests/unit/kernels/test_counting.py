@@ -15,6 +15,7 @@ from harken.schema import Kind
 from harken.segments.columns import Column
 from harken.segments.conjunctions import CodedPredicates, Conjunctions
 from harken.segments.dictionary import dictionary_of
+from harken.segments.encode import EncodedBatch
 
 CONSTANTS = 6
 TOP = 2 * CONSTANTS + 1
@@ -60,7 +61,9 @@ def test_single_codes(rows: int, columns: int, share: float) -> None:
     table = conjunctions(rng, rows, columns, share)
     codes = (rng.integers(0, TOP + 1, (columns, 40)) * (rng.random((columns, 40)) < 0.8)).astype(np.uint32)
     offsets = np.zeros(41, np.int64)
-    found = CountingContestant(table, codes).find(codes, offsets)
+    nobody, given = np.empty(0, np.int32), np.ones(columns, np.bool_)
+    encoded = EncodedBatch(codes, given, nobody, np.zeros(1, np.int64), np.empty(0, np.uint32))
+    found = CountingContestant(table, codes).find(encoded, offsets)
     for event in range(40):
         expected = table.numbers[admitted(table, [codes[column, event : event + 1] for column in range(columns)])]
         assert sorted(found[offsets[event] : offsets[event + 1]].tolist()) == sorted(expected.tolist())

@@ -695,12 +695,11 @@ def test_what_an_event_matches_behind_a_key_is_one_run(monkeypatch: pytest.Monke
         assert (sum(each.runs.whole[0] for each in rooms), sum(each.runs.part[0] for each in rooms)) == (1, 0)
 
 
-def test_runs_may_fill_the_row_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_may_fill_the_room_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """One event that has a run in every cluster, and two where there are steps, and no room for more."""
     rooms: list[Room] = []
     make_room = index._room
     monkeypatch.setattr(index, "_room", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
-    monkeypatch.setattr(index, "_RUNS_A_LINE", 1)
     monkeypatch.setattr(plan, "_REPEATED", 0.1)
     monkeypatch.setattr(plan, "_STEPPED", 1)
     engine = columnar(layouts=["cluster"])
@@ -712,6 +711,6 @@ def test_runs_may_fill_the_row_of_an_event(monkeypatch: pytest.MonkeyPatch) -> N
     for place, (x, y) in enumerate((x, y) for x in range(450, 600) for y in (500, 990)):
         expected = [id for id, (low, other) in asked.items() if low <= x and other <= y]
         assert sorted(found.ids[place]) == sorted([*expected, "p", "q", "r"])
-    (room,) = (each for each in rooms if each.runs.of_event.shape[1] > 1)
-    assert room.runs.of_event.shape[1] == 5
+    (room,) = (each for each in rooms if each.runs.of_event.shape[0] > 1)
+    assert room.runs.of_event.shape[0] == 5
     assert (room.runs.whole + room.runs.part).max() == 5

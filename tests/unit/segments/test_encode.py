@@ -37,6 +37,22 @@ def test_a_code_for_every_column_and_event() -> None:
     assert not len(found.several)
 
 
+def test_columns_in_which_no_event_has_a_value() -> None:
+    places, found = encoded("x = 5 AND y < 'b' AND z = 1 AND w = 2", {"x": 5, "y": 1}, {"x": 7, "w": [1, 2]})
+    given = {name: bool(found.given[place]) for name, place in places.items()}
+    assert given == {"x number": True, "y string": False, "z number": False, "w number": True}
+
+
+def test_columns_in_which_no_row_of_a_table_has_a_value() -> None:
+    rows = code(*flatten([(0, normalise(parse("x = 5 AND y < 'b' AND z = 1 AND w IS NULL"), None))]))
+    places = {str(column): place for place, column in enumerate(rows.columns)}
+    table = pa.table({"x": [5, None], "y": [1, 2], "w": [None, "a"]})
+    found = encode(validate(table).batch, rows.columns, rows.dictionaries)
+    given = {name: bool(found.given[place]) for name, place in places.items()}
+    assert [given[name] for name in ("x number", "y string", "z number")] == [True, False, False]
+    assert all(found.given[place] or not found.codes[place].any() for place in range(len(rows.columns)))
+
+
 def test_presence_is_never_missing() -> None:
     _, found = encoded("x IS NULL", {"x": 1}, {}, {"x": [1, 2]}, {"x": {"y": 1}}, {"x": []})
     assert found.codes.tolist() == [[3, 2, 3, 3, 2]]

@@ -12,6 +12,7 @@ from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Cl
 from harken.kernels.columnar import CHUNK, Room, match_codes
 from harken.kernels.deletes import bury
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
+from harken.kernels.presence import Presence
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
 from harken.matchers.columnar.buffers import Buffers, answer
@@ -19,6 +20,7 @@ from harken.matchers.columnar.clusters import ClusterBuilder
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import Rows
+from harken.segments.encode import EncodedBatch
 
 _VISITS = 1 << 19
 _MOST_RUNS = 1 << 20
@@ -109,6 +111,8 @@ class Finder:
 
     def __init__(self, index: Index, columns: int) -> None:
         self.index = index
+        self._columns = columns
+        """The columns whose codes the index knows. Others may stand behind them."""
         # Each cluster may find a run, or one more at a step, and each column has a bitmap, for each event of a chunk.
         clusters = index.clusters.clusters
         runs = len(clusters) + int((clusters[:, STEP_START] != NONE).sum())
@@ -119,7 +123,7 @@ class Finder:
 
     def find(
         self,
-        codes: NDArray[np.uint32],
+        encoded: EncodedBatch,
         skipped: NDArray[np.bool_],
         offsets: NDArray[np.int64],
         buffers: Buffers,
@@ -131,8 +135,9 @@ class Finder:
         The numbers are in one of the buffers. Where those of each event end is written to `offsets`, which has one
         element more than there are events. The first `reserved` places of each event are left to be filled.
         """
-        index, dead, events = self.index, self.index.dead, codes.shape[1]
-        codes, candidates = np.ascontiguousarray(codes), np.zeros(events, np.int64)
+        index, dead, events = self.index, self.index.dead, encoded.codes.shape[1]
+        codes, given = np.ascontiguousarray(encoded.codes[: self._columns]), encoded.given[: self._columns]
+        candidates = np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
         ids = buffers.take(_FIRST_IDS)
@@ -140,8 +145,8 @@ class Finder:
         self._room.pending[:] = 0
         while True:
             event, needed = match_codes(
-                index.clusters, index.pools, index.ids, dead, has_dead, codes, skipped, event, events, self._chunk,
-                self._room, reserved, offsets, candidates, self.seen, ids,
+                index.clusters, index.pools, index.ids, dead, has_dead, codes, given, skipped, event, events,
+                self._chunk, self._room, reserved, offsets, candidates, self.seen, ids,
             )  # fmt: skip
             if event == events:
                 return answer(ids, int(offsets[-1])), candidates
@@ -155,16 +160,15 @@ def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
     blocks = len(index.pools.block_starts)
     stretches = (blocks >> STRETCH_BITS) + 1
     visits = min(max(_VISITS, blocks), blocks * chunk)  # of a block each, or of more
-    # An odd number of lines for the runs of each event: the first of all events would else fall into few places of the
-    # cache.
-    width = (-(-runs // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
+    # An odd number of lines in each row of runs: those of an event would else fall into few places of the cache.
+    width = (-(-chunk // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
     # One event may pass in every slot, and every run takes a place more.
     passed = max(len(index.ids) + len(index.clusters.clusters), _PASSED) + 2 * ROWS
     if max(len(index.ids) + len(index.clusters.step_ids), 2 * passed) > _PLACES:
         raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
     return Room(
         Runs(
-            aligned(chunk * width, np.uint64).reshape(chunk, width),
+            aligned(runs * width, np.uint64).reshape(runs, width),
             np.zeros(chunk, np.int64),
             np.zeros(chunk, np.int64),
             np.empty(passed, np.uint64),
@@ -185,7 +189,7 @@ def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
         aligned(WORDS, np.uint64),
         aligned((STAGED + 2) * LANES, np.int32),
         Unwritten(aligned(chunk * LANES, np.int32), np.empty(chunk, np.int64)),
-        np.empty((columns + 1, chunk // 64), np.uint64),
+        Presence(np.empty((columns + 1, chunk // 64), np.uint64), np.empty(columns, np.bool_)),
         np.empty((chunk, columns), np.uint32),
         np.empty(chunk, np.int64),
         np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),

@@ -75,8 +75,9 @@ class Match:
         base = self._version.base
         offsets = np.zeros(self._events + 1, np.int64)
         with base.finder(careful=False) as finder:
-            codes = self._codes[: base.columns]
-            numbers, examined = finder.find(codes, self._skipped, offsets, self._buffers, base.dead > 0, reserved)
+            numbers, examined = finder.find(
+                self._encoded, self._skipped, offsets, self._buffers, base.dead > 0, reserved
+            )
         self._examined += examined
         filled = np.zeros(self._events, np.int64)
         for part in parts:
@@ -86,8 +87,7 @@ class Match:
     def _found(self, searched: Searched, careful: bool) -> Candidates:
         offsets = np.zeros(self._events + 1, np.int64)
         with searched.finder(careful=careful) as finder:
-            codes = self._codes[: searched.columns]
-            numbers, examined = finder.find(codes, self._skipped, offsets, self._buffers, searched.dead > 0)
+            numbers, examined = finder.find(self._encoded, self._skipped, offsets, self._buffers, searched.dead > 0)
             self._examined += examined
             return Candidates(offsets, numbers)
 
