@@ -18,9 +18,9 @@ from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
 from harken.language.printer import print_expression
 from harken.schema import Schema
-from harken.segments.conjunctions import Conjunctions, code
+from harken.segments.conjunctions import Conjunctions
 from harken.segments.encode import EncodedBatch, encode
-from harken.segments.flatten import flatten
+from harken.segments.flat import Flat
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
@@ -75,7 +75,7 @@ def compare(
         except ContradictionError:
             continue
     entries = [(number, form) for number, (_, form) in forms.items()]
-    rows = code(*flatten(entries))
+    rows = Flat.of_forms(entries).coded()
     canonical = tuple(Event.of(event, schema) for event in events)
     batch = encode(EventBatch(canonical, tuple(range(len(events)))), rows.columns, rows.dictionaries)
     several = set(batch.several.tolist())

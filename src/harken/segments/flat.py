@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,16 +33,10 @@ class Flat:
     @classmethod
     def of_forms(cls, entries: Iterable[tuple[int, NormalForm]]) -> Flat:
         """The rows of normal forms."""
-        several: list[int] = []
-
-        def watched() -> Iterator[tuple[int, NormalForm]]:
-            for number, form in entries:
-                if len(form.conjunctions) > 1:
-                    several.append(number)
-                yield number, form
-
-        numbers, columns, inexact = flatten(watched())
-        return cls(numbers, columns, inexact, np.isin(numbers, np.array(several, np.int32)))
+        numbers, columns, inexact, overlapping = flatten(entries)
+        # As arrays once, for all who will ask.
+        columns = [replace(each, constants=constants_of(each.column, each.constants)) for each in columns]
+        return cls(numbers, columns, inexact, overlapping)
 
     @classmethod
     def of_predicates(cls, numbers: NDArray[np.int32], columns: list[ColumnPredicates]) -> Flat:

@@ -28,6 +28,8 @@ MOST_COMBINATIONS = 16
 MOST_ROWS = 32_768
 """Rows of a subscription."""
 
+_INTEGERS = 5
+"""By which a predicate is kept."""
 _NUMBER, _STRING = Kind.NUMBER, Kind.STRING
 """At hand, since it takes long to look up a member of an enumeration."""
 _STEPS: dict[type, timedelta] = {date: timedelta(days=1), datetime: timedelta(microseconds=1)}
@@ -43,43 +45,42 @@ class _Between(NamedTuple):
 
 def flatten(
     entries: Iterable[tuple[int, NormalForm]],
-) -> tuple[NDArray[np.int32], list[ColumnPredicates], NDArray[np.bool_]]:
-    """The subscription of each row, the predicates column by column, and which rows are inexact."""
+) -> tuple[NDArray[np.int32], list[ColumnPredicates], NDArray[np.bool_], NDArray[np.bool_]]:
+    """The subscription of each row, the predicates column by column, which rows are inexact, and which are of
+    subscriptions of which several rows may be true of one event.
+    """
     numbers: list[int] = []
-    inexact: list[bool] = []
+    inexact: list[int] = []
+    overlapping: list[int] = []
     flattener = _Flattener()
     for number, form in entries:
         if flattener.took_plain(form, len(numbers)):
             numbers.append(number)
-            inexact.append(False)
             continue
         for row, is_exact in flattener.rows(form):
             for column, low, high in row:
                 flattener.gathered[column].add(len(numbers), low, high)
+            if not is_exact:
+                inexact.append(len(numbers))
+            if len(form.conjunctions) > 1:
+                overlapping.append(len(numbers))
             numbers.append(number)
-            inexact.append(not is_exact)
-    found = [each.predicates() for each in flattener.gathered if each.rows]
-    return np.array(numbers, np.int32), found, np.array(inexact, np.bool_)
+    found = [each.predicates() for each in flattener.gathered if each.cuts]
+    return np.array(numbers, np.int32), found, _marked(inexact, len(numbers)), _marked(overlapping, len(numbers))
 
 
-def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut | None]] | None:
-    """The predicates of a subscription that is one exact row of numbers and strings, with their cuts; else None."""
-    if len(form.conjunctions) != 1 or form.conjunctions[0].residuals:
+def one_row(form: NormalForm) -> list[tuple[Column, Cut | None, Cut | None]] | None:
+    """The predicates of a subscription that is one exact row, each with its column and its cuts; else None."""
+    flattener = _Flattener()
+    found = list(flattener.rows(form)) if len(form.conjunctions) == 1 else []
+    if len(found) != 1 or not found[0][1]:
         return None
-    found: list[tuple[Path, Kind, Cut | None, Cut | None]] = []
-    for path, constraint in form.conjunctions[0].constraints:
-        if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
-            return None
-        parts = constraint.parts
-        kind, (inside, cuts) = parts[0]
-        if len(parts) > 1 or len(cuts) > 2 or (kind is not _NUMBER and kind is not _STRING):
-            return None
-        if len(cuts) == 2:
-            found.append((path, kind, cuts[1], cuts[0]) if inside else (path, kind, cuts[0], cuts[1]))
-        elif cuts:
-            found.append((path, kind, None, cuts[0]) if inside else (path, kind, cuts[0], None))
-        else:
-            found.append((path, kind, None, None))
+    return [(flattener.gathered[column].column, low, high) for column, low, high in found[0][0]]
+
+
+def _marked(rows: list[int], count: int) -> NDArray[np.bool_]:
+    found = np.zeros(count, np.bool_)
+    found[rows] = True
     return found
 
 
@@ -89,27 +90,25 @@ class _Gathered:
     def __init__(self, column: Column) -> None:
         self.column = column
         self.constants: dict[Any, int] = {}
-        self.rows: list[int] = []
+        """Each with its place among them."""
         self.cuts: list[int] = []
+        """Of each predicate: its row, the place of its low cut's constant, the side, and the same of its high cut."""
 
     def add(self, row: int, low: Cut | None, high: Cut | None) -> None:
-        self.rows.append(row)
-        constants = self.constants
-        first, low_side = (-1, 0) if low is None else (constants.setdefault(low[0], len(constants)), low[1])
-        if high is None:
-            last, high_side = -1, 0
-        elif low is not None and high[0] is low[0]:  # one value, the most common predicate
-            last, high_side = first, high[1]
-        else:
-            last, high_side = constants.setdefault(high[0], len(constants)), high[1]
-        self.cuts += (first, low_side, last, high_side)
+        self.cuts += (row, *self._placed(low), *self._placed(high))
+
+    def take_back(self, row: int) -> None:
+        """Have no predicate of this row, which is the last one, if there is any."""
+        if self.cuts[-_INTEGERS:][:1] == [row]:
+            del self.cuts[-_INTEGERS:]
 
     def predicates(self) -> ColumnPredicates:
-        cuts = np.array(self.cuts, np.int32).reshape(-1, 4)
-        low, high = np.ascontiguousarray(cuts[:, 0]), np.ascontiguousarray(cuts[:, 2])
-        low_side, high_side = cuts[:, 1].astype(np.uint8), cuts[:, 3].astype(np.uint8)
-        rows = np.array(self.rows, np.int32)
-        return ColumnPredicates(self.column, list(self.constants), rows, low, low_side, high, high_side)
+        rows, low, low_side, high, high_side = np.array(self.cuts, np.int32).reshape(-1, _INTEGERS).T.copy()
+        sides = low_side.astype(np.uint8), high_side.astype(np.uint8)
+        return ColumnPredicates(self.column, list(self.constants), rows, low, sides[0], high, sides[1])
+
+    def _placed(self, cut: Cut | None) -> tuple[int, int]:
+        return (-1, 0) if cut is None else (self.constants.setdefault(cut[0], len(self.constants)), cut[1])
 
 
 class _Flattener:
@@ -125,20 +124,44 @@ class _Flattener:
         self._quick: dict[tuple[Path, Kind | None, int], tuple[int, CodedDomain | None]] = {}
 
     def took_plain(self, form: NormalForm, row: int) -> bool:
-        """Take a subscription that is one row as it stands: the most common ones, without detours."""
-        predicates = plain_predicates(form)
-        if predicates is None:
+        """Take a subscription that is one exact row of numbers and strings: most are, and this is the quick way.
+
+        Most of its time goes by waiting for what lies scattered in memory: each thing is looked at once.
+        """
+        conjunction = form.conjunctions[0]
+        if len(form.conjunctions) != 1 or conjunction.residuals:
             return False
         numbers, strings = self._numbers, self._strings
-        for path, kind, low, high in predicates:
+        for path, constraint in conjunction.constraints:
+            if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
+                break
+            parts = constraint.parts
+            kind, (inside, cuts) = parts[0]
+            if len(parts) > 1 or not 1 <= len(cuts) <= 2 or (kind is not _NUMBER and kind is not _STRING):
+                break
             # By kind two dictionaries: the hash of an enumeration's member is computed in Python.
             known = numbers if kind is _NUMBER else strings
             try:
                 gathered = known[path]
             except KeyError:
                 gathered = known[path] = self.gathered[self._place(path, kind)]
-            gathered.add(row, low, high)
-        return True
+            constants = gathered.constants
+            value, side = cuts[0]
+            place = constants.setdefault(value, len(constants))
+            if len(cuts) == 1:
+                gathered.cuts += (row, -1, 0, place, side) if inside else (row, place, side, -1, 0)
+                continue
+            other, other_side = cuts[1]
+            other_place = place if other is value else constants.setdefault(other, len(constants))
+            if inside:  # all but what is between the two: the low cut lies behind the high one
+                gathered.cuts += (row, other_place, other_side, place, side)
+            else:
+                gathered.cuts += (row, place, side, other_place, other_side)
+        else:
+            return True
+        for each in self.gathered:
+            each.take_back(row)
+        return False
 
     def rows(self, form: NormalForm) -> Iterable[tuple[tuple[_Between, ...], bool]]:
         """The different rows of a subscription, and whether each is exact."""

@@ -13,9 +13,8 @@ from harken.events import Event, EventBatch, validate
 from harken.language import normalise, parse
 from harken.schema import Schema, parse_schema
 from harken.schema.values import INT64_MAX, INT64_MIN
-from harken.segments.conjunctions import code
 from harken.segments.encode import EncodedBatch, encode, shared_prefixes
-from harken.segments.flatten import flatten
+from harken.segments.flat import Flat
 
 
 def batch(*events: dict[str, Any]) -> EventBatch:
@@ -24,7 +23,7 @@ def batch(*events: dict[str, Any]) -> EventBatch:
 
 def encoded(text: str, *events: dict[str, Any], schema: Schema | None = None) -> tuple[dict[str, int], EncodedBatch]:
     """The place of each column, and the codes."""
-    rows = code(*flatten([(0, normalise(parse(text), schema))]))
+    rows = Flat.of_forms([(0, normalise(parse(text), schema))]).coded()
     places = {str(column): place for place, column in enumerate(rows.columns)}
     return places, encode(batch(*events), rows.columns, rows.dictionaries)
 
@@ -44,7 +43,7 @@ def test_columns_in_which_no_event_has_a_value() -> None:
 
 
 def test_columns_in_which_no_row_of_a_table_has_a_value() -> None:
-    rows = code(*flatten([(0, normalise(parse("x = 5 AND y < 'b' AND z = 1 AND w IS NULL"), None))]))
+    rows = Flat.of_forms([(0, normalise(parse("x = 5 AND y < 'b' AND z = 1 AND w IS NULL"), None))]).coded()
     places = {str(column): place for place, column in enumerate(rows.columns)}
     table = pa.table({"x": [5, None], "y": [1, 2], "w": [None, "a"]})
     found = encode(validate(table).batch, rows.columns, rows.dictionaries)
@@ -103,7 +102,7 @@ WHERE = """
 @pytest.mark.parametrize("where", [WHERE, "x IN (4, 5, 7) AND y < 'b' AND z = TIMESTAMP '2026-01-01T12:00:00Z'"])
 @pytest.mark.parametrize("rows", [slice(0, 8), slice(1, 8), slice(3, 4), slice(4, 5), slice(0, 0)], ids=str)
 def test_columns_have_the_codes_of_their_rows(where: str, rows: slice) -> None:
-    known = code(*flatten([(0, normalise(parse(where), None))]))
+    known = Flat.of_forms([(0, normalise(parse(where), None))]).coded()
     for x, y, z in product(COLUMNS, COLUMNS, COLUMNS[::3]):
         table = pa.table({"x": x, "y": y, "z": z})[rows]
         in_chunks = pa.concat_tables([table[:2], table[2:]])

@@ -13,10 +13,9 @@ from harken.events import Event, EventBatch
 from harken.language import normalise, parse
 from harken.schema import Schema, parse_schema
 from harken.schema.values import INT64_MAX, INT64_MIN
-from harken.segments.conjunctions import code
 from harken.segments.encode import encode
 from harken.segments.encode_one import encode_one
-from harken.segments.flatten import flatten
+from harken.segments.flat import Flat
 
 SCHEMA = parse_schema('[domains.d]\ntype = "enumerated"\nvalues = ["c", "a", "b"]\n[attributes]\ncoded = "d"')
 TEXTS = (
@@ -25,7 +24,7 @@ TEXTS = (
     "x <> 'c' AND y BETWEEN -1e300 AND 1e-300 AND a.y = 'a' AND a.z IS NOT NULL AND coded = 'a' AND a.x.y > 0",
     "x > 1000000 AND x < 1000007 AND y LIKE 'ab%' AND t = false AND a.y < 7 AND coded = 'b' AND b IS NULL",
 )
-ROWS = code(*flatten([(n, normalise(parse(text), SCHEMA)) for n, text in enumerate(TEXTS)]))
+ROWS = Flat.of_forms((n, normalise(parse(text), SCHEMA)) for n, text in enumerate(TEXTS)).coded()
 
 NUMBERS = st.one_of(
     *(st.integers(-9, 9), st.integers(999_999, 1_000_009), st.integers(INT64_MIN, INT64_MAX)),

@@ -10,7 +10,7 @@ import pytest
 from harken.language import normalise, parse
 from harken.schema import Schema, parse_schema
 from harken.segments import flatten as module
-from harken.segments.flatten import flatten
+from harken.segments.flatten import flatten, one_row
 
 SCHEMA = parse_schema("""
 [domains.size]
@@ -33,7 +33,7 @@ Row = dict[str, tuple[Any, Any]]
 def rows(*texts: str, schema: Schema | None = None) -> list[tuple[int, bool, Row]]:
     """The number of each row, whether it is exact, and its intervals by column: (low cut, high cut)."""
     entries = [(number, normalise(parse(text), schema)) for number, text in enumerate(texts)]
-    numbers, columns, inexact = flatten(entries)
+    numbers, columns, inexact, _ = flatten(entries)
     found: list[Row] = [{} for _ in numbers]
     for each in columns:
         constants: Any = each.constants
@@ -148,12 +148,12 @@ def test_coded_domains(text: str, interval: Any) -> None:
     ((_, exact, row),) = rows(text, schema=SCHEMA)
     assert exact
     assert row == {"size string": interval}
-    _, (column,), _ = flatten([(0, normalise(parse(text), SCHEMA))])
+    _, (column,), _, _ = flatten([(0, normalise(parse(text), SCHEMA))])
     assert column.column.coded == ("S", "M", "L", "XL")
 
 
 def test_contains_in_a_coded_domain_is_about_strings() -> None:
-    _, (column,), inexact = flatten([(0, normalise(parse("size CONTAINS 'M'"), SCHEMA))])
+    _, (column,), inexact, _ = flatten([(0, normalise(parse("size CONTAINS 'M'"), SCHEMA))])
     assert (column.column.coded, column.constants, inexact.tolist()) == (None, ["M"], [True])
 
 
@@ -205,5 +205,48 @@ def test_a_subscription_has_so_many_rows_at_most(monkeypatch: pytest.MonkeyPatch
 
 
 def test_nothing() -> None:
-    numbers, columns, inexact = flatten([])
-    assert (len(numbers), columns, len(inexact)) == (0, [], 0)
+    numbers, columns, inexact, overlapping = flatten([])
+    assert (len(numbers), columns, len(inexact), len(overlapping)) == (0, [], 0, 0)
+
+
+@pytest.mark.parametrize("other", ["b IS NULL", "b = TRUE", "b <> 3 AND b <> 5", "b IN (1, 3)", "age > 17"])
+def test_plain_rows_around_one_that_begins_as_they_do(other: str) -> None:
+    """The quick way takes `a = 1`, and has to give it back when it comes to the other one."""
+    alone = [row for _, _, row in rows(f"a = 1 AND {other}", schema=SCHEMA)]
+    assert all("a number" in row and len(row) == 2 for row in alone)
+    found = rows("a > 0 AND c = 'x'", f"a = 1 AND {other}", "a < 9", schema=SCHEMA)
+    assert [(number, row) for number, _, row in found] == [
+        (0, {"a number": ((0, 1), None), "c string": point("x")}),
+        *((1, row) for row in alone),
+        (2, {"a number": (None, (9, 0))}),
+    ]
+
+
+def test_rows_of_which_several_may_be_true() -> None:
+    texts = ["a = 1", "a = 1 OR b = 1", "a IN (1, 3)", "a = 2"]
+    numbers, _, _, overlapping = flatten((n, normalise(parse(text), None)) for n, text in enumerate(texts))
+    assert list(zip(numbers.tolist(), overlapping.tolist(), strict=True)) == [
+        (0, False),
+        (1, True),
+        (1, True),
+        (2, False),
+        (2, False),
+        (3, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("b = 'x' AND a > 1", [("a number", (1, 1), None), ("b string", *point("x"))]),
+        ("a <> 2", [("a number", (2, 1), (2, 0))]),
+        ("age <= 17", [("age number", None, (17, 1))]),
+        ("a = 1 OR b = 2", None),
+        ("a IN (1, 3)", None),
+        ("a = b", None),
+        ("a LIKE '%x%'", None),
+    ],
+)
+def test_a_subscription_that_is_one_exact_row(text: str, expected: list[Any] | None) -> None:
+    found = one_row(normalise(parse(text), SCHEMA))
+    assert expected == (None if found is None else [(str(column), low, high) for column, low, high in found])
