@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike
 from time import perf_counter
@@ -30,6 +29,7 @@ from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers import Capability, Entry, FormOf, Matcher, create_matcher, required_capabilities
 from harken.matchers.registry import DEFAULT_ALGORITHM, refuse_incapable
+from harken.matchers.sharing import match_shared
 from harken.numbering import Numbering
 from harken.results import BatchMatches, Matches, Reading
 from harken.schema import EVENT_TYPE, Extension, Schema, format_path
@@ -527,15 +527,7 @@ class Engine:
         batch = decoded.batch
         began = perf_counter()
         reading = Reading(state.catalogue, state.numbering)
-        if threads <= 1 or len(batch) < 2 * threads:
-            results = [(batch, state.matcher.match(batch, self._form_of(state)))]
-        else:
-            share = -(-len(batch) // threads)
-            parts = [batch[start : start + share] for start in range(0, len(batch), share)]
-            with ThreadPoolExecutor(threads - 1) as pool:  # this thread is one of them
-                others = [pool.submit(state.matcher.match, part, self._form_of(state)) for part in parts[1:]]
-                first = state.matcher.match(parts[0], self._form_of(state))
-                results = list(zip(parts, [first, *(each.result() for each in others)], strict=True))
+        results = match_shared(state.matcher, batch, self._form_of(state), threads)
         seconds = {"decode": began - started, "match": perf_counter() - began}
         return BatchMatches(results, decoded.refused, reading, seconds)
 

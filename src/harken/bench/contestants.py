@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Protocol
 
 import numpy as np
@@ -138,12 +138,6 @@ def encode_table(events: pa.Table, conjunctions: Conjunctions) -> EncodedBatch:
     encoded = encode(validate(events).batch, conjunctions.columns, conjunctions.dictionaries)
     assert not len(encoded.several), "events of workloads have one value an attribute"
     return encoded
-
-
-def some_of(encoded: EncodedBatch, events: slice) -> EncodedBatch:
-    """Some events of a workload."""
-    codes = np.ascontiguousarray(encoded.codes[:, events])
-    return replace(encoded, codes=codes, given=np.count_nonzero(codes, axis=1) > 0)
 
 
 def dictionary_bytes(conjunctions: Conjunctions) -> int:

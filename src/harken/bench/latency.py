@@ -8,7 +8,6 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from harken.bench.contestants import some_of
 from harken.bench.figures import Key, Result, Unavailable
 from harken.bench.trials import Trial
 from harken.engine import Engine
@@ -18,7 +17,7 @@ def measure_latency(result: Result, trial: Trial, rounds: int, most: int) -> Non
     """Through the low level, with so many events at most: the codes of one in, its ids in the buffer."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
-        single = [some_of(each.encoded, slice(event, event + 1)) for event in range(min(most, trial.events))]
+        single = [each.encoded.part(event, event + 1) for event in range(min(most, trial.events))]
         runs = [partial(each.contestant.find, one, np.zeros(2, np.int64)) for one in single]
         _add(result, Key("latency_p50", name, size, matcher, "low level"), runs, rounds)
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from harken.bench.answers import Answers
-from harken.bench.contestants import ColumnarContestant, Ids, Offsets, dictionary_bytes, encode_table, ready, some_of
+from harken.bench.contestants import ColumnarContestant, Ids, Offsets, dictionary_bytes, encode_table, ready
 from harken.errors import CapabilityError, LimitError
 from harken.events import EventBatch, validate
 from harken.experiments.rows import Row
@@ -178,7 +178,7 @@ class FilledColumnar(Filled):
         return self._contestant.find(self._encoded, self._offsets), self._offsets
 
     def examined(self, events: int) -> float | None:
-        return self._contestant.candidates(some_of(self._encoded, slice(events)))
+        return self._contestant.candidates(self._encoded.part(0, events))
 
     def memory(self) -> dict[str, int]:
         return {"index": self._contestant.nbytes, "labels": dictionary_bytes(self._conjunctions)}

@@ -66,6 +66,10 @@ class MatchResult:
         return (numbers[start:end] for start, end in pairwise(ends))
 
 
+MatchPart = Callable[[int, int], MatchResult]
+"""Matches the events of a batch from one on, up to another. Several threads may call it at once."""
+
+
 class Matcher(Protocol):
     """An algorithm, made by `factory(limits=…, **options)`.
 

@@ -45,6 +45,18 @@ class EncodedBatch:
         at = place * len(self.codes) + column
         return self.values[self.starts[at] : self.starts[at + 1]]
 
+    def part(self, first: int, last: int) -> EncodedBatch:
+        """The events first:last as a batch of their own."""
+        begin, end = np.searchsorted(self.several, (first, last)).tolist()
+        columns = len(self.codes)
+        return EncodedBatch(
+            np.ascontiguousarray(self.codes[:, first:last]),
+            self.given,
+            self.several[begin:end] - np.int32(first),
+            self.starts[begin * columns : end * columns + 1],
+            self.values,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Coded:

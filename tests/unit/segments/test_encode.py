@@ -133,6 +133,21 @@ def test_several_values_are_apart() -> None:
     assert found.starts[-1] == len(found.values) == 4
 
 
+def test_parts_of_a_batch_are_as_batches_of_their_own() -> None:
+    given = [{"x": 1, "y": "a"}, {"x": [1, 2]}, {"y": "b"}, {"x": [2, 5], "y": ["a", "b"]}, {}, {"x": [5, 1]}]
+    columns = encoded("x = 1 AND x2 = 5 AND y < 'b'", *given)[1]
+    for first in range(len(given) + 1):
+        for last in range(first, len(given) + 1):
+            part, alone = columns.part(first, last), encoded("x = 1 AND x2 = 5 AND y < 'b'", *given[first:last])[1]
+            assert part.codes.tolist() == alone.codes.tolist()
+            assert part.codes.flags.c_contiguous
+            assert part.several.tolist() == alone.several.tolist()
+            assert (part.given | ~alone.given).all()
+            for place in range(len(part.several)):
+                for column in range(3):
+                    assert part.of_several(place, column).tolist() == alone.of_several(place, column).tolist()
+
+
 def test_values_of_several_kinds_are_several() -> None:
     _, found = encoded("x IN (1, 'a')", {"x": [1, "a"]}, {"x": [1]}, {"x": [1, True]})
     assert found.several.tolist() == [0]

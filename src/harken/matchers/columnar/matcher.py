@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from harken.events import EventBatch
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, FormOf, MatchResult
+from harken.matchers.base import Capability, Entry, FormOf, MatchPart, MatchResult
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.layer import Choices, weights
@@ -36,6 +36,8 @@ _FEW = 16
 """As many subscriptions as this are coded one by one; more, column by column."""
 _WAITING = 256
 """Subscriptions that wait to be coded or deleted until there is an event, at most."""
+_ENCODED_TOGETHER = 16_384
+"""Events that one thread encodes for all that share them. Of more, encoding is worth sharing too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,20 @@ class Columnar:
     # Matching
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        return self._ready(batch, form_of)(0, len(batch))
+
+    def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
+        """What matches the events first:last of a batch, for several threads at once.
+
+        Threads that encode a short batch each get into each other's way, for most of that is Python: one does it for
+        all of them.
+        """
+        if len(batch) > _ENCODED_TOGETHER:
+            return lambda first, last: self.match(batch[first:last], form_of)
+        return self._ready(batch, form_of)
+
+    def _ready(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
+        """What matches parts of a batch, which is encoded, with the subscriptions that there are now."""
         with self._lock:
             self._absorb()
             version, sample = self._version, self._sample
@@ -201,7 +217,13 @@ class Columnar:
         if encoded is None:
             encoded = encode(batch, version.columns, version.dictionaries)
         sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
-        return Match(version, rows, encoded, batch, form_of, self._limits, self._buffers).result()
+        limits, buffers = self._limits, self._buffers
+
+        def matched(first: int, last: int) -> MatchResult:
+            part = (encoded, batch) if last - first == len(batch) else (encoded.part(first, last), batch[first:last])
+            return Match(version, rows, *part, form_of, limits, buffers).result()
+
+        return matched
 
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the events to come."""

@@ -1,0 +1,59 @@
+"""A batch that threads share has the answers that it has alone, whichever way the matcher does its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harken.engine import Engine
+from harken.limits import Limits
+from harken.matchers.columnar import matcher as columnar
+
+SUBSCRIPTIONS = {
+    "number": "x > 20 AND x <= 90",
+    "string": "kind = 'a' OR tags = 'b'",
+    "several": "tags = 'b' AND kind = 'a'",
+    "pattern": "kind LIKE '%b%'",
+    "absent": "x IS NULL",
+    "attributes": "x > y",
+}
+EVENTS: list[dict[str, Any]] = [
+    {"x": n % 101, "y": 50, "kind": "abc"[n % 3]} if n % 7 else {"kind": ["a", "b"][: n % 2 + 1], "tags": ["a", "b"]}
+    for n in range(200)
+]
+
+
+@pytest.mark.parametrize("algorithm", ["columnar", "naive", "counting_lists"])
+@pytest.mark.parametrize("together", [16_384, 10])
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_shared_as_alone(algorithm: str, together: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columnar, "_ENCODED_TOGETHER", together)
+    engine = Engine(algorithm=algorithm)
+    for id, where in SUBSCRIPTIONS.items():
+        engine.subscribe(id, where)
+    alone, shared = engine.match_batch(EVENTS), engine.match_batch(EVENTS, threads=threads)
+    assert list(map(sorted, shared.ids)) == list(map(sorted, alone.ids))
+    assert {id for ids in alone.ids for id in ids} == set(SUBSCRIPTIONS)
+    assert shared.candidates == alone.candidates
+    assert shared.positions == alone.positions
+
+
+@pytest.mark.parametrize("together", [16_384, 10])
+def test_what_fails_is_told_with_its_event(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columnar, "_ENCODED_TOGETHER", together)
+    engine = Engine(limits=Limits(max_bindings=50))
+    engine.subscribe("tied", "a < b AND b < c AND c < d AND d < a OR a = 0 AND d = 3")
+    puzzle = {name: list(range(10)) for name in "abcd"} | {"a": list(range(1, 10))}
+    events = [puzzle if n % 5 == 3 else {"a": 0, "b": 1, "c": 2, "d": n % 4} for n in range(40)]
+    alone, shared = engine.match_batch(events), engine.match_batch(events, threads=3)
+    assert [(position, id) for position, id, _ in shared.errors] == [(n, "tied") for n in range(3, 40, 5)]
+    assert [position for position, _, _ in alone.errors] == [position for position, _, _ in shared.errors]
+    assert shared.counts == alone.counts
+    assert sum(shared.counts) > 0
+
+
+def test_an_event_more_than_there_are_threads_is_not_shared() -> None:
+    engine = Engine()
+    engine.subscribe("one", "x = 1")
+    assert engine.match_batch([{"x": 1}] * 5, threads=3).ids == [["one"]] * 5
