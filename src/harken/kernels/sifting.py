@@ -54,9 +54,7 @@ def compare_run(
     """
     slots = cluster[SLOT_START]
     matched, old_at = np.int64(0), at
-    if not as_slots:
-        passed[at] = slots + start
-        at += 1
+    at = _begin(slots + start, as_slots, passed, at)
     for slot in range(start, end, ROWS):
         word = compare_word(cluster, narrow, wide, compared, dead, has_dead, codes, event, slot, first_bits(end - slot))
         matched += ones(word)
@@ -92,10 +90,7 @@ def first_of_run(word):
 @inlined
 def keep_word(word, slot, ids, as_slots, passed, at):
     """Append what passed of 64 slots from one on, as slots or as their bits. Returns where it ends."""
-    if not as_slots:
-        passed[at] = slot
-        at += 1
-    return _keep(word, slot, ids, as_slots, passed, at)
+    return _keep(word, slot, ids, as_slots, passed, _begin(slot, as_slots, passed, at))
 
 
 @inlined
@@ -105,10 +100,9 @@ def sift_run(
     """The same by the sketch of a cluster."""
     slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
     matched, old_at = np.int64(0), at
-    if not as_slots:
-        passed[at] = slots + start // ROWS * ROWS
-        at += 1
-    for slot in range(start // ROWS * ROWS, end, ROWS):
+    first = start // ROWS * ROWS
+    at = _begin(slots + first, as_slots, passed, at)
+    for slot in range(first, end, ROWS):
         tile = cluster[TILE_START] + slot // ROWS * cluster[TILE_BYTES]
         word = first_bits(end - slot) & ~first_bits(start - slot)
         if has_dead:
@@ -138,6 +132,13 @@ def check_run(
             prefetch_read(ids, slots + slot)
             at += 1
     return at - old_at, at
+
+
+@inlined
+def _begin(slot, as_slots, passed, end):
+    """Append the slot that the first bit of the words to come is for, if words are kept. Returns the new end."""
+    passed[end] = slot
+    return end + np.int64(not as_slots)
 
 
 @inlined

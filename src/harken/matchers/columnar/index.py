@@ -103,7 +103,10 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
     ids[: len(clustered)] = numbers[clustered]
     filled = np.flatnonzero(pooled >= 0)
     ids[first_slot + filled] = numbers[pooled[filled]]
-    return Index(builder.arrays(numbers), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
+    index = Index(builder.arrays(numbers), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
+    if max(len(ids) + len(index.clusters.step_ids), 2 * _most_passed(index)) > _PLACES:
+        raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
+    return index
 
 
 class Finder:
@@ -155,6 +158,11 @@ class Finder:
             ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, _PROJECTED * needed), hoped)
 
 
+def _most_passed(index: Index) -> int:
+    """The room for what passes a comparison: one event may pass in every slot, and every run takes a place more."""
+    return max(len(index.ids) + len(index.clusters.clusters), _PASSED) + 2 * ROWS
+
+
 def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
     """Space to match in."""
     blocks = len(index.pools.block_starts)
@@ -162,16 +170,12 @@ def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
     visits = min(max(_VISITS, blocks), blocks * chunk)  # of a block each, or of more
     # An odd number of lines in each row of runs: those of an event would else fall into few places of the cache.
     width = (-(-chunk // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
-    # One event may pass in every slot, and every run takes a place more.
-    passed = max(len(index.ids) + len(index.clusters.clusters), _PASSED) + 2 * ROWS
-    if max(len(index.ids) + len(index.clusters.step_ids), 2 * passed) > _PLACES:
-        raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
     return Room(
         Runs(
             aligned(runs * width, np.uint64).reshape(runs, width),
             np.zeros(chunk, np.int64),
             np.zeros(chunk, np.int64),
-            np.empty(passed, np.uint64),
+            np.empty(_most_passed(index), np.uint64),
             np.arange(chunk, dtype=np.int32),
             np.empty(chunk + ROWS, np.int32),
             np.empty(chunk, np.int64),
