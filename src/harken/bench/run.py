@@ -59,7 +59,7 @@ class Settings:
     engine_rounds: int = 3
     window: float = 1.0
     """Seconds of matching at rest, and with updates, in every round."""
-    turns: int = 100_000_000
+    steps: int = 100_000_000
     """Of the loop that tells what a second thread can gain."""
     all_peaks: bool = True
     """Whether the peak of memory is measured at every size, or at the largest only."""
@@ -75,7 +75,7 @@ class Settings:
             engine_size=2_000,
             engine_rounds=1,
             window=0.2,
-            turns=20_000_000,
+            steps=20_000_000,
             all_peaks=False,
         )
 
@@ -184,14 +184,14 @@ def _measure_threads(
         key = Key("batch", name, trial.size, matcher)
         gained = [key._replace(name=figure) for figure in ("thread_gain", "thread_share")]
         with result.unless_unavailable(key, *gained):
-            measure_threads(result, key, engine, events, settings.rounds, settings.turns)
+            measure_threads(result, key, engine, events, settings.rounds, settings.steps)
 
 
 def _measure_the_rest(result: Result, settings: Settings, tell: Tell) -> None:
     tell("dicts and JSON to codes")
     measure_encoding(result, settings.engine_size, settings.seed, settings.rounds)
     tell("what a second thread can gain")
-    result.add(Key("alu_gain"), alu_gain(settings.engine_rounds, settings.turns))
+    result.add(Key("alu_gain"), alu_gain(settings.engine_rounds, settings.steps))
     tell("the first match of fresh processes")
     name = settings.workloads[0]
     workload = generate(name, 1_000, 1, settings.seed)

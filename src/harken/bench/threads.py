@@ -28,28 +28,28 @@ LEAST_GAIN = 1.5
 
 
 @kernel
-def alu_loop(turns: int, seed: int) -> int:
+def alu_loop(steps: int, seed: int) -> int:
     """Arithmetic in registers (xorshift), which no compiler can foresee."""
     state = np.uint64(seed)
-    for _ in range(turns):
+    for _ in range(steps):
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
     return int(state)
 
 
-def alu_gain(rounds: int, turns: int) -> list[float]:
+def alu_gain(rounds: int, steps: int) -> list[float]:
     """How many times as much two threads do in the same time, round by round."""
     with ThreadPoolExecutor(2) as pool:
         timings = interleaved(
-            {"one": lambda: alu_loop(turns, 1), "two": lambda: list(pool.map(alu_loop, [turns, turns], [1, 2]))},
+            {"one": lambda: alu_loop(steps, 1), "two": lambda: list(pool.map(alu_loop, [steps, steps], [1, 2]))},
             rounds,
         )
     return [2 * each for each in timings["one"].times(timings["two"])]
 
 
 def measure_threads(
-    result: Result, key: Key, engine: Engine | Unavailable, events: pa.Table, rounds: int, turns: int
+    result: Result, key: Key, engine: Engine | Unavailable, events: pa.Table, rounds: int, steps: int
 ) -> None:
     """match_batch with one thread and two, beside the loop with one and two, in the same rounds. Raises Unavailable."""
     if isinstance(engine, Unavailable):
@@ -63,8 +63,8 @@ def measure_threads(
             {
                 "one": lambda: match_batch(events, threads=1),
                 "two": lambda: match_batch(events, threads=2),
-                "loop": lambda: alu_loop(turns, 1),
-                "loops": lambda: list(pool.map(alu_loop, [turns, turns], [1, 2])),
+                "loop": lambda: alu_loop(steps, 1),
+                "loops": lambda: list(pool.map(alu_loop, [steps, steps], [1, 2])),
             },
             ROUNDS * rounds,
             TURN,

@@ -31,7 +31,7 @@ SETTINGS = Settings(
     engine_rounds=1,
     window=0.05,
     all_peaks=False,
-    turns=1_000,
+    steps=1_000,
 )
 
 
