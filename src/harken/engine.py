@@ -494,10 +494,12 @@ class Engine:
             state.catalogue.add_columns(first, quick.table())
             try:
                 add_flat(quick.flat(first), [each.number for each in replaced])
-            except LimitError:
+            except HarkenError as error:
                 state.catalogue.drop_columns()
                 for number in range(first, first + len(quick)):
                     state.numbering.give_back(number)
+                if not isinstance(error, LimitError):
+                    raise
                 return self.subscribe_many(given.records(), replace=replace, progress=progress)
             self._changed = True
             for subscription in replaced:

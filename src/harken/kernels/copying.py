@@ -23,8 +23,8 @@ from harken.kernels.vector import (
 )
 
 _NEAR = 8
-"""About so many runs before a run is copied, and at least an event, its first ids are fetched; what passed in it as
-long before that, and where its event's runs begin again as long before.
+"""About so many runs before a run is copied, and at least an event, its first ids are fetched, and what passed in it as
+long before that.
 """
 _SHORT = 64
 """Runs of no more ids wait for others."""

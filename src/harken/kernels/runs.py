@@ -83,7 +83,7 @@ class Runs(NamedTuple):
 
     Runs of which all ids are copied stand in the first rows: one begins at a slot or, behind all slots, in `step_ids`.
     What passed a comparison stands in the last rows, the first one last: it begins in `passed` or, behind that, as bits
-    there. Rows of which no event has need of are not touched: events that have few runs stay near each other.
+    there. Rows that no event needs are not touched: where events have few runs these are near each other.
     """
     whole: NDArray[np.int64]
     part: NDArray[np.int64]

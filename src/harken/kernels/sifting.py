@@ -136,7 +136,10 @@ def check_run(
 
 @inlined
 def _begin(slot, as_slots, passed, end):
-    """Append the slot that the first bit of the words to come is for, if words are kept. Returns the new end."""
+    """Append the slot that the first bit of the words to come is for, if words are kept. Returns the new end.
+
+    No branch: where slots are kept the first of them, if there is any, takes its place.
+    """
     passed[end] = slot
     return end + np.int64(not as_slots)
 

@@ -67,7 +67,10 @@ class MatchResult:
 
 
 MatchPart = Callable[[int, int], MatchResult]
-"""Matches the events of a batch from one on, up to another. Several threads may call it at once."""
+"""Matches the events of a batch from one on, up to another. Several threads may call it at once.
+
+A matcher may have `parts_of(batch, form_of)`, which gives one: to do once what all parts need.
+"""
 
 
 class Matcher(Protocol):

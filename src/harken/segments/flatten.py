@@ -29,7 +29,7 @@ MOST_ROWS = 32_768
 """Rows of a subscription."""
 
 _INTEGERS = 5
-"""By which a predicate is kept."""
+"""So many stand for a predicate while it is gathered."""
 _NUMBER, _STRING = Kind.NUMBER, Kind.STRING
 """At hand, since it takes long to look up a member of an enumeration."""
 _STEPS: dict[type, timedelta] = {date: timedelta(days=1), datetime: timedelta(microseconds=1)}
@@ -69,13 +69,21 @@ def flatten(
     return np.array(numbers, np.int32), found, _marked(inexact, len(numbers)), _marked(overlapping, len(numbers))
 
 
-def one_row(form: NormalForm) -> list[tuple[Column, Cut | None, Cut | None]] | None:
-    """The predicates of a subscription that is one exact row, each with its column and its cuts; else None."""
-    flattener = _Flattener()
-    found = list(flattener.rows(form)) if len(form.conjunctions) == 1 else []
-    if len(found) != 1 or not found[0][1]:
+def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut | None]] | None:
+    """The predicates of a subscription that is one exact row of numbers and strings, with their cuts; else None."""
+    conjunction = form.conjunctions[0]
+    if len(form.conjunctions) != 1 or conjunction.residuals:
         return None
-    return [(flattener.gathered[column].column, low, high) for column, low, high in found[0][0]]
+    found: list[tuple[Path, Kind, Cut | None, Cut | None]] = []
+    for path, constraint in conjunction.constraints:
+        if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
+            return None
+        kind, admitted = constraint.parts[0]
+        if len(constraint.parts) > 1 or len(admitted.cuts) > 2 or (kind is not _NUMBER and kind is not _STRING):
+            return None
+        ((low, high),) = _pieces(admitted)
+        found.append((path, kind, low, high))
+    return found
 
 
 def _marked(rows: list[int], count: int) -> NDArray[np.bool_]:
@@ -103,9 +111,10 @@ class _Gathered:
             del self.cuts[-_INTEGERS:]
 
     def predicates(self) -> ColumnPredicates:
-        rows, low, low_side, high, high_side = np.array(self.cuts, np.int32).reshape(-1, _INTEGERS).T.copy()
-        sides = low_side.astype(np.uint8), high_side.astype(np.uint8)
-        return ColumnPredicates(self.column, list(self.constants), rows, low, sides[0], high, sides[1])
+        cuts = np.array(self.cuts, np.int32).reshape(-1, _INTEGERS)
+        rows, low, high = (cuts[:, each].copy() for each in (0, 1, 3))
+        low_side, high_side = (cuts[:, each].astype(np.uint8) for each in (2, 4))
+        return ColumnPredicates(self.column, list(self.constants), rows, low, low_side, high, high_side)
 
     def _placed(self, cut: Cut | None) -> tuple[int, int]:
         return (-1, 0) if cut is None else (self.constants.setdefault(cut[0], len(self.constants)), cut[1])
@@ -159,8 +168,12 @@ class _Flattener:
                 gathered.cuts += (row, place, side, other_place, other_side)
         else:
             return True
-        for each in self.gathered:
-            each.take_back(row)
+        for before, _ in conjunction.constraints:
+            if before is path:
+                break
+            for known in (numbers, strings):
+                if before in known:
+                    known[before].take_back(row)
         return False
 
     def rows(self, form: NormalForm) -> Iterable[tuple[tuple[_Between, ...], bool]]:

@@ -678,6 +678,53 @@ def test_an_index_of_more_rows_than_a_run_can_begin_at_is_refused(monkeypatch: p
     assert engine.match({"x": 1}).ids == ["s"], "what was there is still found"
 
 
+@pytest.mark.parametrize("background", [False, True])
+def test_a_merge_that_fails_is_told_once_and_changes_nothing(background: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(recent_rows=4, background=background)
+    monkeypatch.setattr(index, "_PLACES", 1 << 10)
+    for n in range(6):
+        engine.subscribe(f"s{n}", f"x = {n}")
+        engine._state.matcher._absorb()  # as if an event had come
+    engine.unsubscribe("s5")
+    merger = engine._state.matcher._merger
+    if merger is not None:
+        merger.join()
+    with pytest.raises(CapabilityError, match="cannot hold"):
+        engine.match({"x": 1})
+    monkeypatch.undo()
+    assert [engine.match({"x": n}).ids for n in range(6)] == [["s0"], ["s1"], ["s2"], ["s3"], ["s4"], []]
+
+
+def test_a_table_that_is_refused_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = columnar(recent_rows=4)
+    engine.subscribe("s", "x = 1")
+    predicates = [[{"attribute": "x", "operator": "=", "integer": n}] for n in range(50)]
+    table = pa.table({"id": [f"t{n}" for n in range(50)], "predicates": predicates})
+    monkeypatch.setattr(index, "_PLACES", 1 << 10)
+    with pytest.raises(CapabilityError, match="cannot hold"):
+        engine.subscribe_many(table)
+    monkeypatch.undo()
+    assert len(engine) == 1
+    assert engine.match({"x": 1}).ids == ["s"]
+    engine.subscribe_many(table)
+    assert sorted(engine.match({"x": 1}).ids) == ["s", "t1"]
+
+
+def test_layers_of_unlike_sizes_are_merged_where_that_pays() -> None:
+    """Of the layers in the middle the large one stays, and the small one is merged with what is recent."""
+    engine = columnar(recent_rows=20)
+    engine.subscribe_many((f"b{n}", f"x = {n}") for n in range(4_000))
+    engine.merge()
+    sizes = set()
+    for n in range(600):
+        engine.subscribe(f"s{n}", f"y = {n}")
+        assert engine.match({"y": n}).ids == [f"s{n}"]
+        sizes.add(tuple(len(each.searched) for each in engine._state.matcher._version.middles))
+    assert any(len(each) > 1 for each in sizes)
+    for n in range(600):
+        assert sorted(engine.match({"x": 1, "y": n}).ids) == ["b1", f"s{n}"]
+
+
 def test_what_an_event_matches_behind_a_key_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upper ends and lower ends in one column, which are compared: those that hold follow each other."""
     rooms: list[Room] = []

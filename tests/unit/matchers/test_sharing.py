@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from harken.engine import Engine
@@ -25,23 +26,28 @@ EVENTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("algorithm", ["columnar", "naive", "counting_lists"])
-@pytest.mark.parametrize("together", [16_384, 10])
+@pytest.mark.parametrize("form", ["dicts", "arrow"])
+@pytest.mark.parametrize("together", [1_024, 1])
 @pytest.mark.parametrize("threads", [2, 3, 7])
-def test_shared_as_alone(algorithm: str, together: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_as_alone(
+    algorithm: str, form: str, together: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(columnar, "_ENCODED_TOGETHER", together)
     engine = Engine(algorithm=algorithm)
     for id, where in SUBSCRIPTIONS.items():
         engine.subscribe(id, where)
-    alone, shared = engine.match_batch(EVENTS), engine.match_batch(EVENTS, threads=threads)
+    events = EVENTS if form == "dicts" else pa.Table.from_pylist([each for each in EVENTS if "x" in each])
+    alone, shared = engine.match_batch(events), engine.match_batch(events, threads=threads)
+    assert (len(alone._results), len(shared._results)) == (1, threads)
     assert list(map(sorted, shared.ids)) == list(map(sorted, alone.ids))
-    assert {id for ids in alone.ids for id in ids} == set(SUBSCRIPTIONS)
+    assert {id for ids in alone.ids for id in ids} >= {"number", "string", "pattern", "attributes"}
+    if form == "dicts":
+        assert {id for ids in alone.ids for id in ids} == set(SUBSCRIPTIONS)
     assert shared.candidates == alone.candidates
     assert shared.positions == alone.positions
 
 
-@pytest.mark.parametrize("together", [16_384, 10])
-def test_what_fails_is_told_with_its_event(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columnar, "_ENCODED_TOGETHER", together)
+def test_what_fails_is_told_with_its_event() -> None:
     engine = Engine(limits=Limits(max_bindings=50))
     engine.subscribe("tied", "a < b AND b < c AND c < d AND d < a OR a = 0 AND d = 3")
     puzzle = {name: list(range(10)) for name in "abcd"} | {"a": list(range(1, 10))}
@@ -53,7 +59,10 @@ def test_what_fails_is_told_with_its_event(together: int, monkeypatch: pytest.Mo
     assert sum(shared.counts) > 0
 
 
-def test_an_event_more_than_there_are_threads_is_not_shared() -> None:
+@pytest.mark.parametrize(("events", "parts"), [(5, 1), (6, 3), (7, 3)])
+def test_two_events_for_each_thread_are_shared(events: int, parts: int) -> None:
     engine = Engine()
     engine.subscribe("one", "x = 1")
-    assert engine.match_batch([{"x": 1}] * 5, threads=3).ids == [["one"]] * 5
+    found = engine.match_batch([{"x": 1}] * events, threads=3)
+    assert found.ids == [["one"]] * events
+    assert len(found._results) == parts

@@ -54,6 +54,7 @@ def test_without_arrays_as_a_batch_of_one(event: dict[str, Any], coded: str | No
     one, whole = both(event | {"coded": coded})
     assert one is not None
     assert one.codes.tolist() == whole.codes.tolist()
+    assert one.given.tolist() == whole.given.tolist()
     assert (one.codes.dtype, one.codes.shape) == (whole.codes.dtype, whole.codes.shape)
     assert [each.tolist() for each in (one.several, one.starts, one.values)] == [[], [0], []]
     assert not len(whole.several)

@@ -10,7 +10,7 @@ import pytest
 from harken.language import normalise, parse
 from harken.schema import Schema, parse_schema
 from harken.segments import flatten as module
-from harken.segments.flatten import flatten, one_row
+from harken.segments.flatten import flatten, plain_predicates
 
 SCHEMA = parse_schema("""
 [domains.size]
@@ -238,15 +238,20 @@ def test_rows_of_which_several_may_be_true() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("b = 'x' AND a > 1", [("a number", (1, 1), None), ("b string", *point("x"))]),
-        ("a <> 2", [("a number", (2, 1), (2, 0))]),
-        ("age <= 17", [("age number", None, (17, 1))]),
+        ("b = 'x' AND a > 1", [("a", "number", (1, 1), None), ("b", "string", *point("x"))]),
+        ("a <> 2 AND b <= 7", [("a", "number", (2, 1), (2, 0)), ("b", "number", None, (7, 1))]),
+        ("age <= 17", None),
+        ("size = 'M'", None),
+        ("a = TRUE", None),
+        ("a IS NULL", None),
         ("a = 1 OR b = 2", None),
         ("a IN (1, 3)", None),
         ("a = b", None),
         ("a LIKE '%x%'", None),
     ],
 )
-def test_a_subscription_that_is_one_exact_row(text: str, expected: list[Any] | None) -> None:
-    found = one_row(normalise(parse(text), SCHEMA))
-    assert expected == (None if found is None else [(str(column), low, high) for column, low, high in found])
+def test_the_predicates_of_a_plain_subscription(text: str, expected: list[Any] | None) -> None:
+    found = plain_predicates(normalise(parse(text), SCHEMA))
+    if found is not None:
+        found = sorted((*path, str(kind), low, high) for path, kind, low, high in found)
+    assert found == expected

@@ -36,8 +36,8 @@ _FEW = 16
 """As many subscriptions as this are coded one by one; more, column by column."""
 _WAITING = 256
 """Subscriptions that wait to be coded or deleted until there is an event, at most."""
-_ENCODED_TOGETHER = 16_384
-"""Events that one thread encodes for all that share them. Of more, encoding is worth sharing too."""
+_ENCODED_TOGETHER = 1_024
+"""Events a column that one thread encodes for all that share them, if they come as columns; of more, each its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Columnar:
         Those that come while it merges make it merge once more: let them wait.
         """
         with self._merging:
+            self._tell_failure()
             while True:
                 with self._lock:
                     self._absorb()
@@ -197,16 +198,17 @@ class Columnar:
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
         """What matches the events first:last of a batch, for several threads at once.
 
-        Threads that encode a short batch each get into each other's way, for most of that is Python: one does it for
-        all of them.
+        Threads that encode get into each other's way where that is Python, which it is for events that are, and for
+        the first part of every column: then one thread does it for all.
         """
-        if len(batch) > _ENCODED_TOGETHER:
+        if batch.is_lazy and len(batch) > _ENCODED_TOGETHER * len(self._version.columns):
             return lambda first, last: self.match(batch[first:last], form_of)
         return self._ready(batch, form_of)
 
     def _ready(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
         """What matches parts of a batch, which is encoded, with the subscriptions that there are now."""
         with self._lock:
+            self._tell_failure()
             self._absorb()
             version, sample = self._version, self._sample
             # What comes from now on is not seen: nor can it be together with what it comes in place of.
@@ -252,6 +254,7 @@ class Columnar:
 
     def stats(self) -> dict[str, Any]:
         with self._lock:
+            self._tell_failure()
             self._absorb()
             version = self._version
         return report(version, self._sample, self._merges)
@@ -260,9 +263,6 @@ class Columnar:
 
     def _absorb(self) -> None:
         """Delete what leaves, and code what waits. To be called with the lock."""
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
         if self._leaving:
             numbers, self._leaving = np.array(self._leaving, np.int32), []
             for searched in self._version.layers:
@@ -275,6 +275,12 @@ class Columnar:
             self._version = self._version.knowing([each.column for each in flat.columns])
             self._version.add(flat)
         self._may_be_due = True
+
+    def _tell_failure(self) -> None:
+        """Raise what the last merge failed by, once. Who changes subscriptions is not told: his change is made."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def _remove(self, numbers: Iterable[int]) -> None:
         """Let go of subscriptions. To be called with the lock."""
@@ -298,10 +304,7 @@ class Columnar:
             self._may_be_due = True
             return
         if not self._background:
-            try:
-                self._merge()
-            finally:
-                self._merging.release()
+            self._merge_behind()
             return
         self._merger = threading.Thread(target=self._merge_behind, name="harken-merge", daemon=True)
         self._merger.start()
@@ -314,7 +317,7 @@ class Columnar:
         try:
             while self._is_due():
                 self._merge()
-        except Exception as error:  # told to whoever uses the matcher next
+        except Exception as error:  # told to whoever asks next
             self._failure = error
         finally:
             self._merging.release()
@@ -364,6 +367,7 @@ class Columnar:
             searched.delete(gone)
         self._version = after
         self._may_be_due = True
+        self._failure = None
         self._merges += 1
 
 

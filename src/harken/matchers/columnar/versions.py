@@ -19,11 +19,11 @@ from harken.segments.columns import Column
 from harken.segments.conjunctions import CodedPredicates, Conjunctions
 from harken.segments.dictionary import Dictionary, Strings, code_of, dictionary_of
 from harken.segments.flat import Flat, joined
-from harken.segments.flatten import one_row
+from harken.segments.flatten import plain_predicates
 from harken.segments.recode import recode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Middle:
     """A layer between the base and what is recent: in the codes of the base, its constants kept."""
 
@@ -93,14 +93,14 @@ class Version:
 
     def add_form(self, number: int, form: NormalForm) -> bool:
         """Append a subscription that is one row of numbers and strings in columns that are known; False for others."""
-        predicates = one_row(form)
+        predicates = plain_predicates(form)
         if predicates is None:
             return False
         coded: list[CodedPredicate] = []
         exact = True
-        for column, low, high in predicates:
-            place, kind = self.places.get((column.path, column.kind)), column.kind
-            if place is None or column.coded is not None or (kind is not Kind.NUMBER and kind is not Kind.STRING):
+        for path, kind, low, high in predicates:
+            place = self.places.get((path, kind))
+            if place is None:
                 return False
             dictionary = self.dictionaries[place]
             first = -1 if low is None else code_of(dictionary, kind, low[0])
