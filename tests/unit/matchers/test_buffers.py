@@ -97,8 +97,27 @@ def test_so_much_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     again[:] = 99
     assert [int(each[0]) for each in answers] == list(range(6)), "what is given up is still theirs who look at it"
     del answers, each
-    assert len(buffers.take(2_000_000)) >= 2_000_000, "more than is kept"
-    assert len(buffers._kept) == 1
+    assert len(buffers.take(2_000_000)) >= 2_000_000
+    assert sum(len(each.elements) for each in buffers._kept) - 2_500_000 <= 300_000
+
+
+def test_one_that_is_larger_than_all_that_is_kept_is_there_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match takes a small one first, and a larger one when it knows how much there is."""
+    monkeypatch.setattr(module, "_KEPT", 300_000)
+    buffers = Buffers()
+    taken = set()
+    for _ in range(3):
+        small = buffers.take(1_000)
+        large = buffers.enlarge(small, 0, 1_000_000, 1_000_000)
+        taken.add(large.ctypes.data)
+        del small, large
+    assert len(taken) == 1
+    held = [buffers.take(1_000_000) for _ in range(3)]
+    assert sum(len(each.elements) > 300_000 for each in buffers._kept) == 1
+    for _ in range(module._TURNS + 1):
+        buffers.take(1_000)
+    assert len(held) == 3
+    assert sum(len(each.elements) for each in buffers._kept) <= 300_000, "nobody wanted it for long"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ _LEAST = 1 << 12
 _ROOMY = 8
 """An answer does not keep a buffer of more than so many times what it takes: a small one does not hold much memory."""
 _KEPT = 1 << 28
-"""So many elements are kept at most, 1 GB, but always the buffer that was taken last."""
+"""So many elements are kept at most, 1 GB, and besides one buffer that is larger than that."""
 _TURNS = 64
 """A buffer that nobody took in so many turns is given up: one large answer does not hold its memory for ever."""
 
@@ -73,14 +73,15 @@ class Buffers:
 
     def _give_up(self) -> None:
         """Forget what is too much, or was not wanted for long. Who looks at it keeps it."""
-        total, first = len(self._kept[-1].elements), len(self._kept) - 1
-        while first > 0:
-            before = self._kept[first - 1]
-            total += len(before.elements)
-            if total > _KEPT or before.turn <= self._turn - _TURNS:
-                break
-            first -= 1
-        del self._kept[:first]
+        room, has_large = _KEPT, False
+        kept: list[_Buffer] = []
+        for each in reversed(self._kept):
+            size = len(each.elements)
+            is_large = size > _KEPT
+            if each.turn > self._turn - _TURNS and (not has_large if is_large else size <= room):
+                kept.append(each)
+                has_large, room = has_large or is_large, room - (0 if is_large else size)
+        self._kept = kept[::-1]
 
 
 def answer(buffer: NDArray[np.int32], size: int) -> NDArray[np.int32]:
