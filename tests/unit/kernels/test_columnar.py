@@ -12,7 +12,6 @@ import pytest
 
 from harken.kernels import intrinsics, plain
 from harken.kernels.compile import kernel
-from harken.kernels.presence import Presence, mark_present
 from harken.kernels.sifting import first_of_run
 from harken.kernels.vector import (
     LANES,
@@ -85,20 +84,6 @@ def test_the_tests_of_a_sketch() -> None:
             plain.admitted_by_end(columns, low, low, doubled),
             plain.level_with_end(columns, low, low, doubled),
         )
-
-
-@pytest.mark.parametrize("events", [1, 63, 64, 65, 200])
-def test_which_events_have_a_value(events: int) -> None:
-    rng = np.random.default_rng(events)
-    codes = rng.integers(0, 3, (5, events + 7), np.uint32)
-    skipped = rng.random(events + 7) < 0.2
-    codes[1, 7:] = codes[3] = 0
-    presence = Presence(np.full((6, 4), 12_345, np.uint64), np.ones(5, np.bool_))
-    mark_present(codes, np.array([True, True, True, False, True]), 7, events, skipped, presence)
-    bits = np.unpackbits(presence.bits.view(np.uint8), axis=1, bitorder="little")[:, :events].astype(bool)
-    assert (bits[5] == ~skipped[7:]).all()
-    assert (bits[:5] == ((codes[:, 7:] != 0) & ~skipped[7:])).all()
-    assert presence.anyone.tolist() == bits[:5].any(axis=1).tolist()
 
 
 @pytest.mark.parametrize("density", [0, 0.05, 0.5, 1])
