@@ -63,7 +63,7 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 	@$(INSTALL) -e .
 	@# The kernels are compiled when they are first used, and kept: better now than in the middle of a demo or a test.
 	@echo "Bringing Spark and, meanwhile, compiling the kernels."
-	@$(BIN)/python -m harken.workloads.auction.day.rehearsal >/dev/null 2>&1 & kernels=$$!; \
+	@$(BIN)/harken warm-up >/dev/null 2>&1 & kernels=$$!; \
 	    $(INSTALL) -e '.[spark]'; status=$$?; wait $$kernels; exit $$status
 	@# Spark needs a Java. Where there is none, one comes as a package; where that fails too, all but Spark works.
 	@$(BIN)/python -m harken.spark.java >/dev/null 2>&1 || $(INSTALL) -e '.[java,spark]' >/dev/null 2>&1 || true

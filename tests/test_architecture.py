@@ -38,17 +38,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "segments": {"errors", "limits", "schema", "language", "events", "kernels"},
     "reference": {"errors", "limits", "schema", "language"},
     "subscriptions": {"errors", "schema", "events"},
-    "numbering": set(),
-    "catalogue": {"segments", "subscriptions"},
+    "forking": set(),
+    "numbering": {"forking"},
+    "catalogue": {"forking", "segments", "subscriptions"},
     "bulk": {"errors", "limits", "segments", "catalogue", "subscriptions"},
     "filling": {"errors", "language", "matchers", "subscriptions"},
     "parts": {"limits", "segments", "matchers", "catalogue", "numbering"},
     "saved": {"errors", "limits", "schema", "segments", "matchers", "catalogue", "numbering"},
+    "mismatch": {"errors", "schema", "language", "segments", "catalogue"},
     "results": {"errors", "events", "matchers", "catalogue", "numbering"},
-    "matchers": {"errors", "limits", "schema", "language", "events", "segments", "kernels"},
+    "matchers": {"errors", "limits", "schema", "language", "events", "forking", "segments", "kernels"},
     "explain": {"limits", "schema", "language", "reference"},
     "engine": {"errors", "limits", "schema", "language", "events", "segments", "matchers", "explain", "subscriptions"}
-    | {"catalogue", "numbering", "results", "bulk", "filling", "saved", "parts"},
+    | {"forking", "catalogue", "numbering", "results", "bulk", "filling", "mismatch", "saved", "parts"},
+    "rehearsal": {"engine"},
     "bench": _MEASURED,
     "experiments": _MEASURED | {"bench"},
     "workloads": {
@@ -62,10 +65,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "explain",
         "subscriptions",
     },
-    "spark": {"errors", "limits", "schema", "language", "events", "matchers", "engine", "results", "subscriptions"},
+    "spark": {"errors", "limits", "schema", "language", "events", "matchers", "engine", "mismatch", "results"}
+    | {"subscriptions"},
     "cli": {"*"},
     "__main__": {"cli"},
-    "__init__": {"errors", "limits", "schema", "events", "engine", "results", "explain", "subscriptions"},
+    "__init__": {"errors", "limits", "schema", "events", "engine", "results", "explain", "subscriptions"}
+    | {"rehearsal"},
 }
 
 # Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
@@ -78,8 +83,9 @@ HEAVY: dict[str, set[str]] = {
     "pyspark": {"spark"},
     "pandas": {"spark"},
     "duckdb": set(),
-    "pyarrow": {"events", "results", "catalogue", "engine", "cli"} | ON_ARRAYS - {"kernels"},
-    "numpy": {"events", "results", "catalogue", "cli"} | ON_ARRAYS,
+    "pyarrow": {"schema", "events", "results", "mismatch", "catalogue", "engine", "rehearsal", "cli"}
+    | ON_ARRAYS - {"kernels"},
+    "numpy": {"events", "results", "mismatch", "catalogue", "cli"} | ON_ARRAYS,
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "altair": {"bench"},
@@ -98,12 +104,14 @@ PUBLIC = {
     "Explanation",
     "Fault",
     "HarkenError",
+    "HarkenWarning",
     "Limits",
     "Matches",
     "Report",
     "Schema",
     "Subscription",
     "load_schema",
+    "warm_up",
 }
 
 

@@ -56,8 +56,28 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / link["target"]).exists(), f"{page.name} links to {link['target']}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_papers_are_named_and_not_numbered(page: Path) -> None:
+    assert re.findall(r"\b\d{3} §", page.read_text(encoding="utf-8")) == []
+
+
 def test_readme_quotes_the_committed_benchmark() -> None:
     result = json.loads((ROOT / "benchmarks" / "results" / "shape_cache.json").read_text(encoding="utf-8"))
     rate = round(result["texts_per_second"]["with"]["median"], -3)
     quoted = f"{rate:,.0f} texts a second, {result['ratio']['median']:.1f} times as many as without"
     assert quoted in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+
+
+def test_readme_shows_what_a_user_gets() -> None:
+    result = json.loads((ROOT / "benchmarks" / "results" / "user.json").read_text(encoding="utf-8"))
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    for row in result["sizes"]:
+        figures = {name: each["median"] for name, each in row["us_per_event"].items()}
+        names = ("loop", "fresh_match", "reloaded_match", "fresh_batch", "fresh_arrow")
+        quoted = " | ".join(told(figures[name]) for name in names)
+        assert f"| {row['subscriptions']:,} | {quoted} |" in lines
+
+
+def told(microseconds: float) -> str:
+    """A time as README writes it: two digits, or all before the point."""
+    return f"{microseconds:,.0f} µs" if microseconds >= 9.95 else f"{microseconds:.1f} µs"

@@ -4,10 +4,11 @@ A subscription is a boolean expression over events. Harken tells, for every even
 """
 
 from harken.engine import Engine, Report
-from harken.errors import HarkenError
+from harken.errors import HarkenError, HarkenWarning
 from harken.events import Event, EventBatch
 from harken.explain import Explanation
 from harken.limits import Limits
+from harken.rehearsal import warm_up
 from harken.results import BatchMatches, Matches
 from harken.schema import Schema, load_schema
 from harken.subscriptions import Fault, Subscription
@@ -22,10 +23,12 @@ __all__ = [
     "Explanation",
     "Fault",
     "HarkenError",
+    "HarkenWarning",
     "Limits",
     "Matches",
     "Report",
     "Schema",
     "Subscription",
     "load_schema",
+    "warm_up",
 ]

@@ -7,11 +7,12 @@ dictionaries in front of them.
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from harken.forking import PART, fork_lock
 from harken.subscriptions import NO_FIELDS, Subscription
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ _SHARE_ASKED = 4
 class Columns:
     """Subscriptions with the numbers from `first` on, as Arrow columns: id, where, language and fields (as JSON)."""
 
-    def __init__(self, first: int, table: pa.Table) -> None:
+    def __init__(self, first: int, table: pa.Table, field_counts: Mapping[str, int] | None = None) -> None:
         self.first = first
         self.table = table
+        self._field_counts = field_counts
         self._places: dict[str, int] | None = None
         self._by_field: dict[str, pa.Array] = {}
 
@@ -68,6 +70,13 @@ class Columns:
             self._by_field[name] = pyarrow.array(values, pyarrow.string()).dictionary_encode()
         return self._by_field[name]
 
+    def field_counts(self) -> Mapping[str, int]:
+        """How many of them have each field. Unless that was saved with them, all fields are read the first time."""
+        if self._field_counts is None:
+            texts = self.table.column("fields").drop_null().to_pylist()
+            self._field_counts = Counter(name for text in texts for name in json.loads(text))
+        return self._field_counts
+
     @cached_property
     def names(self) -> pa.Array:
         """The ids as they lie in the columns."""
@@ -82,15 +91,25 @@ class Columns:
 class Catalogue:
     """All subscriptions. One thread at a time changes it, others may look things up meanwhile."""
 
-    def __init__(self, columns: Sequence[Columns] = (), gone: set[int] | None = None) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Columns] = (),
+        gone: set[int] | None = None,
+        asked: frozenset[str] | None = frozenset(),
+    ) -> None:
+        self.asked = asked
+        """The attributes that subscriptions look at, by the names that their paths begin with. It may have names that
+        only subscriptions looked at which are gone. None: not known, so that it may be any."""
         self._columns = list(columns)
         self._gone = gone or set()
         """Numbers that the columns hold and that are no more."""
         self._by_id: dict[str, Subscription] = {}
         self._by_number: dict[int, Subscription] = {}
         self._count: int = sum(len(each) - each.table.column(0).null_count for each in columns) - len(self._gone)
+        self.changes = 0
+        """How often it has changed: who keeps what was found in it knows by this whether it still holds."""
         self._fields_asked = 0
-        self._naming = threading.Lock()
+        self._naming = fork_lock(PART)
         self._names: list[str | None] | None = None
         self._arrow_names: Any = None
 
@@ -121,6 +140,18 @@ class Catalogue:
         assert found is not None, f"nobody has had the number {number}"
         return found
 
+    def field_counts(self) -> dict[str, int]:
+        """How many subscriptions have each of the fields that travel with them, by the name of the field."""
+        counts = Counter[str]()
+        for columns in self._columns:
+            counts.update(columns.field_counts())
+        if counts:
+            gone = (self._at(number) for number in list(self._gone))
+            for each in filter(None, gone):
+                counts.subtract(each.fields.keys())
+        counts.update(name for each in list(self._by_id.values()) for name in each.fields)
+        return dict(+counts)
+
     def announce(self, subscriptions: Sequence[Subscription]) -> None:
         """Tell who has which number, before the matcher can find it."""
         with self._naming:
@@ -133,28 +164,35 @@ class Catalogue:
             self._arrow_names = None
 
     def add(self, subscriptions: Sequence[Subscription]) -> None:
-        """Take subscriptions that were announced, whose ids are free."""
+        """Take subscriptions that were announced, whose ids are free or belong to those that are removed next."""
         self._by_id.update((each.id, each) for each in subscriptions)
         self._count += len(subscriptions)
+        self.changes += 1
 
     def add_columns(self, first: int, table: pa.Table) -> None:
         """Take subscriptions with the numbers from `first` on, whose ids are free."""
         with self._naming:
             self._columns.append(Columns(first, table))
             self._count += table.num_rows
+            self.changes += 1
             self._names = self._arrow_names = None
 
     def drop_columns(self) -> None:
         """Have the columns that were taken last no more: the matcher has refused them."""
         with self._naming:
             self._count -= len(self._columns.pop())
+            self.changes += 1
             self._names = self._arrow_names = None
 
     def remove(self, subscription: Subscription) -> None:
         """Let go of one. By its number it can be looked up until another gets that."""
-        if self._by_id.pop(subscription.id, None) is None:
+        held = self._by_id.get(subscription.id)
+        if held is not None and held.number == subscription.number:
+            del self._by_id[subscription.id]
+        elif subscription.number not in self._by_number:
             self._gone.add(subscription.number)
         self._count -= 1
+        self.changes += 1
 
     def names(self) -> list[str | None]:
         """The id of every number, of those that are free the last."""
@@ -168,6 +206,11 @@ class Catalogue:
                     names[number] = each.id
                 self._names = names
             return self._names
+
+    def ids_of(self, numbers: list[int]) -> list[str]:
+        """The ids of these numbers, which somebody has or had last."""
+        names: list[Any] = self.names() if self._names is None else self._names
+        return [names[number] for number in numbers]
 
     def arrow_names(self, numbers: NDArray[np.int32]) -> pa.Array:
         """The ids of these numbers, as an Arrow array."""

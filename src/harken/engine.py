@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,6 +13,7 @@ from harken.catalogue import Catalogue
 from harken.errors import (
     CapabilityError,
     DuplicateIdError,
+    EventError,
     HarkenError,
     LimitError,
     SchemaError,
@@ -21,21 +21,27 @@ from harken.errors import (
     UnknownIdError,
     did_you_mean,
 )
-from harken.events import Decoded, Event, EventBatch, validate
+from harken.events import Decoded, Event, EventBatch, held, looked_at, validate
+from harken.events.arrow_rows import at_rest, is_arrow, schema_of
 from harken.explain import Explanation, explain
 from harken.filling import collector_paused, filled
+from harken.forking import ENGINE, fork_rlock
+from harken.language.ast import attributes as paths_of
 from harken.language.compiled import Compiled, Compiler
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers import Capability, Entry, FormOf, Matcher, create_matcher, required_capabilities
 from harken.matchers.registry import DEFAULT_ALGORITHM, refuse_incapable
 from harken.matchers.sharing import match_shared
+from harken.mismatch import Asking, Compared, FirstSubscriptions, Mismatches, OnMismatch, mismatches, require_word
 from harken.numbering import Numbering
 from harken.results import BatchMatches, Matches, Reading
-from harken.schema import EVENT_TYPE, Extension, Schema, format_path
+from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
 from harken.subscriptions import NO_FIELDS, Fault, Record, Subscription, checked_id, has_predicates, records_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from harken.parts import Part
     from harken.segments.folder import Folder
 
@@ -43,6 +49,7 @@ _MOST_FOR_A_HINT = 10_000
 _MOST_FORMS = 65_536
 _MOST_LOOKED_THROUGH = 20_000
 _STEP = 1_000
+_FIRST = (0,)
 _EVENT_TYPE = format_path(EVENT_TYPE)
 _ONE_WORD = re.compile(r"[\w.:/@-]+")
 
@@ -60,14 +67,28 @@ class Report:
 class _State:
     """The subscriptions and what finds them, which belong together: whoever reads holds on to one state."""
 
-    __slots__ = ("catalogue", "forms", "matcher", "numbering")
+    __slots__ = ("asked", "asking", "catalogue", "forms", "matcher", "numbering", "shrunk")
 
-    def __init__(self, matcher: Matcher, catalogue: Catalogue, numbering: Numbering) -> None:
+    def __init__(self, matcher: Matcher, catalogue: Catalogue, numbering: Numbering, schema: Schema | None) -> None:
         self.matcher = matcher
         self.catalogue = catalogue
         self.numbering = numbering
+        self.asked = looked_at(catalogue.asked, schema)
+        """The attributes of an event that are looked at, see `Engine.attributes`. It has those of a subscription before
+        the matcher knows the subscription: a match that finds it the same before and after has missed nothing."""
+        self.shrunk = False
+        """Whether subscriptions have gone since these names were gathered."""
         self.forms: dict[int, NormalForm] = {}
         """Normal forms that were asked for again, by number. They are many times as large as their texts."""
+        self.asking: Asking | None = None
+        """What tells the columns that subscriptions ask for, once somebody wants to know."""
+
+    def ask(self, names: set[str], schema: Schema | None) -> None:
+        """Have the attributes of these names looked at from now on."""
+        known = self.catalogue.asked
+        if known is not None and not names <= known:
+            self.catalogue.asked = known | names
+            self.asked = looked_at(self.catalogue.asked, schema)
 
 
 class Engine:
@@ -89,14 +110,24 @@ class Engine:
         matcher = create_matcher(algorithm, limits, **options)
         self._is_limited = matcher.capabilities != frozenset(Capability)
         self._compiler = Compiler(schema, limits)
-        self._state = _State(matcher, Catalogue(), Numbering())
+        self._state = _State(matcher, Catalogue(), Numbering(), schema)
+        self._compared = Compared()
         # One at a time changes things. Matching goes on meanwhile.
-        self._lock = threading.RLock()
+        self._lock = fork_rlock(ENGINE)
         self._folder: Folder | None = None
         self._version: int | None = None
+        self._versions: dict[tuple[int, int], int] = {}
         self._follows, self._rebuilds = False, True
         self._changed = False
         """Whether something changed since it was saved or loaded."""
+
+    def __repr__(self) -> str:
+        schema = "" if self.schema is None else f", schema version {self.schema.version}"
+        count = "1 subscription" if len(self) == 1 else f"{len(self):,} subscriptions"
+        return f"<Engine: {count}, {self.algorithm}{schema}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an engine is not pickled: save(path) it, and let the other process call Engine.load(path)")
 
     @property
     def schema(self) -> Schema | None:
@@ -110,7 +141,8 @@ class Engine:
 
     def __iter__(self) -> Iterator[Subscription]:
         """The subscriptions as they are now."""
-        return iter(list(self._state.catalogue))
+        with self._lock:
+            return iter(list(self._state.catalogue))
 
     def subscription(self, id: str | int) -> Subscription:
         """The subscription of this id. Raises UnknownIdError."""
@@ -120,6 +152,10 @@ class Engine:
             near = did_you_mean(wanted, self._state.catalogue.ids()) if len(self) <= _MOST_FOR_A_HINT else None
             raise UnknownIdError(f"there is no subscription {wanted!r:.60}", hint=near)
         return found
+
+    def field_names(self) -> list[str]:
+        """The names of the fields that travel with subscriptions, such as `owner`."""
+        return list(self._state.catalogue.field_counts())
 
     # Subscribing
 
@@ -148,6 +184,8 @@ class Engine:
         An Arrow table may have `predicates` in place of `where`: lists of attribute, operator and value, which are
         taken without parsing. `progress` is told now and then how many have been read.
         """
+        if is_arrow(source):
+            source = at_rest(source)
         if has_predicates(source):
             return self._subscribe_table(source, replace, progress)
         compiler = self._compiler
@@ -196,38 +234,71 @@ class Engine:
             # A new event type is a new value of `event_type`: what may speak of that is compiled again.
             touched = [each.record() for each in self if _EVENT_TYPE in each.where]
             renewed = [(record, self._compile(record, compiler)) for record in touched]
+            state = self._state
+            # First, so that nobody judges by the new schema an event of which too little was looked at.
+            state.asked = looked_at(state.catalogue.asked, extended)
             before, self._compiler = self._compiler, compiler
             try:
                 self._install(renewed, compiler)
             except HarkenError:
                 self._compiler = before
+                state.asked = looked_at(state.catalogue.asked, before.schema)
                 raise
             self._state.forms.clear()
             return extended
 
     # Matching
 
-    def match(self, event: Mapping[str, Any] | Event) -> Matches:
-        """The subscriptions that are true of an event. Raises EventError if it is not a valid one."""
-        started = perf_counter()
-        valid = Event.of(event, self.schema, self.limits)
-        found = self._match(Decoded(EventBatch((valid,), (0,)), ()), started)
-        errors = [(id, error) for _, id, error in found.errors]
-        return Matches(found.ids[0], found.candidates[0], errors, found.seconds)
+    def match(self, event: Any) -> Matches:
+        """The subscriptions that are true of an event: a mapping, a dataclass, a named tuple or a pydantic model.
 
-    def match_batch(self, events: Iterable[Mapping[str, Any] | Event], *, threads: int = 1) -> BatchMatches:
-        """The subscriptions that are true of each event of a list or an Arrow table. Bad events are only refused.
-
-        With several threads the events are shared among them: it pays from some thousand events on.
+        Raises EventError if it is not a valid one. Attributes that no subscription asks for are not looked at.
         """
         started = perf_counter()
-        return self._match(validate(events, self.schema, self.limits), started, threads)
+        while True:
+            state = self._current()
+            asked = state.asked
+            valid = Event.of(event, self.schema, self.limits, asked)
+            found = self._match_one(state, EventBatch((valid,), _FIRST, asked), started)
+            if state.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
+                return found
+
+    def match_batch(self, events: Any, *, threads: int = 1, on_mismatch: OnMismatch = "warn") -> BatchMatches:
+        """The subscriptions that are true of each event of a list, another iterable, an Arrow table or a data frame.
+
+        Bad events are only refused. Raises SourceError for a column that no event can hold, if a subscription asks for
+        it. With several threads the events are shared among them: it pays from some thousand events on.
+
+        The columns of a table are compared with what subscriptions ask for. A name that is no column, or a value of
+        another type, is warned of once, by a MismatchWarning; `on_mismatch="fail"` raises MismatchError, "ignore" says
+        nothing.
+        """
+        require_word(on_mismatch)
+        if type(threads) is not int or threads < 1:
+            raise HarkenError(f"`threads` is a whole number from 1 on, not {threads!r:.20}")
+        started = perf_counter()
+        events = held(events)
+        columns = schema_of(events) if is_arrow(events) else None
+        while True:
+            state = self._current()
+            asked = state.asked
+            if columns is not None:
+                self._compared.tell(columns, self._asking(state), state.catalogue, self.schema, on_mismatch)
+            found = self._match(state, validate(events, self.schema, self.limits, asked), started, threads)
+            if state.asked is asked:  # as in `match`
+                return found
 
     def match_decoded(self, decoded: Decoded, *, threads: int = 1) -> BatchMatches:
-        """The same for events that were decoded before, with the schema of this engine."""
-        return self._match(decoded, perf_counter(), threads)
+        """The same for events that were decoded before, with the schema of this engine and all names of `attributes()`.
 
-    def learn(self, events: Iterable[Mapping[str, Any] | Event]) -> None:
+        Raises EventError if a subscription asks for an attribute that was not looked at then.
+        """
+        state = self._current()
+        found = self._match(state, decoded, perf_counter(), threads)
+        _refuse_narrow(decoded.batch.names, state.asked)
+        return found
+
+    def learn(self, events: Any) -> None:
         """Take these events for a sample of those to come, and plan by it. Bad ones are left out.
 
         Matching learns too; this is for a start with what is known already.
@@ -235,18 +306,26 @@ class Engine:
         learn = getattr(self._state.matcher, "learn", None)
         if learn is None:
             raise CapabilityError(f"the algorithm `{self.algorithm}` does not learn from events")
-        learn(validate(events, self.schema, self.limits).batch)
+        learn(validate(events, self.schema, self.limits, self._state.asked).batch)
         self.merge()
 
     def merge(self) -> None:
-        """Make one layer of the index, planned anew, now. It comes about in the background too, when it is time."""
+        """Make one layer of the index, planned anew, now. It comes about in the background too, when it is time.
+
+        What only subscriptions asked for that are gone is looked at no more.
+        """
         merge = getattr(self._state.matcher, "merge", None)
         if merge is not None:
             merge()
+        with self._lock:
+            state = self._state
+            names = self._names_now(state) if state.shrunk else None
+            if names is not None:
+                state.catalogue.asked, state.shrunk = names, False
+                state.asked = looked_at(names, self.schema)
 
-    def explain(self, subscription: str | int, event: Mapping[str, Any] | Event) -> Explanation:
+    def explain(self, subscription: str | int, event: Any) -> Explanation:
         """Why an event matches a subscription or does not, given its id or a text of more than one word."""
-        valid = Event.of(event, self.schema, self.limits)
         text = checked_id(subscription) if isinstance(subscription, int) else subscription
         known = self._state.catalogue.get(text)
         if known is None and _ONE_WORD.fullmatch(text):
@@ -254,7 +333,10 @@ class Engine:
         compiled = (
             self._compiler.compile(text) if known is None else self._compiler.compile(known.where, known.language)
         )
-        return explain(compiled.expression, valid.attributes, self.schema, self.limits)
+        expression = compiled.expression
+        names = looked_at(frozenset(path[0] for path in paths_of(expression)), self.schema)
+        valid = Event.of(event, self.schema, self.limits, names)
+        return explain(expression, valid.attributes, self.schema, self.limits)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""
@@ -279,9 +361,9 @@ class Engine:
 
         folder = Folder(path)
         with self._lock:
-            seen = self._version if self._folder is not None and self._folder.path == folder.path else None
-            self._version = self._write(folder, seen)
+            self._version = self._write(folder, self._versions.get(folder.identity()))
             self._folder = folder
+            self._know_version()
             self._changed = False
             return self._version
 
@@ -310,7 +392,9 @@ class Engine:
         from harken.segments.folder import Folder
 
         engine = cls.__new__(cls)
-        engine._lock = threading.RLock()
+        engine._lock = fork_rlock(ENGINE)
+        engine._versions = {}
+        engine._compared = Compared()
         engine._folder = Folder(path)
         engine._follows, engine._rebuilds = follow, rebuild
         engine.options = options
@@ -340,24 +424,34 @@ class Engine:
         return engines[0]._of_part(part), twice
 
     def attributes(self) -> frozenset[str] | None:
-        """The names that subscriptions look at, of attributes that are not inside others. None: ask for all of them.
+        """The names of the attributes, not inside others, that are looked at. None: all of them are.
 
-        That is so with event types, by which the whole event is judged, and where too many texts had to be looked
-        through. What the schema declares is looked at too.
+        They are those that subscriptions ask for and those that the schema declares. With event types it is None: by
+        them the whole event is judged. What only subscriptions asked for that are gone is looked at until `merge`.
         """
-        state, schema = self._state, self.schema
-        paths = getattr(state.matcher, "paths", None)
-        if paths is None or (schema is not None and schema.event_types):
-            return None
-        found, others = paths()
-        if schema is not None:
-            found |= set(schema.attributes)
-        if len(others) > _MOST_LOOKED_THROUGH:
-            return None
-        form_of = self._form_of(state)
-        forms = (form_of(number) for number in others.tolist())
-        mentioned = {path for form in forms for each in form.conjunctions for path in each.every_path()}
-        return frozenset(path[0] for path in found | mentioned)
+        return self._state.asked
+
+    def asks(self) -> list[tuple[Path, Kind | None]] | None:
+        """The attributes that subscriptions ask for, each with the kind of its values; None is any kind.
+
+        There may be some that only subscriptions asked for that are gone. None if the algorithm does not tell.
+        """
+        matcher = self._state.matcher
+        return [(each.path, each.kind) for each in matcher.columns()] if isinstance(matcher, Asking) else None
+
+    def mismatches(self, columns: pa.Schema | EventColumns) -> Mismatches:
+        """What subscriptions ask for and events with these columns do not have: print it, or look at its items.
+
+        With an algorithm other than columnar, the first 10,000 subscriptions are compared.
+        """
+        events = columns if isinstance(columns, EventColumns) else EventColumns.from_arrow(columns)
+        state = self._state
+        return mismatches(self._asking(state), state.catalogue, events, self.schema)
+
+    def unknown_fields(self, names: Iterable[str]) -> list[tuple[str, str | None]]:
+        """Those of the names that no subscription has a field of, each with what was probably meant."""
+        known = self.field_names()
+        return [(name, did_you_mean(name, known, case_sensitive=False)) for name in names if name not in known]
 
     def favourite(self) -> str | None:
         """The attribute, not inside another, by which most subscriptions are found, if there is such a one.
@@ -379,7 +473,7 @@ class Engine:
 
         Raises SegmentError if that would lose changes that were not saved.
         """
-        if self._folder is None or self._version is None or not self._folder.changed_since(self._version):
+        if self._folder is None or self._version is None or not self._folder.has_changed():
             return False
         with self._lock:
             if self._changed:
@@ -402,13 +496,24 @@ class Engine:
         self.algorithm, self.limits, self.options = settings.algorithm, settings.limits, dict(settings.options)
         self._compiler = compiler
         self._version = saved.version
+        self._know_version()
         self._changed = False
         self._take(matcher, saved.catalogue, saved.numbering)
+
+    def _know_version(self) -> None:
+        """Remember which version of the folder this engine has seen, by whatever name the folder is called."""
+        assert self._folder is not None
+        assert self._version is not None
+        self._versions[self._folder.identity()] = self._version
+        self._folder.keep()
 
     def _take(self, matcher: Matcher, catalogue: Catalogue, numbering: Numbering) -> None:
         """Have these subscriptions."""
         self._is_limited = matcher.capabilities != frozenset(Capability)
-        self._state = _State(matcher, catalogue, numbering)
+        self._state = _State(matcher, catalogue, numbering, self.schema)
+        if catalogue.asked is None:
+            catalogue.asked = self._names_now(self._state)
+            self._state.asked = looked_at(catalogue.asked, self.schema)
 
     def _of_part(self, part: Part) -> Engine:
         """An engine like this one, with other subscriptions."""
@@ -421,6 +526,17 @@ class Engine:
         return made
 
     # Inside
+
+    def _asking(self, state: _State) -> Asking:
+        """What tells the columns that subscriptions ask for."""
+        asking = state.asking
+        if asking is None:
+            if isinstance(state.matcher, Asking):
+                asking = state.matcher
+            else:
+                asking = FirstSubscriptions(state.catalogue, self._form_of(state))
+            state.asking = asking
+        return asking
 
     def _compile(self, record: Record, compiler: Compiler) -> Compiled:
         compiled = compiler.compile(record.where, record.language)
@@ -448,6 +564,7 @@ class Engine:
         ]
         for number in numbers:
             state.forms.pop(number, None)
+        state.ask({name for _, form in compiled for name in form.normal_form.names()}, self.schema)
         state.catalogue.announce(new)
         try:
             entries = [Entry(each.number, form) for each, (_, form) in zip(new, compiled, strict=True)]
@@ -456,9 +573,9 @@ class Engine:
             for number in numbers:
                 state.numbering.give_back(number)
             raise
+        state.catalogue.add(new)  # first: an id that is replaced is there all the time
         for subscription in replaced:
             self._forget(subscription)
-        state.catalogue.add(new)
         self._changed = True
         return new
 
@@ -493,7 +610,9 @@ class Engine:
             first = state.numbering.take_row(len(quick))
             state.catalogue.add_columns(first, quick.table())
             try:
-                add_flat(quick.flat(first), [each.number for each in replaced])
+                flat = quick.flat(first)
+                state.ask({each.column.path[0] for each in flat.columns if len(each.rows)}, None)
+                add_flat(flat, [each.number for each in replaced])
             except HarkenError as error:
                 state.catalogue.drop_columns()
                 for number in range(first, first + len(quick)):
@@ -518,20 +637,49 @@ class Engine:
 
     def _forget(self, subscription: Subscription) -> None:
         """Let go of a subscription that the matcher has let go of."""
+        self._state.shrunk = True
         self._state.catalogue.remove(subscription)
         self._state.numbering.give_back(subscription.number)
         self._changed = True
 
-    def _match(self, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:
+    def _current(self) -> _State:
+        """What to match by: where a folder is followed, what it holds now."""
         if self._follows:
             self.refresh()
-        state = self._state
+        return self._state
+
+    def _names_now(self, state: _State) -> frozenset[str] | None:
+        """The names that the subscriptions ask for; None where too many texts had to be looked through."""
+        paths = getattr(state.matcher, "paths", None)
+        if len(state.catalogue) > _MOST_LOOKED_THROUGH and paths is None:
+            return None
+        found, others = (set(), [each.number for each in state.catalogue]) if paths is None else paths()
+        live = set(others).difference(state.numbering.free)
+        if len(live) > _MOST_LOOKED_THROUGH:
+            return None
+        form_of = self._form_of(state)
+        return frozenset(path[0] for path in found).union(*(form_of(number).names() for number in live))
+
+    def _match(self, state: _State, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:
         batch = decoded.batch
         began = perf_counter()
         reading = Reading(state.catalogue, state.numbering)
         results = match_shared(state.matcher, batch, self._form_of(state), threads)
         seconds = {"decode": began - started, "match": perf_counter() - began}
         return BatchMatches(results, decoded.refused, reading, seconds)
+
+    def _match_one(self, state: _State, batch: EventBatch, started: float) -> Matches:
+        """What one event matches. It needs none of what makes many answers cheap to keep and to ask for."""
+        began = perf_counter()
+        reading = state.numbering.begin()
+        try:
+            found = state.matcher.match(batch, self._form_of(state))
+            ids = state.catalogue.ids_of(found.numbers.tolist())
+            errors = [(state.catalogue.of(number).id, error) for _, number, error in found.errors]
+        finally:
+            state.numbering.end(reading)
+        seconds = {"decode": began - started, "match": perf_counter() - began}
+        return Matches(ids, int(found.candidates[0]), errors, seconds)
 
     def _form_of(self, state: _State) -> FormOf:
         """The normal form of a subscription by its number, from its text."""
@@ -548,3 +696,11 @@ class Engine:
             return form
 
         return form_of
+
+
+def _refuse_narrow(names: frozenset[str] | None, asked: frozenset[str] | None) -> None:
+    """Raise EventError if events in which only these names were looked at cannot tell what is asked for."""
+    if names is None or (asked is not None and asked <= names):
+        return
+    unseen = "all of it" if asked is None else ", ".join(f"`{name}`" for name in sorted(asked - names)[:5])
+    raise EventError(f"the events were decoded without {unseen}", hint="decode them with the names of `attributes()`")

@@ -1,4 +1,4 @@
-"""Every error that Harken raises on purpose, in one tree.
+"""Every error that Harken raises on purpose, in one tree, and every warning that it gives, in another.
 
     HarkenError
     ├── LanguageError            a subscription's text is wrong
@@ -20,10 +20,15 @@
     │   └── InvalidIdError
     ├── CapabilityError          the chosen matcher cannot do this; another can
     ├── LimitError               a named limit was exceeded
+    ├── MismatchError            subscriptions ask for what the columns of the events do not have
     ├── SourceError              a file cannot be read, or its kind is not known
     ├── ConfigError              a pipeline's configuration is wrong
+    ├── MissingExtraError        a library is missing that one of Harken's extras brings
     └── SegmentError             a saved index cannot be read or written: torn, damaged, foreign, newer or not there
         └── FolderLockedError    another writer is at work in its folder
+
+    HarkenWarning
+    └── MismatchWarning          subscriptions ask for what the columns of the events do not have
 
 An error says what is wrong, where (line, column, the line itself with a caret), and what to write instead.
 """
@@ -33,9 +38,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any, Self
 
 _EXCERPT_WIDTH = 120
+_EXTRAS = {
+    "spark": ("pyspark", "pandas"),
+    "connect": ("grpc", "grpc_status", "google"),
+    "bench": ("altair", "vl_convert"),
+    "dev": ("duckdb", "hypothesis", "pytest"),
+}
+"""The libraries that each extra of Harken's brings, by the names that they are imported by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +203,31 @@ class CapabilityError(HarkenError):
 
 
 class LimitError(HarkenError):
-    """A limit was exceeded. `limit` is its name, as `harken.Limits` spells it."""
+    """A limit was exceeded. `limit` is its name, as `harken.Limits` spells it; the message always has it.
 
-    def __init__(self, message: str, *, limit: str, **where: Any) -> None:
-        super().__init__(message, **where)
+    `offset` is where in a subscription's text the limit was passed, until `at` gives the error its place.
+    """
+
+    def __init__(self, message: str, *, limit: str, offset: int | None = None, **where: Any) -> None:
+        named = message if f"`{limit}`" in message else f"{message}; the limit is `{limit}`"
+        super().__init__(named, **where)
         self.limit = limit
+        self.offset = offset
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"limit": self.limit}
+
+
+class MismatchError(HarkenError):
+    """Subscriptions ask for what the columns of the events do not have."""
+
+
+class HarkenWarning(UserWarning):
+    """The root of all warnings that Harken gives."""
+
+
+class MismatchWarning(HarkenWarning):
+    """Subscriptions ask for what the columns of the events do not have: as they are written, they find nothing."""
 
 
 class SourceError(HarkenError):
@@ -216,12 +246,35 @@ class ConfigError(HarkenError):
         return plain | {"faults": [fault.to_dict() for fault in self.faults]} if self.faults else plain
 
 
+class MissingExtraError(HarkenError, ImportError):
+    """A library is missing that one of Harken's extras brings. The hint says what to install."""
+
+
 class SegmentError(HarkenError):
     """A saved index cannot be read or written. The message names the file and what is wrong with it."""
 
 
 class FolderLockedError(SegmentError):
     """Another writer is at work in the folder of a saved index."""
+
+
+def require_extra(extra: str) -> None:
+    """Raise MissingExtraError, which says what to install, unless all libraries of an extra are there."""
+    missing = [library for library in _EXTRAS[extra] if find_spec(library) is None]
+    if missing:
+        raise _missing(extra, missing)
+
+
+def missing_extra(error: Exception) -> MissingExtraError | None:
+    """The error for an import that failed because an extra is not installed; None for any other."""
+    library = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return next((_missing(extra, [library]) for extra, known in _EXTRAS.items() if library in known), None)
+
+
+def _missing(extra: str, libraries: list[str]) -> MissingExtraError:
+    are = "are" if len(libraries) > 1 else "is"
+    message = f"this needs {' and '.join(libraries)}, which {are} not installed"
+    return MissingExtraError(message, hint=f"pip install 'harken[{extra}]'")
 
 
 def caret_excerpt(text: str, line: int, column: int) -> str:
@@ -239,5 +292,10 @@ def did_you_mean(word: str, known: Iterable[str], *, case_sensitive: bool = True
     near = get_close_matches(word if case_sensitive else word.upper(), names, n=3, cutoff=0.6)
     if not near:
         return None
-    quoted = [f"`{names[name]}`" for name in near]
+    quoted = [in_backticks(names[name]) for name in near]
     return f"did you mean {' or '.join(quoted)}?"
+
+
+def in_backticks(name: str) -> str:
+    """A name as messages show it; one that has backticks already, because it needs them, stays as it is."""
+    return name if "`" in name else f"`{name}`"

@@ -8,7 +8,8 @@ from datetime import date
 from math import isfinite
 from typing import Any
 
-from harken.language.ast import And, Attribute, Constant, Expression, Not, Or, attributes, leaves, predicates
+from harken.language.ast import And, Attribute, Constant, Contains, Expression, Not, Or, attributes, leaves, predicates
+from harken.language.doubts import substring_doubt
 from harken.language.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.reference import all_values, array_on, find_binding
@@ -131,7 +132,7 @@ class _Teller:
                 return Part("NOT", found, (), None if agrees else _OTHER_CHOICE, (below,))
             case _:
                 found = self._truth(node)
-                note = self._unlike(node) if found is None else None
+                note = self._unlike(node) if found is None else self._substring(node)
                 return Part(print_expression(node), found, self._met(node), note)
 
     def _conjunction(self, node: And, parts: tuple[Part, ...]) -> Part:
@@ -163,6 +164,17 @@ class _Teller:
             return None
         (kind,), (other,) = kinds, wanted
         return f"{'an object' if kind is None else f'a {kind}'} does not compare with a {other}"
+
+    def _substring(self, node: Expression) -> str | None:
+        """What CONTAINS asks, where it was probably meant to search in a string."""
+        predicate = node.item if isinstance(node, Not) else node
+        if not isinstance(predicate, Contains) or not isinstance(predicate.value.value, str):
+            return None
+        wanted = predicate.value.value
+        strings = [each for each in all_values(self.whole, predicate.attribute.path) if isinstance(each, str)]
+        if wanted in strings or not any(wanted in each for each in strings):
+            return None
+        return substring_doubt(predicate.attribute.name, wanted)
 
     def _met(self, node: Expression) -> tuple[Met, ...]:
         found = (leaf for each, _ in predicates(node) for leaf in leaves(each))

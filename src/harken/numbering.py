@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, deque
+from collections import deque
+
+from harken.forking import FINALIZER, fork_rlock
 
 
 class Numbering:
@@ -16,9 +17,10 @@ class Numbering:
         self._resting: deque[tuple[int, int]] = deque()
         """(moment at which it came back, number)"""
         self._moment = 0
-        self._readings: Counter[int] = Counter()
+        self._readings: dict[int, int] = {}
+        """How many readings began at each moment and are not over."""
         # Reentrant: a result that is collected ends its reading wherever the collector happens to run.
-        self._lock = threading.RLock()
+        self._lock = fork_rlock(FINALIZER)
 
     @property
     def size(self) -> int:
@@ -54,15 +56,15 @@ class Numbering:
     def begin(self) -> int:
         """A reading begins: what it finds keeps its number until it ends."""
         with self._lock:
-            self._readings[self._moment] += 1
+            self._readings[self._moment] = self._readings.get(self._moment, 0) + 1
             return self._moment
 
     def end(self, moment: int) -> None:
         """The reading that began at this moment is over."""
         with self._lock:
-            self._readings[moment] -= 1
-            if not self._readings[moment]:
-                del self._readings[moment]
+            left = self._readings.pop(moment) - 1
+            if left:
+                self._readings[moment] = left
 
     def _wake(self) -> None:
         earliest = min(self._readings, default=self._moment)

@@ -38,14 +38,15 @@ def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int, limits: L
     table = catalogue.table(size)
     if not isinstance(matcher, Columnar):
         taken = np.flatnonzero(table.column(0).is_valid().to_numpy())
-        return [_part(table.take(pa.array(each)), None) for each in np.array_split(taken, parts)]
+        return [_part(table.take(pa.array(each)), None, catalogue.asked) for each in np.array_split(taken, parts)]
     flat, statistics = matcher.rows(), matcher.statistics()
     share = _shares(*matcher.weights(), size, parts)
     found = []
     for place in range(parts):
         chosen = np.flatnonzero(share == place)
         rows = _renumbered(flat.only(share[flat.numbers] == place), chosen)
-        found.append(_part(table.take(pa.array(chosen)), _matcher([rows], statistics, limits, matcher.options)))
+        made = _matcher([rows], statistics, limits, matcher.options)
+        found.append(_part(table.take(pa.array(chosen)), made, catalogue.asked))
     return found
 
 
@@ -59,21 +60,23 @@ def join(parts: Sequence[tuple[Matcher, Catalogue, int]], limits: Limits) -> tup
     kept, twice = _first_of_each(table.column(0).combine_chunks())
     chosen = np.flatnonzero(kept)
     firsts = np.cumsum([0, *(each.num_rows for each in tables)])
+    names = [catalogue.asked for _, catalogue, _ in parts]
+    asked = None if None in names else frozenset[str]().union(*(each or () for each in names))
     flats, own = [], []
     for (matcher, _, _), first in zip(parts, firsts.tolist(), strict=False):
         if not isinstance(matcher, Columnar):
-            return _part(table.take(pa.array(chosen)), None), twice
+            return _part(table.take(pa.array(chosen)), None, asked), twice
         flat = matcher.rows()
         moved = Flat(flat.numbers + np.int32(first), flat.columns, flat.inexact, flat.overlapping)
         flats.append(_renumbered(moved.only(kept[moved.numbers]), chosen))
         own.append(matcher)
     made = _matcher(flats, own[0].statistics(), limits, own[0].options) if own else None
-    return _part(table.take(pa.array(chosen)), made), twice
+    return _part(table.take(pa.array(chosen)), made, asked), twice
 
 
-def _part(table: pa.Table, matcher: Matcher | None) -> Part:
+def _part(table: pa.Table, matcher: Matcher | None, asked: frozenset[str] | None) -> Part:
     columns = [Columns(0, table)] if table.num_rows else []
-    return Part(Catalogue(columns), Numbering(table.num_rows), matcher)
+    return Part(Catalogue(columns, asked=asked), Numbering(table.num_rows), matcher)
 
 
 def _matcher(flats: Sequence[Flat], statistics: Any, limits: Limits, options: dict[str, Any]) -> Columnar:

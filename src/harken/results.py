@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ class Matches:
 
     ids: list[str]
     candidates: int
-    """How many subscriptions were examined to find them."""
+    """How many rows of the index were examined to find them. A subscription has a row for each side of its ORs."""
     errors: list[tuple[str, HarkenError]] = field(default_factory=list)
     """Subscriptions that failed on this event."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -102,7 +103,7 @@ class BatchMatches:
 
     @cached_property
     def candidates(self) -> list[int]:
-        """How many subscriptions were examined for each event."""
+        """How many rows of the index were examined for each event, as in `Matches`."""
         import numpy as np
 
         parts = [np.empty(0, np.int64), *(result.candidates for _, result in self._results)]
@@ -141,6 +142,10 @@ class BatchMatches:
         import pyarrow
 
         return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), pyarrow.array(self.numbers))
+
+    def fields(self, number: int) -> Mapping[str, Any]:
+        """The fields that travel with the subscription that one of `numbers` stands for."""
+        return self._reading.catalogue.of(number).fields
 
     def of(self, index: int) -> NDArray[np.int32]:
         """The numbers of one event."""

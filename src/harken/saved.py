@@ -25,6 +25,8 @@ from harken.segments.folder import Draft, Folder
 
 log = logging.getLogger(__name__)
 _SUBSCRIPTIONS = "subscriptions"
+_MOST_FIELD_NAMES = 10_000
+"""Beyond this the names of fields are not saved apart: who asks for them reads the fields themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def save(
             raise SegmentError(f"{folder.path} was changed by somebody else (version {draft.version - 1})", hint=hint)
         if isinstance(matcher, Columnar):
             save_state(matcher.state(), draft.write)
-        _write_catalogue(catalogue.table(numbering.size), draft)
+        _write_catalogue(catalogue, numbering.size, draft)
         schema = settings.schema
         draft.meta.update(
             algorithm=settings.algorithm,
@@ -76,6 +78,7 @@ def save(
             schema_version=None if schema is None else schema.version,
             limits=asdict(settings.limits),
             options=dict(settings.options),
+            names=None if catalogue.asked is None else sorted(catalogue.asked),
         )
         return draft.version
 
@@ -90,10 +93,11 @@ def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Sa
     try:
         schema = None if meta["schema"] is None else parse_schema(meta["schema"])
         settings = Settings(schema, meta["algorithm"], Limits(**meta["limits"]), {**meta["options"], **options})
-        table = _read_catalogue(contents.files[_SUBSCRIPTIONS].arrays)
+        file = contents.files[_SUBSCRIPTIONS]
+        columns = Columns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
     except (KeyError, TypeError) as problem:
         raise SegmentError(f"{folder.path} does not hold an engine: {problem}") from None
-    ids = table.column(0)
+    ids = columns.table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
     matcher = None
     if rebuild and is_outdated(contents.files):
@@ -104,11 +108,14 @@ def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Sa
         )
     elif INDEX in contents.files:
         matcher = load_matcher(contents.files, settings.limits, **options)
-    catalogue = Catalogue([Columns(0, table)] if table.num_rows else [])
-    return Saved(contents.version, settings, catalogue, Numbering(table.num_rows, free), matcher)
+    names = meta.get("names")  # an earlier Harken did not write them
+    asked = None if names is None else frozenset(names)
+    catalogue = Catalogue([columns] if len(columns) else [], asked=asked)
+    return Saved(contents.version, settings, catalogue, Numbering(len(columns), free), matcher)
 
 
-def _write_catalogue(table: pa.Table, draft: Draft) -> None:
+def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:
+    table = catalogue.table(size)
     arrays: dict[str, NDArray[Any]] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         whole = column.combine_chunks()
@@ -116,7 +123,9 @@ def _write_catalogue(table: pa.Table, draft: Draft) -> None:
         data, offsets = utf8_of(whole.fill_null(""))
         arrays[f"{name}/data"] = np.ascontiguousarray(data[offsets[0] : offsets[-1]])
         arrays[f"{name}/offsets"] = offsets - offsets[0]
-    draft.write(_SUBSCRIPTIONS, arrays, {"columns": table.column_names})
+    counts = catalogue.field_counts()
+    known = {"field_counts": counts} if len(counts) <= _MOST_FIELD_NAMES else {}
+    draft.write(_SUBSCRIPTIONS, arrays, {"columns": table.column_names, **known})
 
 
 def _read_catalogue(arrays: Mapping[str, NDArray[Any]]) -> pa.Table:

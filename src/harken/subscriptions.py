@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from harken.errors import HarkenError, InvalidIdError, SubscriptionError
-from harken.events.arrow_rows import is_arrow, rows_from_arrow
+from harken.events.arrow_rows import is_arrow, rows_from_arrow, schema_of
 from harken.events.row import Row
 from harken.schema.domains import shortened
 from harken.schema.values import INT64_MAX, INT64_MIN
@@ -69,9 +69,11 @@ class Fault:
 
 
 def has_predicates(source: object) -> bool:
-    """Whether this is an Arrow table with `predicates`, and no texts."""
-    names = getattr(getattr(source, "schema", None), "names", ())
-    return is_arrow(source) and "predicates" in names and "where" not in names
+    """Whether this is an Arrow table or a data frame at rest with `predicates`, and no texts."""
+    if not is_arrow(source):
+        return False
+    names = schema_of(source).names
+    return "predicates" in names and "where" not in names
 
 
 def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
@@ -79,9 +81,10 @@ def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
     if is_arrow(source):
         yield from records_of_rows(rows_from_arrow(source))
         return
-    if isinstance(source, Mapping | str | bytes):
+    if isinstance(source, Mapping | str | bytes) or not isinstance(source, Iterable):
         hint = "put a single one into a list; of a dict from ids to texts, pass its items()"
-        raise SubscriptionError(f"subscriptions come as a list or a table, not as a {type(source).__name__}", hint=hint)
+        what = "None" if source is None else f"a {type(source).__name__}"
+        raise SubscriptionError(f"subscriptions come as a list or a table, not as {what}", hint=hint)
     for position, item in enumerate(source):
         if isinstance(item, Record | Fault):
             yield item

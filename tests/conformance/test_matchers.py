@@ -25,7 +25,15 @@ def algorithm(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("cases", FILES, ids=lambda cases: cases.name)
 def test_golden_cases(algorithm: str, cases: CaseFile) -> None:
-    engine = Engine(cases.schema, algorithm)
+    check_golden_cases(Engine(cases.schema, algorithm), algorithm, cases)
+
+
+@pytest.mark.parametrize("cases", FILES, ids=lambda cases: cases.name)
+def test_golden_cases_in_an_index_however_small(cases: CaseFile) -> None:
+    check_golden_cases(Engine(cases.schema, small_rows=0), "columnar", cases)
+
+
+def check_golden_cases(engine: Engine, algorithm: str, cases: CaseFile) -> None:
     expected: dict[str, set[str]] = {}
     for where, names in cases.expected:
         try:
@@ -33,6 +41,7 @@ def test_golden_cases(algorithm: str, cases: CaseFile) -> None:
             expected[where] = names
         except CapabilityError:
             assert not can_take(algorithm, where, cases.schema), f"{algorithm} refuses what it says it can do: {where}"
+    engine.merge()
     found = engine.match_batch(list(cases.events.values()))
     assert not found.refused
     assert not found.errors

@@ -11,7 +11,7 @@ from harken import Engine
 from harken.errors import ContradictionError
 from harken.language.ast import Expression
 from harken.language.printer import print_expression
-from harken.matchers.columnar import plan
+from harken.matchers.columnar import matcher, plan
 from harken.schema import Schema
 from properties.agreement import check
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
@@ -31,6 +31,7 @@ STATES: dict[str, dict[str, Any]] = {
     "sketches and lists": {"layouts": ("sketch", "list")},
     "clusters and pools": {"layouts": ("cluster", "pool")},
     "delta": {"recent_rows": ALONE},
+    "small": {"small_rows": ALONE},
     "many layers": {"recent_rows": 8},
 }
 
@@ -40,6 +41,12 @@ def steps_wherever_they_can_be(request, monkeypatch):
     if request.node.callspec.params["state"] == "steps":
         monkeypatch.setattr(plan, "_STEPPED", 0)
         monkeypatch.setattr(plan, "_REPEATED", 0.01)
+
+
+@pytest.fixture(autouse=True)
+def a_delta_that_is_never_indexed(request, monkeypatch):
+    if request.node.callspec.params["state"] == "delta":
+        monkeypatch.setattr(matcher, "_FIXED_WORTH", ALONE)
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -66,7 +73,7 @@ def compare(
     rng: Random, vocabulary: Vocabulary, events: list[RawEvent], schema: Schema | None, options: dict[str, Any]
 ) -> int:
     """Match all events with all expressions: as they came, after a merge, and after some went and others came."""
-    engine = Engine(schema, "columnar", background=False, **options)
+    engine = Engine(schema, "columnar", background=False, **{"small_rows": 0, **options})
     generator = Expressions(rng, vocabulary)
     expressions: dict[str, Expression] = {}
     add(engine, generator, expressions, 0, _EXPRESSIONS)

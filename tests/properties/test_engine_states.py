@@ -31,10 +31,11 @@ class EngineStates(RuleBasedStateMachine):
     @initialize(
         layouts=st.sampled_from([None, ["cluster"], ["list"], ["pool"], ["sketch"]]),
         recent_rows=st.sampled_from([3, 12, 999]),
+        small_rows=st.sampled_from([0, 20, 1_024]),
     )
-    def start(self, layouts: list[str] | None, recent_rows: int) -> None:
+    def start(self, layouts: list[str] | None, recent_rows: int, small_rows: int) -> None:
         options = {} if layouts is None else {"layouts": layouts}
-        self.engine = Engine(recent_rows=recent_rows, background=False, **options)
+        self.engine = Engine(recent_rows=recent_rows, small_rows=small_rows, background=False, **options)
         self.texts: dict[str, str] = {}
         self.saved: dict[str, str] | None = None
         self.folder = tempfile.TemporaryDirectory()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from math import nan
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,7 @@ Truth = bool | None
 Oracle = Callable[[list[RawEvent], dict[str, str], list[Expression]], list[list[Any]]]
 """Given events, the types of their columns and expressions: a list of answers an expression, with one an event."""
 
+LANGUAGE_PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 _ROUNDS, _EXPRESSIONS, _EVENTS = 5, 100, 250
 
 
@@ -207,6 +209,12 @@ def test_the_reference_answers_differently(difference):
     assert difference.duckdb is not difference.reference or difference.spark is not difference.reference
 
 
+def test_the_page_on_the_language_lists_it(difference):
+    words = {True: "true", False: "false", None: "unknown", REFUSED: "an error"}
+    answers = " | ".join(words[each] for each in (difference.reference, difference.duckdb, difference.spark))
+    assert f"| `{difference.where}` | {answers} |" in LANGUAGE_PAGE.read_text(encoding="utf-8")
+
+
 def test_duckdb_still_answers_differently(difference):
     assert ask_about(difference, ask_duckdb, duckdb.Error) == difference.duckdb
 
@@ -217,7 +225,23 @@ def test_spark_still_answers_differently(difference, ask_spark):
     assert ask_about(difference, ask_spark, PySparkException) == difference.spark
 
 
-def ask_about(difference: Difference, ask: Oracle, refusal: type[Exception]) -> Any:
+def test_spark_reads_a_timestamp_in_the_zone_of_its_session(ask_spark, spark):
+    column = ("t", "timestamp", datetime(2024, 1, 1, tzinfo=UTC))
+    where = "t = TIMESTAMP '2024-01-01 00:00:00'"
+    asked = Difference("the zone", column, where, True, True, True)
+    assert reference.truth(parse(where), {"t": column[2]}, {"t": column[2]}) is True
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        answers = []
+        for each in ("UTC", "Asia/Tokyo"):
+            spark.conf.set("spark.sql.session.timeZone", each)
+            answers.append(ask_about(asked, ask_spark, ()))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert answers == [True, False]
+
+
+def ask_about(difference: Difference, ask: Oracle, refusal: type[Exception] | tuple[()]) -> Any:
     name, kind, value = difference.column
     try:
         return ask([{name: value}], {name: kind}, [parse(difference.where)])[0][0]

@@ -88,3 +88,26 @@ def test_all_of_it_as_a_table(catalogue: Catalogue) -> None:
     again = Catalogue([Columns(0, saved)])
     assert sorted(again, key=lambda each: each.id) == sorted(catalogue, key=lambda each: each.id)
     assert Catalogue().table(0).num_rows == 0
+
+
+def test_names_of_fields_are_those_of_the_living(catalogue: Catalogue) -> None:
+    assert catalogue.field_counts() == {"owner": 1}
+    add(catalogue, Subscription("e", "x = 5", "sql", 1, {"owner": "Eve", "channel": "mail"}))
+    assert catalogue.field_counts() == {"owner": 2, "channel": 1}
+    for id in ("c", "e"):
+        removed = catalogue.get(id)
+        assert removed is not None
+        catalogue.remove(removed)
+    assert catalogue.field_counts() == {}
+
+
+def test_changes_are_counted(catalogue: Catalogue) -> None:
+    seen = [catalogue.changes]
+    add(catalogue, Subscription("e", "x = 5", "sql", 1))
+    seen.append(catalogue.changes)
+    catalogue.remove(catalogue.of(1))
+    seen.append(catalogue.changes)
+    catalogue.add_columns(8, table())
+    seen.append(catalogue.changes)
+    catalogue.drop_columns()
+    assert sorted({*seen, catalogue.changes}) == [*seen, catalogue.changes]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import gc
 import json
+import pickle
 import sys
 import threading
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import pyarrow
 import pytest
@@ -21,6 +26,7 @@ from harken.errors import (
     CheckError,
     ContradictionError,
     DuplicateIdError,
+    EventError,
     EventTypeError,
     ExtensionError,
     HarkenError,
@@ -397,7 +403,7 @@ def test_match_an_event_that_was_made_before(engine: Engine) -> None:
     assert engine.match(Event.of({"x": [2, 3]})).ids == ["two"]
 
 
-@pytest.mark.parametrize("event", [{"x": b"bytes"}, {1: 2}, "x", None, [{"x": 1}]])
+@pytest.mark.parametrize("event", [{"x": b"bytes"}, "x", None, [{"x": 1}]])
 def test_match_of_what_is_no_event_raises(engine: Engine, event: Any) -> None:
     with pytest.raises(InvalidValueError):
         engine.match(event)
@@ -409,8 +415,10 @@ def test_match_of_an_event_against_the_schema_raises(market: Engine) -> None:
 
 
 def test_match_of_an_event_beyond_a_limit_raises() -> None:
+    engine = Engine(limits=Limits(max_event_values=2))
+    engine.subscribe("one", "x = 1")
     with pytest.raises(LimitError) as caught:
-        Engine(limits=Limits(max_event_values=2)).match({"x": [1, 2, 3]})
+        engine.match({"x": [1, 2, 3]})
     assert caught.value.limit == "max_event_values"
 
 
@@ -776,3 +784,166 @@ def test_threads_share_an_engine() -> None:
         sys.setswitchinterval(interval)
     assert problems == []
     assert len(engine) == 10
+
+
+# What is looked at
+
+ODD: dict[Any, Any] = {
+    "x": 1,
+    "blob": b"?",
+    "id": UUID(int=1),
+    "big": 1 << 65,
+    "any": object(),
+    "in": {"it": b""},
+    7: 8,
+}
+"""An event of which most cannot be read."""
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_what_no_subscription_asks_for_is_not_looked_at(algorithm: str) -> None:
+    engine = Engine(algorithm=algorithm)
+    assert engine.attributes() == set()
+    assert engine.match(ODD).ids == []
+    engine.subscribe_many([("one", "x = 1"), ("path", "a.b = 1 OR x < y"), ("none", "z IS NULL")])
+    assert engine.attributes() == {"x", "a", "y", "z"}
+    assert sorted(engine.match(ODD).ids) == ["none", "one"]
+    found = engine.match_batch(each for each in [ODD, {**ODD, "z": 1}])
+    assert [sorted(ids) for ids in found.ids] == [["none", "one"], ["one"]]
+    engine.subscribe("late", "blob IS NOT NULL")
+    with pytest.raises(InvalidValueError, match="`blob` is of type bytes"):
+        engine.match(ODD)
+    assert [each.position for each in engine.match_batch([ODD, {"x": 1}]).refused] == [0]
+
+
+def test_a_table_is_looked_at_where_subscriptions_ask(engine: Engine) -> None:
+    table = pyarrow.table({"x": [1, 2], "blob": [b"1", b"2"], "took": pyarrow.array([1, 2], pyarrow.duration("s"))})
+    assert engine.match_batch(table).ids == [["one"], ["two"]]
+    assert engine.match_batch(table.to_reader()).ids == [["one"], ["two"]]
+    engine.subscribe("late", "took > 1")
+    with pytest.raises(SourceError, match=r"`took` has the Arrow type duration\[s\]"):
+        engine.match_batch(table)
+
+
+@pytest.mark.parametrize("algorithm", ["columnar", "naive"])
+def test_what_is_asked_for_is_known_however_subscriptions_come(algorithm: str, tmp_path: Path) -> None:
+    engine = Engine(algorithm=algorithm)
+    predicates = [[{"attribute": "a.b", "operator": "=", "integer": 1}], [{"attribute": "c", "operator": "is null"}]]
+    assert engine.subscribe_many(pyarrow.table({"id": ["1", "2"], "predicates": predicates})).accepted == 2
+    assert engine.attributes() == {"a", "c"}
+    engine.subscribe("1", "d = 1", replace=True)
+    engine.subscribe_many([("2", "e LIKE '%x%'"), ("3", "f <")], replace=True)
+    assert engine.attributes() == {"a", "c", "d", "e"}
+    engine.save(tmp_path)
+    parts = engine.cut(2)
+    others = [Engine.load(tmp_path), *parts, Engine.join(parts)[0]]
+    assert [each.attributes() for each in others] == [{"a", "c", "d", "e"}] * 4
+    for each in (engine, others[0], others[3]):
+        each.unsubscribe("1")
+        each.merge()  # what only those asked for that are gone is forgotten
+        assert each.attributes() == {"e"}
+
+
+def test_a_folder_of_an_earlier_harken_does_not_tell_what_is_asked_for(tmp_path: Path) -> None:
+    for algorithm in ("columnar", "naive"):
+        engine = Engine(algorithm=algorithm)
+        engine.subscribe_many([("1", "a = 1 AND b LIKE '%x%'"), ("2", "c < d")])
+        engine._state.catalogue.asked = None
+        engine.save(tmp_path / algorithm)
+        assert Engine.load(tmp_path / algorithm).attributes() == {"a", "b", "c", "d"}
+
+
+def test_a_schema_that_is_closed_has_the_whole_event_judged(market: Engine) -> None:
+    assert market.attributes() is None
+    with pytest.raises(InvalidValueError):
+        market.match({"event_type": "sale", "blob": b""})
+    engine = Engine(Schema(attributes={("price",): BUILT_IN["float"], ("x",): BUILT_IN["integer"]}))
+    engine.subscribe("one", "x = 1")
+    assert engine.attributes() == {"x", "price"}
+    assert engine.match(ODD).ids == ["one"]
+    with pytest.raises(InvalidValueError, match="price"):
+        engine.match({"price": "low"})
+    engine.extend_schema(NewAttribute(("size",), "float"))
+    assert engine.attributes() == {"x", "price", "size"}
+    engine.extend_schema(RENTAL)
+    assert engine.attributes() is None
+
+
+@pytest.mark.filterwarnings("ignore::harken.errors.MismatchWarning")
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda engine, event: engine.match(event).ids,
+        lambda engine, event: engine.match_batch(iter([event])).ids[0],
+        lambda engine, event: engine.match_batch(pyarrow.Table.from_pylist([event]).to_reader()).ids[0],
+    ],
+)
+def test_a_subscription_that_comes_during_a_match_sees_what_it_asks_for(
+    find: Callable[[Engine, dict[str, int]], list[str]], register: Callable[[str, type], None]
+) -> None:
+    class Interrupted(Naive):
+        def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+            if "late" not in engine:
+                engine.subscribe("late", "y IS NULL")
+            return super().match(batch, form_of)
+
+    register("interrupted", Interrupted)
+    engine = Engine(algorithm="interrupted")
+    engine.subscribe("one", "x = 1")
+    assert find(engine, {"x": 1, "y": 2}) == ["one"]
+    assert sorted(find(engine, {"x": 1})) == ["late", "one"]
+
+
+def test_events_that_were_decoded_before_must_have_what_is_asked_for(engine: Engine) -> None:
+    decoded = validate([{"x": 1, "y": 2}], names=engine.attributes())
+    assert engine.match_decoded(decoded).ids == [["one"]]
+    engine.subscribe("late", "y IS NULL")
+    with pytest.raises(EventError, match="without `y`"):
+        engine.match_decoded(decoded)
+    assert engine.match_decoded(validate([{"x": 1, "y": 2}])).ids == [["one"]]
+    with pytest.raises(EventError, match="without all of it"):
+        Engine(market_schema()).match_decoded(decoded)
+
+
+def test_explain_looks_at_what_the_text_asks_for(engine: Engine) -> None:
+    assert engine.explain("one", ODD).matched
+    assert engine.explain("x = 1 AND NOT (y IS NOT NULL)", ODD).matched
+    with pytest.raises(InvalidValueError, match="`blob`"):
+        engine.explain("blob = 'x'", ODD)
+
+
+def test_learn_looks_at_what_is_asked_for(engine: Engine) -> None:
+    engine.learn([ODD] * 10)
+    assert engine.stats()["matcher"]["events_sampled"] == 10
+
+
+def test_objects_are_events_too(engine: Engine) -> None:
+    @dataclass
+    class Sale:
+        x: int
+        blob: bytes = b""
+
+    row = namedtuple("row", "x y")(2, b"")
+    assert engine.match(Sale(1)).ids == ["one"]
+    assert engine.match_batch([Sale(1), row, {"x": 2}]).ids == [["one"], ["two"], ["two"]]
+
+
+@pytest.mark.parametrize("threads", [0, -1, "2", 1.5, True])
+def test_threads_are_counted(engine: Engine, threads: Any) -> None:
+    with pytest.raises(HarkenError, match="`threads` is a whole number from 1 on"):
+        engine.match_batch([], threads=threads)
+
+
+def test_an_engine_says_what_it_is_and_is_not_pickled(engine: Engine) -> None:
+    assert repr(Engine()) == "<Engine: 0 subscriptions, columnar>"
+    engine = Engine(algorithm="naive")
+    engine.subscribe("one", "x = 1")
+    assert repr(engine) == "<Engine: 1 subscription, naive>"
+    with pytest.raises(TypeError, match=r"save\(path\) it"):
+        pickle.dumps(engine)
+
+
+@pytest.mark.parametrize("given", [None, 3])
+def test_what_is_no_collection_of_subscriptions(given: Any) -> None:
+    with pytest.raises(HarkenError, match="subscriptions come as a list or a table"):
+        Engine().subscribe_many(given)

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import sys
 from copy import copy
 
 import pytest
 
 from harken import errors
-from harken.errors import HarkenError, LimitError, ParseError, Place, caret_excerpt, did_you_mean
+from harken.errors import (
+    HarkenError,
+    LimitError,
+    MissingExtraError,
+    ParseError,
+    Place,
+    caret_excerpt,
+    did_you_mean,
+    missing_extra,
+    require_extra,
+)
 
 CLASSES = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, HarkenError)]
 
@@ -153,6 +164,15 @@ def test_to_dict_of_a_place_without_column_and_source() -> None:
     assert ParseError("x", place=Place(4)).to_dict() == {"error": "ParseError", "message": "x", "line": 4}
 
 
+def test_the_text_of_a_limit_names_it() -> None:
+    assert str(LimitError("too much", limit="max_values")) == "too much; the limit is `max_values`"
+
+
+def test_the_text_of_a_limit_names_it_once() -> None:
+    message = "a matrix of 7 bytes, more than `max_matrix_bytes`"
+    assert str(LimitError(message, limit="max_matrix_bytes")) == message
+
+
 def test_to_dict_of_a_limit_names_it() -> None:
     assert LimitError("too much", limit="max_values").to_dict()["limit"] == "max_values"
 
@@ -196,6 +216,10 @@ def test_did_you_mean_names_three_at_most() -> None:
     assert hint.count("`price") == 3
 
 
+def test_did_you_mean_a_name_that_has_backticks() -> None:
+    assert did_you_mean("user_agent", ["`user-agent`"]) == "did you mean `user-agent`?"
+
+
 def test_did_you_mean_nothing_that_is_far() -> None:
     assert did_you_mean("price", ["colour", "title"]) is None
 
@@ -210,3 +234,25 @@ def test_did_you_mean_minds_the_case() -> None:
 
 def test_did_you_mean_in_any_case_spells_it_as_known() -> None:
     assert did_you_mean("adn", ["AND"], case_sensitive=False) == "did you mean `AND`?"
+
+
+# Extras
+
+
+@pytest.mark.parametrize(("extra", "library"), [("spark", "pyspark"), ("spark", "pandas"), ("bench", "altair")])
+def test_a_missing_extra_says_what_to_install(extra: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_extra(extra)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=f"this needs {library}, which is not installed") as caught:
+        require_extra(extra)
+    assert caught.value.hint == f"pip install 'harken[{extra}]'"
+    assert isinstance(caught.value, ImportError)
+
+
+def test_an_import_that_fails_is_told_by_the_extra_that_brings_it() -> None:
+    found = missing_extra(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"))
+    assert found is not None
+    assert found.hint == "pip install 'harken[spark]'"
+    assert missing_extra(ModuleNotFoundError("No module named 'nonsense'", name="nonsense")) is None
+    assert missing_extra(ModuleNotFoundError("import of nothing")) is None
+    assert missing_extra(ValueError("pyspark")) is None

@@ -89,6 +89,26 @@ def test_a_negation_of_unknown_is_unknown(event: dict[str, Any], mark: str) -> N
     assert lines("NOT a = 1", event)[1].startswith(f"{mark} NOT a = 1 ")
 
 
+CONTAINS_ASKS = (
+    "CONTAINS asks whether 'cmd' is one of the values of a, not whether it is a part of one: "
+    "to search in a string write a LIKE '%cmd%'"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "line"),
+    [
+        ("a CONTAINS 'cmd'", "cmd.exe", f"✗ a CONTAINS 'cmd'   (a is 'cmd.exe')   -- {CONTAINS_ASKS}"),
+        ("a NOT CONTAINS 'cmd'", "cmd.exe", f"✓ a NOT CONTAINS 'cmd'   (a is 'cmd.exe')   -- {CONTAINS_ASKS}"),
+        ("a CONTAINS 'cmd'", "cmd", "✓ a CONTAINS 'cmd'   (a is 'cmd')"),
+        ("a CONTAINS 'cmd'", "sh", "✗ a CONTAINS 'cmd'   (a is 'sh')"),
+        ("a CONTAINS 'cmd'", ["cmd", "cmd.exe"], "✓ a CONTAINS 'cmd'   (a is one of {'cmd', 'cmd.exe'})"),
+    ],
+)
+def test_contains_that_was_meant_to_search_in_a_string(text: str, value: object, line: str) -> None:
+    assert lines(text, {"a": value})[1] == line
+
+
 def test_a_constant_meets_no_values() -> None:
     assert lines("TRUE", {}) == ["matches", "✓ TRUE"]
 

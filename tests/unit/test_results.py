@@ -32,6 +32,13 @@ def test_every_event_has_its_place(engine: Engine) -> None:
     assert "4 events, 4 matches, 1 refused" in repr(found)
 
 
+def test_fields_of_what_matched(engine: Engine) -> None:
+    engine.subscribe("owned", "x = 7", fields={"owner": "Ada"})
+    found = engine.match_batch([{"x": 7}])
+    fields = dict(zip(found.ids[0], map(found.fields, found.numbers.tolist()), strict=True))
+    assert fields == {"all": {}, "owned": {"owner": "Ada"}}
+
+
 def test_arrow(engine: Engine) -> None:
     found = engine.match_batch(EVENTS)
     assert found.arrow_ids().to_pylist() == found.ids

@@ -180,11 +180,41 @@ def test_what_is_no_engine_is_refused(tmp_path: Path) -> None:
 
 def test_other_options(engine: Engine, tmp_path: Path) -> None:
     engine.save(tmp_path)
-    loaded = Engine.load(tmp_path, layouts=("list",))
+    loaded = Engine.load(tmp_path, layouts=("list",), small_rows=0)
     loaded.merge()
     layers = loaded.stats()["matcher"]["layers"]
     assert {group["layout"] for layer in layers for group in layer["groups"]} == {"list"}
     assert answers(loaded) == answers(engine)
+
+
+def test_a_save_never_overwrites_what_somebody_else_saved_whatever_the_folder_is_called(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "real"
+    engine.save(folder)
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(tmp_path)
+    mine = Engine.load(folder)
+    theirs = Engine.load("real")
+    theirs.subscribe("theirs", "x = 1")
+    theirs.save(tmp_path / "link")
+    mine.subscribe("mine", "x = 2")
+    for name in (folder, Path("real"), Path("link"), tmp_path / "." / "link"):
+        with pytest.raises(SegmentError, match="changed by somebody else"):
+            mine.save(name)
+    assert "theirs" in Engine.load(folder)
+
+
+def test_nor_after_it_saved_elsewhere(engine: Engine, tmp_path: Path) -> None:
+    engine.save(tmp_path / "one")
+    theirs = Engine.load(tmp_path / "one")
+    theirs.subscribe("theirs", "x = 1")
+    theirs.save(tmp_path / "one")
+    engine.save(tmp_path / "two")
+    with pytest.raises(SegmentError, match="changed by somebody else"):
+        engine.save(tmp_path / "one")
+    engine.subscribe("mine", "x = 2")
+    assert engine.save(tmp_path / "two") == 2
 
 
 def save_as_an_earlier_one(engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,3 +283,18 @@ def test_an_index_of_a_later_harken_is_refused(engine: Engine, tmp_path: Path, m
     with pytest.raises(SegmentError, match=f"saved in layout {OWN + 1}, and this Harken reads layout {OWN}") as caught:
         Engine.load(tmp_path)
     assert caught.value.hint == "use the Harken that saved it, or a later one"
+
+
+def test_names_of_fields_are_saved(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.subscribe("owned", "x = 1", fields={"owner": "Ada", "rank": 3})
+    engine.save(tmp_path)
+    later = Engine.load(tmp_path)
+    assert later.field_names() == ["owner", "rank"]
+    later.unsubscribe("owned")
+    later.subscribe("other", "x = 2", fields={"channel": "mail"})
+    assert later.field_names() == ["channel"]
+    later.save(tmp_path)
+    assert Engine.load(tmp_path).field_names() == ["channel"]
+    monkeypatch.setattr("harken.saved._MOST_FIELD_NAMES", 0)  # as an engine that an earlier Harken saved
+    later.save(tmp_path)
+    assert Engine.load(tmp_path).field_names() == ["channel"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harken.errors import CapabilityError, SourceError
+from harken.errors import SourceError, require_extra
 
 FORMATS = ("svg", "png")
 COLOURS = ("#1b6ca8", "#e07b39", "#5b8c5a", "#8e5ea2", "#b0413e")
@@ -18,13 +18,8 @@ _SHARPNESS = 144
 
 
 def refuse_without_altair() -> None:
-    """Raise CapabilityError unless plots can be drawn: to be known before the measuring starts."""
-    try:
-        import altair  # noqa: F401
-        import vl_convert  # noqa: F401
-    except ImportError as error:
-        hint = "pip install 'harken[bench]'"
-        raise CapabilityError(f"plots need altair and vl-convert-python: {error}", hint=hint) from error
+    """Raise MissingExtraError unless plots can be drawn: to be known before the measuring starts."""
+    require_extra("bench")
 
 
 def altair_library() -> Any:

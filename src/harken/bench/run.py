@@ -44,7 +44,7 @@ class Settings:
     """What is measured, and how often. The defaults give what is committed."""
 
     workloads: tuple[str, ...] = ("w4", "le-subscribe", "stock", "gryphon", "mixed")
-    sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    sizes: tuple[int, ...] = (10, 1_000, 10_000, 100_000, 1_000_000)
     more_sizes: tuple[tuple[str, int], ...] = ()
     """Sizes for one workload only."""
     matchers: tuple[str, ...] = tuple(CONTESTANTS)
@@ -68,7 +68,7 @@ class Settings:
         """Little of everything, in a minute."""
         return replace(
             self,
-            sizes=(2_000, 50_000),
+            sizes=(10, 2_000, 50_000),
             events=self.events or 64,
             rounds=3,
             builds=1,

@@ -32,6 +32,7 @@ from harken.cli.match import match
 from harken.cli.run import EXAMPLES as RUN_EXAMPLES
 from harken.cli.run import run
 from harken.cli.tour import tour
+from harken.cli.warm_up import warm_up
 
 # Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
 app = typer.Typer(
@@ -52,6 +53,7 @@ app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=EXPERIMENT_EXAMPLES)(experiment)
 app.command(epilog=DEMO_EXAMPLES)(demo)
 app.command(epilog="Example: harken tour --subscriptions 10000 --events 1000")(tour)
+app.command("warm-up", epilog="Example, in a Dockerfile: RUN NUMBA_CACHE_DIR=/opt/kernels harken warm-up")(warm_up)
 
 
 def _show_version(wanted: bool) -> None:

@@ -37,7 +37,7 @@ def bench(
         typer.Option(
             metavar="N",
             help="How many subscriptions; may be repeated. NAME=N is for one workload, besides the others."
-            " [default: 10,000, 100,000 and 1,000,000]",
+            " [default: 10, 1,000, 10,000, 100,000 and 1,000,000]",
         ),
     ] = None,
     events: Annotated[

@@ -6,13 +6,17 @@ from typing import Annotated
 
 import typer
 
-from harken.cli.options import FORMATS, EventFormat, Json, SchemaFile, Verbose
+from harken.cli.options import FILES, EventFormat, Json, SchemaFile, Verbose
 from harken.cli.session import session
 
 EXAMPLES = """\b
 Examples:
   harken check --subscriptions subscriptions.jsonl --schema schema.toml
-  harken check --events events.csv --json
+  harken check --events monday.csv --events 'older/*.csv.gz' --json
+
+\b
+Warnings that say the same of several subscriptions are shown as one, with the
+first of them. -v and --json list all.
 
 \b
 With --json there is an object a line for every fault and warning. Its `kind`
@@ -23,9 +27,17 @@ line is of kind summary.
 
 def check(
     subscriptions: Annotated[
-        str | None, typer.Option("--subscriptions", "-s", metavar="FILE", help=f"{FORMATS}, with id and where.")
+        list[str] | None,
+        typer.Option(
+            "--subscriptions",
+            "-s",
+            metavar="FILE",
+            help=f"{FILES}, with the fields id and where; or the folder of a saved engine.",
+        ),
     ] = None,
-    events: Annotated[str | None, typer.Option("--events", "-e", metavar="FILE", help=f"{FORMATS}.")] = None,
+    events: Annotated[
+        list[str] | None, typer.Option("--events", "-e", metavar="FILE", help=f"{FILES}; - is standard input.")
+    ] = None,
     schema: SchemaFile = None,
     format: EventFormat = None,
     json: Json = False,
@@ -34,20 +46,22 @@ def check(
     """List all faults of subscriptions, events or a schema.
 
     Each fault has its place and, where there is one, a hint. Subscriptions and events are checked against the schema
-    if it is given; if it has faults itself, they are checked without it. The exit code is 1 if there are faults.
+    if it is given; if it has faults itself, they are checked without it. A saved engine has its own schema. The exit
+    code is 1 if there are faults.
     """
     with session(json, verbose) as screen:
-        if subscriptions is None and events is None and schema is None:
+        if not subscriptions and not events and schema is None:
             raise typer.BadParameter("there is nothing to check", param_hint="--subscriptions, --events or --schema")
-        if subscriptions == events == "-":
+        if [*(subscriptions or []), *(events or [])].count("-") > 1:
             raise typer.BadParameter("standard input can be read only once", param_hint="-")
         from harken.cli.checking import Checking
 
-        checking = Checking(screen)
-        known = None if schema is None else checking.schema(schema)
-        if subscriptions is not None:
-            checking.subscriptions(subscriptions, known)
-        if events is not None:
-            checking.events(events, format, known)
+        checking = Checking(screen, lists_all=json or verbose > 0)
+        if schema is not None:
+            checking.schema(schema)
+        if subscriptions:
+            checking.subscriptions(subscriptions)
+        if events:
+            checking.events(events, format)
         checking.show_summary()
         raise typer.Exit(checking.exit_code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,26 +10,33 @@ from typing import Any
 
 from harken.cli.exits import ExitCode
 from harken.cli.findings import Finding, Kind, of_fault, of_refused
+from harken.cli.grouping import Groups
+from harken.cli.inputs import EventFiles, SubscriptionFiles, event_files, is_saved_engine, subscription_files, title_of
 from harken.cli.observed import Observed
 from harken.cli.screen import Screen, counted
-from harken.errors import DuplicateIdError, HarkenError, SchemaError, SourceError
-from harken.events import read_events, read_rows
+from harken.engine import Engine
+from harken.errors import DuplicateIdError, HarkenError, SchemaError, SegmentError, SourceError
 from harken.language.compiled import Compiled, Compiler
 from harken.schema import Schema, check_schema, load_schema
-from harken.subscriptions import Fault, Record, records_of_rows
+from harken.subscriptions import Fault, Record
 
 _STEP = 1_000
 
 
 class Checking:
-    """Checks inputs one after another, tells every finding as it comes, and counts."""
+    """Checks inputs one after another and counts what it finds. Faults are told as they come, warnings at the end.
 
-    def __init__(self, screen: Screen) -> None:
+    With `lists_all` warnings are told as they come too, every one of them.
+    """
+
+    def __init__(self, screen: Screen, *, lists_all: bool) -> None:
         self._screen = screen
+        self._groups = None if lists_all else Groups()
         self._faults = 0
         self._warnings = 0
         self._checked: dict[str, int] = {}
         self._is_readable = True
+        self._schema: Schema | None = None
         self._has_faulty_schema = False
         self._doubtful: list[tuple[Finding, Compiled]] = []
 
@@ -39,66 +46,84 @@ class Checking:
             return ExitCode.UNUSABLE
         return ExitCode.FAULTS if self._faults else ExitCode.OK
 
-    def schema(self, file: str) -> Schema | None:
-        """Check a schema. It is returned if it can be used."""
+    def schema(self, file: str) -> None:
+        """Check a schema. If it can be used, what comes later is checked against it."""
         faults: list[SchemaError] = []
-        found = None
-        with self._reading("schema", file):
+        with self._reading("schema", [file]):
             try:
-                found = load_schema(file)
+                self._schema = load_schema(file)
             except SchemaError:
                 _, faults = check_schema(Path(file).read_text("utf-8-sig"), file)
         for fault in faults:
             self._tell(Finding("schema", file, fault))
-        self._has_faulty_schema = found is None
-        return found
+        self._has_faulty_schema = self._schema is None
 
-    def subscriptions(self, file: str, schema: Schema | None) -> None:
+    def subscriptions(self, names: Sequence[str]) -> None:
         """Check subscriptions: their form, their ids, and their texts against the schema."""
-        compiler = Compiler(schema)
-        ids: set[str] = set()
         self._checked["subscription"] = 0
-        with self._reading("subscription", file), self._screen.progress("checking subscriptions") as advance:
-            for count, record in enumerate(records_of_rows(read_rows(file, types=False)), 1):
-                for finding in self._findings(file, record, ids, compiler):
+        with self._reading("subscription", names):
+            files = subscription_files(names)
+            if is_saved_engine(files[0]):
+                self._check_saved(files[0])
+            else:
+                self._check_records(SubscriptionFiles(files), Compiler(self._schema))
+            if not self._checked["subscription"]:
+                raise SourceError(f"there is no subscription in {title_of(files)}")
+
+    def _check_saved(self, folder: str) -> None:
+        """Check what an engine was saved with: against its own schema unless another is given."""
+        saved = SavedRecords(folder)
+        if self._schema is None and not self._has_faulty_schema:
+            self._schema = saved.engine.schema
+        self._check_records(saved, Compiler(self._schema, saved.engine.limits))
+
+    def _check_records(self, records: SubscriptionFiles | SavedRecords, compiler: Compiler) -> None:
+        ids: set[str] = set()
+        with self._screen.progress("checking subscriptions") as advance:
+            for count, record in enumerate(records, 1):
+                for finding in self._findings(*records.origin(record.position), record, ids, compiler):
                     self._tell(finding)
                 self._checked["subscription"] = count
                 if count % _STEP == 0:
                     advance(_STEP)
 
-    def _findings(self, file: str, record: Record | Fault, ids: set[str], compiler: Compiler) -> Iterator[Finding]:
+    def _findings(
+        self, file: str, first: int, record: Record | Fault, ids: set[str], compiler: Compiler
+    ) -> Iterator[Finding]:
         """All that there is to say about one subscription, as long as the events have not been seen."""
         if isinstance(record, Fault):
-            yield of_fault(file, record)
+            yield of_fault(file, record, first)
             return
         if record.id in ids:
-            yield of_fault(file, record.fault(DuplicateIdError(f"the id {record.id!r} is taken")))
+            yield of_fault(file, record.fault(DuplicateIdError(f"the id {record.id!r} is taken")), first)
         ids.add(record.id)
         try:
             compiled = compiler.compile(record.where, record.language)
-        except HarkenError as first:
-            for fault in compiler.faults(record.where, record.language) or [first]:
-                yield of_fault(file, record.fault(fault))
+        except HarkenError as error:
+            for fault in compiler.faults(record.where, record.language) or [error]:
+                yield of_fault(file, record.fault(fault), first)
             return
-        about = Finding("subscription", file, HarkenError(""), record.position, record.line, record.id, is_warning=True)
+        about = replace(of_fault(file, record.fault(HarkenError("")), first), is_warning=True)
         for warning in compiled.warnings:
             yield replace(about, error=HarkenError(warning))
         self._doubtful.append((about, compiled))
 
-    def events(self, file: str, format: str | None, schema: Schema | None) -> None:
+    def events(self, names: Sequence[str], format: str | None) -> None:
         """Check events against the schema; without one, warn of subscriptions that ask for what no event has."""
         self._checked["event"] = 0
         observed = Observed()
-        with self._reading("event", file), self._screen.progress("checking events") as advance:
-            for decoded in read_events(file, format, schema):
-                for refused in decoded.refused:
-                    self._tell(of_refused(file, refused))
-                size = len(decoded.batch) + len(decoded.refused)
-                self._checked["event"] += size
-                advance(size)
-                if schema is None:
-                    for event in decoded.batch:
+        with self._reading("event", names), self._screen.progress("checking events") as advance:
+            files = EventFiles(event_files(names, format), format, self._schema)
+            for batch in files:
+                for refused in batch.decoded.refused:
+                    self._tell(of_refused(batch, refused))
+                self._checked["event"] += batch.size
+                advance(batch.size)
+                if self._schema is None:
+                    for event in batch.decoded.batch:
                         observed.add(event)
+            if not self._checked["event"]:
+                raise SourceError(f"there is no event in {files.title}")
         if observed.events:
             for finding, compiled in self._doubtful:
                 for message, hint in observed.doubts(compiled):
@@ -106,6 +131,8 @@ class Checking:
 
     def show_summary(self) -> None:
         """Say what was checked, and what came of it."""
+        if self._groups is not None:
+            self._groups.show(self._screen)
         without = self._has_faulty_schema and bool(self._checked)
         if self._screen.json:
             counts: dict[str, Any] = {"faults": self._faults, "warnings": self._warnings, **_plural(self._checked)}
@@ -120,23 +147,40 @@ class Checking:
         self._screen.show(f"{', '.join(found)} in {' and '.join(checked)}")
 
     @contextmanager
-    def _reading(self, kind: Kind, file: str) -> Iterator[None]:
+    def _reading(self, kind: Kind, names: Sequence[str]) -> Iterator[None]:
         """A file that cannot be read is a fault too, and does not keep the others from being checked."""
         try:
             yield
-        except SourceError as error:
+        except (SourceError, SegmentError) as error:
             self._is_readable = False
-            self._tell(Finding(kind, file, error))
+            self._tell(Finding(kind, title_of(names), error))
 
     def _tell(self, finding: Finding) -> None:
         if finding.is_warning:
             self._warnings += 1
         else:
             self._faults += 1
-        if self._screen.json:
+        if finding.is_warning and self._groups is not None:
+            self._groups.add(finding)
+        elif self._screen.json:
             self._screen.line(finding.to_dict())
         else:
             self._screen.show(finding.to_text())
+
+
+class SavedRecords:
+    """The subscriptions of a saved engine, as if they were read from files."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self.engine = Engine.load(folder)
+
+    def __iter__(self) -> Iterator[Record]:
+        return (replace(each.record(), position=position) for position, each in enumerate(self.engine))
+
+    def origin(self, position: int) -> tuple[str, int]:
+        """The folder, as `SubscriptionFiles` tells the file."""
+        return self._folder, 0
 
 
 def _plural(counts: dict[str, int]) -> dict[str, int]:

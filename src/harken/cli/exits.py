@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from harken.errors import CapabilityError, HarkenError
+from harken.errors import CapabilityError, HarkenError, MissingExtraError
 
 
 class ExitCode(IntEnum):
@@ -50,4 +50,4 @@ Example:
 
 def code_of(error: HarkenError) -> ExitCode:
     """The exit code for an error that ends a command."""
-    return ExitCode.USAGE if isinstance(error, CapabilityError) else ExitCode.UNUSABLE
+    return ExitCode.USAGE if isinstance(error, CapabilityError | MissingExtraError) else ExitCode.UNUSABLE

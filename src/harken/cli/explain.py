@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harken.cli.options import FORMATS, EventFormat, Json, SchemaFile, Verbose
+from harken.cli.options import FILES, EventFormat, Json, SchemaFile, Verbose
 from harken.cli.screen import Screen, printable
 from harken.cli.session import session
 
@@ -27,9 +27,15 @@ _STYLES = {True: "green", False: "red", None: "yellow"}
 
 
 def explain(
-    events: Annotated[str | None, typer.Argument(metavar="EVENTS", help=f"{FORMATS}; - is standard input.")] = None,
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS", help=f"{FILES}; - is standard input.")] = None,
     subscriptions: Annotated[
-        str | None, typer.Option("--subscriptions", "-s", metavar="FILE", help="Where to look for --id.")
+        list[str] | None,
+        typer.Option(
+            "--subscriptions",
+            "-s",
+            metavar="FILE",
+            help="Where to look for --id: files with the fields id and where, or the folder of a saved engine.",
+        ),
     ] = None,
     id: Annotated[str | None, typer.Option("--id", metavar="ID", help="The subscription to explain.")] = None,
     where: Annotated[str | None, typer.Option(metavar="TEXT", help="Explain this text instead.")] = None,
@@ -57,19 +63,30 @@ def explain(
     an event. With EVENTS the plan is made for them, and what was seen is shown beside what was expected.
     """
     with session(json, verbose) as screen:
+        from harken.cli.inputs import event_files, saved_engine, subscription_files
+
+        of_events = event_files(events, format) if events else None
+        of_subscriptions = subscription_files(subscriptions) if subscriptions else None
         if plan:
-            _show_plan(screen, events, subscriptions, schema, format, [id, where, event, event_id, event_json])
+            choices = [id, where, event, event_id, event_json]
+            _show_plan(screen, of_events, of_subscriptions, schema, format, choices)
             return
         from harken.cli.selecting import EventChoice, SubscriptionChoice
+        from harken.events import looked_at
         from harken.explain import explain as explained
+        from harken.language.ast import attributes
         from harken.language.compiled import Compiler
+        from harken.limits import DEFAULT_LIMITS
         from harken.schema import load_schema
 
-        subscription = SubscriptionChoice(subscriptions, id, where)
-        chosen = EventChoice(events, event, event_id, event_json, format)
-        known = None if schema is None else load_schema(schema)
-        compiled = Compiler(known).compile(*subscription.find())
-        explanation = explained(compiled.expression, chosen.find(known).attributes, known)
+        subscription = SubscriptionChoice(of_subscriptions, id, where)
+        chosen = EventChoice(of_events, event, event_id, event_json, format)
+        saved = saved_engine(of_subscriptions, {"--schema": schema}) if of_subscriptions else None
+        known = saved.schema if saved is not None else None if schema is None else load_schema(schema)
+        limits = DEFAULT_LIMITS if saved is None else saved.limits
+        expression = Compiler(known, limits).compile(*subscription.find(saved)).expression
+        names = looked_at(frozenset(path[0] for path in attributes(expression)), known)
+        explanation = explained(expression, chosen.find(known, names).attributes, known, limits)
         if json:
             screen.line(explanation.to_dict())
         else:
@@ -78,11 +95,11 @@ def explain(
 
 def _show_plan(
     screen: Screen,
-    events: str | None,
-    subscriptions: str | None,
+    events: list[str] | None,
+    subscriptions: list[str] | None,
     schema: str | None,
     format: str | None,
-    choices: list[object],
+    choices: Sequence[object],
 ) -> None:
     from harken.cli.planning import plan_of, show_plan
 
@@ -90,7 +107,7 @@ def _show_plan(
         raise typer.BadParameter("a plan is one of --subscriptions FILE", param_hint="--plan")
     if any(choice is not None for choice in choices):
         raise typer.BadParameter("a plan is of all subscriptions: choose neither one nor an event", param_hint="--plan")
-    found = plan_of(subscriptions, events, schema, format)
+    found = plan_of(screen, subscriptions, events, schema, format)
     if screen.json:
         screen.line(found)
     else:

@@ -11,10 +11,12 @@ from harken.errors import DuplicateIdError, HarkenError, Place
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from harken.cli.inputs import FileBatch
     from harken.events import Refused
     from harken.subscriptions import Fault
 
 Kind = Literal["schema", "subscription", "event", "match"]
+FAULT, WARNING = ("✗ ", "red"), ("! ", "yellow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +27,23 @@ class Finding:
     file: str
     error: HarkenError
     position: int | None = None
-    """Which record of the file it is, from 0."""
+    """Which record it is, from 0. Where there are several files it goes on counting."""
     line: int | None = None
     """The line of the file."""
     id: str | None = None
     """The subscription."""
     raw: str | None = None
     is_warning: bool = False
+    first: int = 0
+    """How many records the files before this one have."""
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as plain data. `line` and `column` are in the text of a subscription, `file_line` in its file."""
         plain: dict[str, Any] = {"kind": self.kind, "severity": "warning" if self.is_warning else "fault"}
         named = {"file": self.file, "file_line": self.line, "position": self.position, "id": self.id}
         plain |= {name: value for name, value in named.items() if value is not None}
+        if self.position is not None and self.first:
+            plain["file_position"] = self.position - self.first
         plain |= self.error.to_dict()
         if self.is_warning:
             del plain["error"]
@@ -47,36 +53,43 @@ class Finding:
         """The finding for people: where, what, the excerpt and the hint."""
         from rich.text import Text
 
-        mark = ("! ", "yellow") if self.is_warning else ("✗ ", "red")
         error = self.error
         inside = "" if error.place is None or error.place.source is not None else f" ({error.place})"
-        lines = [f"  {printable(error.message)}{inside}"]
+        lines = indented(f"{error.message}{inside}", 2)
         if error.excerpt is not None:
-            lines.extend("    " + printable(line) for line in error.excerpt.split("\n"))
+            lines += indented(error.excerpt, 4)
         if error.hint is not None:
-            lines.append(f"  hint: {printable(error.hint)}")
-        return Text.assemble(mark, (self._where(), "bold"), "\n", "\n".join(lines))
+            lines += indented(f"hint: {error.hint}", 2)
+        return Text.assemble(WARNING if self.is_warning else FAULT, (self.where(), "bold"), "\n", "\n".join(lines))
 
-    def _where(self) -> str:
+    def where(self) -> str:
+        """The file, and the place and name of what is meant in it."""
         place = self.error.place
         if place is None or place.source is None:
             place = None if self.line is None else Place(self.line, None, self.file)
         parts = [self.file if place is None else str(place)]
         if self.position is not None and (self.kind != "subscription" or self.id is None):
-            parts.append(f"{'event' if self.kind == 'match' else self.kind} {self.position}")
+            in_file = f" ({self.position - self.first} in this file)" if self.first and place is None else ""
+            parts.append(f"{'event' if self.kind == 'match' else self.kind} {self.position}{in_file}")
         if self.id is not None:
             parts.append(f"subscription {self.id!r}")
         return printable(", ".join(parts))
 
 
-def of_fault(file: str, fault: Fault) -> Finding:
+def of_fault(file: str, fault: Fault, first: int = 0) -> Finding:
     """The finding for a subscription that was refused."""
     error = fault.error
     if isinstance(error, DuplicateIdError):
         error.hint = "`harken match --replace` takes the last one of an id"
-    return Finding("subscription", file, error, fault.position, fault.line, fault.id)
+    return Finding("subscription", file, error, fault.position, fault.line, fault.id, first=first)
 
 
-def of_refused(file: str, refused: Refused) -> Finding:
+def of_refused(batch: FileBatch, refused: Refused) -> Finding:
     """The finding for an event that was refused."""
-    return Finding("event", file, refused.error, refused.position, None, None, refused.raw)
+    position = batch.first + refused.position
+    return Finding("event", batch.file, refused.error, position, None, None, refused.raw, first=batch.first)
+
+
+def indented(text: str, width: int) -> list[str]:
+    """The lines of a text without control codes, moved to the right."""
+    return [" " * width + printable(line) for line in text.split("\n")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from harken.cli.completion import workload_names
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen, counted
 from harken.cli.session import session
@@ -31,14 +32,20 @@ _EVENTS_AT_ONCE = 4_096
 
 
 def generate(
-    workload: Annotated[str | None, typer.Argument(metavar="WORKLOAD", help="One of those that --list shows.")] = None,
+    workload: Annotated[
+        str | None,
+        typer.Argument(metavar="WORKLOAD", help="One of those that --list shows.", autocompletion=workload_names),
+    ] = None,
     to: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where the files go; it is made if need be.")] = None,
     subscriptions: Annotated[
         int, typer.Option("--subscriptions", "-s", metavar="N", min=0, help="How many.")
     ] = 1_000_000,
     events: Annotated[int, typer.Option("--events", "-e", metavar="N", min=0, help="How many.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed gives the same files.")] = 0,
-    format: Annotated[str, typer.Option(metavar="NAME", help="One of jsonl, parquet and arrow.")] = "jsonl",
+    format: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="One of jsonl, parquet and arrow.", autocompletion=lambda: list(_FORMATS)),
+    ] = "jsonl",
     predicates: Annotated[
         bool, typer.Option("--predicates", help="Write lists of predicates, not texts; not as jsonl.")
     ] = False,

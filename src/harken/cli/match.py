@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.completion import algorithm_names
 from harken.cli.exits import ExitCode
-from harken.cli.options import FORMATS, EventFormat, Json, SchemaFile, Verbose
+from harken.cli.options import FILES, EventFormat, Json, SchemaFile, Verbose
 from harken.cli.session import session
 
 EXAMPLES = """\b
 Examples:
   harken match events.jsonl --subscriptions subscriptions.jsonl
   harken match events.parquet -s subscriptions.csv -o matches.parquet
+  harken match monday.jsonl.gz tuesday/ 'old/*.csv' -s subscriptions.jsonl
   tail -f log.jsonl | harken match - -s subscriptions.jsonl --batch-size 1
 
 \b
@@ -24,17 +26,29 @@ subscription or match (what was refused), more, log, error or summary.
 
 
 def match(
-    events: Annotated[str, typer.Argument(metavar="EVENTS", help=f"{FORMATS}; - is standard input.")],
+    events: Annotated[list[str], typer.Argument(metavar="EVENTS", help=f"{FILES}; - is standard input.")],
     subscriptions: Annotated[
-        str,
+        list[str],
         typer.Option(
-            "--subscriptions", "-s", metavar="FILE", help=f"{FORMATS}, with the fields id and where; or a saved engine."
+            "--subscriptions",
+            "-s",
+            metavar="FILE",
+            help="The same, with the fields id and where, as often as need be; or the folder of a saved engine.",
         ),
     ],
     schema: SchemaFile = None,
-    algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="One of those in `harken algorithms`.")] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="One of those in `harken algorithms`.", autocompletion=algorithm_names),
+    ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a .jsonl, .csv or .parquet file.")
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A .jsonl or .csv file, also with .gz, .xz or .zst, or .parquet; - is standard output.",
+        ),
     ] = None,
     event_id: Annotated[
         str | None, typer.Option(metavar="FIELD", help="Name events by a field of theirs, not by position from 0.")
@@ -60,12 +74,15 @@ def match(
     error. What cannot be understood is refused and reported there, and the rest goes on.
     """
     with session(json, verbose) as screen:
+        from harken.cli.inputs import event_files, subscription_files
         from harken.cli.matching import Request, run
 
-        _refuse_confusion([events, subscriptions, schema], {"--output": output, "--refused": refused, "--save": save})
+        of_events, of_subscriptions = event_files(events, format), subscription_files(subscriptions)
+        read = [*of_events, *of_subscriptions, *([] if schema is None else [schema])]
+        _refuse_confusion(read, {"--output": output, "--refused": refused, "--save": save})
         request = Request(
-            events,
-            subscriptions,
+            of_events,
+            of_subscriptions,
             schema,
             algorithm,
             output,
@@ -85,13 +102,13 @@ def match(
             raise typer.Exit(ExitCode.FAULTS)
 
 
-def _refuse_confusion(inputs: list[str | None], outputs: dict[str, str | None]) -> None:
+def _refuse_confusion(inputs: list[str], outputs: dict[str, str | None]) -> None:
     """Raise BadParameter if a file that is read or written would be overwritten, or standard input read twice."""
     if inputs.count("-") > 1:
         raise typer.BadParameter("standard input can be read only once", param_hint="-")
-    used = {os.path.realpath(path) for path in inputs if path is not None}
+    used = {os.path.realpath(path) for path in inputs if path != "-"}
     for option, path in outputs.items():
-        if path is not None:
+        if path is not None and path != "-":
             if os.path.realpath(path) in used:
                 raise typer.BadParameter(f"{path} is used for something else in this command", param_hint=option)
             used.add(os.path.realpath(path))

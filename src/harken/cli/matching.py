@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
-from harken.cli.findings import Finding, of_fault, of_refused
+from harken.cli.asked_in_vain import AskedInVain
+from harken.cli.findings import Finding, Kind, of_fault, of_refused
+from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, saved_engine
 from harken.cli.outputs import destination
 from harken.cli.refusals import Refusals, refusals
 from harken.cli.rows import EVENT, EventNames, Fields, Row
 from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
-from harken.events import Decoded, read_events, read_rows
-from harken.events import Row as RawRow
 from harken.matchers.registry import DEFAULT_ALGORITHM
 from harken.results import BatchMatches
 from harken.schema import load_schema
-from harken.subscriptions import Fault, Record, records_of_rows
+from harken.subscriptions import Fault, Record
 
 _STEP = 1_000
 
@@ -33,8 +32,9 @@ log = logging.getLogger(__name__)
 class Request:
     """What was asked for on the command line."""
 
-    events: str
-    subscriptions: str
+    events: Sequence[str]
+    subscriptions: Sequence[str]
+    """Files, or the folder of a saved engine."""
     schema: str | None = None
     algorithm: str | None = None
     output: str | None = None
@@ -79,7 +79,7 @@ class Summary:
             f"{counted(self.subscriptions, 'subscription')}{_refused(self.refused_subscriptions)}",
             f"{counted(self.matches, 'match')}" + (f" ({self.failed:,} failed)" if self.failed else ""),
             f"{self.seconds:.2f} s",
-            f"{self.events_per_second:,.0f} events/s",
+            f"{self.events_per_second:,.0f} events/s while matching",
         ]
         return " · ".join(parts)
 
@@ -88,24 +88,27 @@ def run(request: Request, screen: Screen) -> Summary:
     """Do what the request asks for. Raises HarkenError where nothing can be done."""
     started = perf_counter()
     names = EventNames(request.event_id)
-    is_saved = os.path.isdir(request.subscriptions)
-    engine = _saved_engine(request) if is_saved else _new_engine(request)
+    saved = saved_engine(request.subscriptions, {"--schema": request.schema, "--algorithm": request.algorithm})
+    engine = _new_engine(request) if saved is None else saved
     # Both say at once if there is no such file, before anything is written.
-    rows = None if is_saved else read_rows(request.subscriptions, types=False)
-    batches = read_events(request.events, request.format, engine.schema, batch_size=request.batch_size)
+    records = SubscriptionFiles(request.subscriptions) if saved is None else None
+    events = EventFiles(request.events, request.format, engine.schema, request.batch_size)
     with destination(request.output, screen) as open_output, refusals(screen, request.refused) as refused:
-        if rows is None:
-            fields = Fields(engine, [each.id for each in engine])
-        else:
-            fields = _subscribe(engine, rows, request, screen, refused)
+        if records is not None:
+            subscribe(engine, records, request.replace, screen, refused)
         if request.save is not None:
             log.info("version %d saved to %s", engine.save(request.save), request.save)
-        matching = _Matching(engine, request, names, fields, refused)
+        fields = Fields(engine)
+        matching = _Matching(engine, request.threads, names, fields, refused)
+        asked = names.with_own(engine.attributes())
         loaded = perf_counter()
         with closing(open_output(names, fields)) as output, screen.progress("matching events") as advance:
-            for decoded in batches:
-                output.write(matching.rows(decoded))
-                advance(len(decoded.batch) + len(decoded.refused))
+            for batch in events.batches(asked):
+                output.write(matching.rows(batch))
+                advance(batch.size)
+        matching.warn_of_names(events, request.format)
+    if not matching.events:
+        raise SourceError(f"there is no event in {events.title}")
     finished = perf_counter()
     log.info("the engine: %s", engine.stats())
     counts = refused.counts
@@ -124,39 +127,51 @@ def run(request: Request, screen: Screen) -> Summary:
 class _Matching:
     """Turns batches of events into rows, and counts."""
 
-    def __init__(self, engine: Engine, request: Request, names: EventNames, fields: Fields, refused: Refusals) -> None:
+    def __init__(self, engine: Engine, threads: int, names: EventNames, fields: Fields, refused: Refusals) -> None:
         self._engine = engine
-        self._file = request.events
-        self._threads = request.threads
+        self._threads = threads
         self._names = names
         self._fields = fields
         self._refused = refused
+        self._asked = AskedInVain(engine)
         self.events = 0
         self.matches = 0
 
-    def rows(self, decoded: Decoded) -> Iterator[Row]:
+    def rows(self, batch: FileBatch) -> Iterator[Row]:
         """The rows of a batch. What was refused of it is reported."""
-        for each in decoded.refused:
-            self._refused.add(of_refused(self._file, each))
-        found = self._engine.match_decoded(decoded, threads=self._threads)
+        for each in batch.decoded.refused:
+            self._refused.add(of_refused(batch, each))
+        found = self._engine.match_decoded(batch.decoded, threads=self._threads)
         for position, id, error in found.errors:
-            self._refused.add(Finding("match", self._file, error, position, id=id))
-        self.events += len(found.ids)
-        log.debug("%d events: %d matches, %s", len(found.ids), sum(found.counts), found.seconds)
-        return self._named_rows(decoded, found)
+            self._refused.add(_of_event("match", batch, error, position, id))
+        self._asked.look(batch.decoded.batch)
+        self.events += len(found)
+        log.debug("%d events: %d matches, %s", len(found), len(found.numbers), found.seconds)
+        return self._named_rows(batch, found)
 
-    def _named_rows(self, decoded: Decoded, found: BatchMatches) -> Iterator[Row]:
-        answers = dict(zip(found.positions, found.ids, strict=True))
-        for position, event in zip(decoded.batch.positions, decoded.batch, strict=True):
-            try:
-                name = self._names.name(event, position)
-            except EventError as error:
-                self._refused.add(Finding("event", self._file, error, position))
+    def warn_of_names(self, events: EventFiles, format: str | None) -> None:
+        """Say so if a subscription asks for what no event had."""
+        error = self._asked.warning(events, format)
+        if error is not None:
+            self._refused.warn(Finding("event", events.title, error, is_warning=True))
+
+    def _named_rows(self, batch: FileBatch, found: BatchMatches) -> Iterator[Row]:
+        ids, numbers, starts = found.arrow_ids().values.to_pylist(), found.numbers.tolist(), found.offsets.tolist()
+        places = {position: place for place, position in enumerate(found.positions)}
+        events = batch.decoded.batch
+        for position, name in zip(events.positions, self._names.of(events, batch.first), strict=True):
+            if isinstance(name, EventError):
+                self._refused.add(_of_event("event", batch, name, position))
                 continue
-            ids = answers[position]
-            self.matches += len(ids)
-            for id in ids:
-                yield {EVENT: name, **self._fields.of(id)}
+            matched = slice(starts[places[position]], starts[places[position] + 1])
+            self.matches += matched.stop - matched.start
+            for number, id in zip(numbers[matched], ids[matched], strict=True):
+                yield {EVENT: name, **self._fields.of(number, id, found)}
+
+
+def _of_event(kind: Kind, batch: FileBatch, error: HarkenError, position: int, id: str | None = None) -> Finding:
+    """The finding for an event of a batch that could not be named, or not be matched with a subscription."""
+    return Finding(kind, batch.file, error, batch.first + position, id=id, first=batch.first)
 
 
 def _new_engine(request: Request) -> Engine:
@@ -164,43 +179,32 @@ def _new_engine(request: Request) -> Engine:
     return Engine(schema, request.algorithm or DEFAULT_ALGORITHM)
 
 
-def _saved_engine(request: Request) -> Engine:
-    if request.schema is not None or request.algorithm is not None:
-        hint = "leave out --schema and --algorithm: it has its own"
-        raise SourceError(f"{request.subscriptions} is a folder with a saved engine", hint=hint)
-    return Engine.load(request.subscriptions)
-
-
-def _subscribe(engine: Engine, rows: Iterator[RawRow], request: Request, screen: Screen, refused: Refusals) -> Fields:
+def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: Screen, refused: Refusals) -> None:
     """Load the subscriptions, and report those that are refused. Raises SourceError if none is left."""
-    file = request.subscriptions
-    ids: list[str] = []
     with screen.progress("loading subscriptions") as advance:
 
         def records() -> Iterator[Record | Fault]:
-            for count, record in enumerate(records_of_rows(rows), 1):
-                if isinstance(record, Record):
-                    ids.append(record.id)
+            for count, record in enumerate(files, 1):
                 if count % _STEP == 0:
                     advance(_STEP)
                 yield record
 
-        report = engine.subscribe_many(records(), replace=request.replace)
+        report = engine.subscribe_many(records(), replace=replace)
     for fault in report.faults:
-        refused.add(of_fault(file, fault))
+        file, first = files.origin(fault.position)
+        refused.add(of_fault(file, fault, first))
     for id, warning in report.warnings:
-        refused.warn(Finding("subscription", file, HarkenError(warning), id=id, is_warning=True))
-    log.info("%d subscriptions loaded from %s, %d refused", report.accepted, file, len(report.faults))
+        refused.warn(Finding("subscription", files.title, HarkenError(warning), id=id, is_warning=True))
+    log.info("%d subscriptions loaded from %s, %d refused", report.accepted, files.title, len(report.faults))
     if not report.accepted:
-        raise _nothing_in(file, bool(report.faults))
-    return Fields(engine, ids)
+        raise _nothing_in(files, bool(report.faults))
 
 
-def _nothing_in(file: str, has_faults: bool) -> SourceError:
+def _nothing_in(files: SubscriptionFiles, has_faults: bool) -> SourceError:
     if not has_faults:
-        return SourceError(f"{file} has no subscriptions")
-    hint = f"`harken check --subscriptions {file}` lists all that is wrong"
-    return SourceError(f"{file} has no subscription that can be used", hint=hint)
+        return SourceError(f"{files.title} has no subscriptions")
+    hint = f"`harken check --subscriptions {files.files[0]}` lists all that is wrong"
+    return SourceError(f"{files.title} has no subscription that can be used", hint=hint)
 
 
 def _refused(count: int) -> str:

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.completion import format_names
+
 FORMATS = "JSON lines, CSV, Parquet or Arrow"
+FILES = f"{FORMATS}: files, folders or quoted patterns"
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, also to standard error.")]
 Verbose = Annotated[
@@ -20,5 +23,9 @@ SchemaFile = Annotated[
 ]
 EventFormat = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The format of the events, if the file's ending does not tell."),
+    typer.Option(
+        metavar="NAME",
+        help="The format of the events, if the file's ending does not tell.",
+        autocompletion=format_names,
+    ),
 ]

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date, datetime
 from typing import Any, BinaryIO, Protocol
 
@@ -16,7 +16,9 @@ from harken.cli.json_text import to_json, to_text
 from harken.cli.rows import EVENT, SUBSCRIPTION, EventNames, Fields, Row
 from harken.cli.screen import Screen, printable
 from harken.errors import SourceError
+from harken.events.sources import COMPRESSIONS
 
+STANDARD_OUTPUT = "-"
 _ROWS_IN_A_TABLE = 20
 _ROWS_IN_A_GROUP = 65_536
 _AS_JSON = {b"format": b"json"}
@@ -166,17 +168,25 @@ _MAKERS: dict[str, Callable[[BinaryIO, EventNames, Fields], Output]] = {
 
 @contextmanager
 def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNames, Fields], Output]]:
-    """The output at the path, or standard output, to be opened when the fields are known. Raises SourceError."""
-    if path is None:
+    """The output at the path, or standard output, to be opened when the fields are known. Raises SourceError.
+
+    Without a path a terminal gets a table; `-` is JSON lines wherever they go.
+    """
+    if path is None or path == STANDARD_OUTPUT:
         if sys.stdout is None:
             raise SourceError("standard output is closed", hint="-o FILE writes to a file")
-        yield lambda names, fields: FirstRows(screen, fields) if screen.is_table else JsonLines(sys.stdout.buffer)
+        is_table = path is None and screen.is_table
+        yield lambda names, fields: FirstRows(screen, fields) if is_table else JsonLines(sys.stdout.buffer)
         return
-    make = _MAKERS.get(os.path.splitext(path)[1].lower())
-    if make is None:
-        hint = f"the endings for output are {', '.join(_MAKERS)}"
-        raise SourceError(f"the ending of {path} does not tell what to write", hint=hint)
-    with replacing(path) as stream:
+    stem, ending = os.path.splitext(path.lower())
+    compression = COMPRESSIONS.get(ending)
+    make = _MAKERS.get(ending if compression is None else os.path.splitext(stem)[1])
+    if make is None or (compression is not None and make is Parquet):
+        known = f"{', '.join(_MAKERS)}, and after those of text {', '.join(COMPRESSIONS)}"
+        raise SourceError(
+            f"the ending of {path} does not tell what to write", hint=f"the endings for output are {known}"
+        )
+    with replacing(path) as file, nullcontext(file) if compression is None else compression.create(file) as stream:
         yield lambda names, fields: make(stream, names, fields)
 
 

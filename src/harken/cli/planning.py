@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harken.cli.screen import Screen, counted
@@ -10,43 +10,67 @@ from harken.cli.screen import Screen, counted
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from harken.cli.inputs import EventFiles
+    from harken.engine import Engine
+
 _SHOWN = 20
 _EVENTS = 10_000
-"""So many events are matched to see what they cost."""
+"""How many events are matched, at most, to see what they cost."""
 
 
-def plan_of(subscriptions: str, events: str | None, schema: str | None, format: str | None) -> dict[str, Any]:
-    """What the engine says of its matcher, after some events if there are any. Raises HarkenError."""
+def plan_of(
+    screen: Screen, subscriptions: Sequence[str], events: Sequence[str] | None, schema: str | None, format: str | None
+) -> dict[str, Any]:
+    """What the engine says of its matcher, after some events if there are any. Raises HarkenError.
+
+    Subscriptions that are refused are reported. A saved engine is shown as it was saved: its plan is not made anew.
+    """
+    from harken.cli.inputs import EventFiles, saved_engine
     from harken.engine import Engine
-    from harken.errors import SourceError
-    from harken.events import read_events, read_rows
+    from harken.errors import CapabilityError
     from harken.schema import load_schema
-    from harken.subscriptions import records_of_rows
 
-    known = None if schema is None else load_schema(schema)
-    engine = Engine(known)
-    batches = None if events is None else read_events(events, format, known)
-    report = engine.subscribe_many(records_of_rows(read_rows(subscriptions, types=False)), replace=True)
-    if not report.accepted:
-        raise SourceError(f"{subscriptions} has no subscription that can be used")
-    seen = 0
-    if batches is not None:
-        for decoded in batches:
-            if seen == 0:
-                engine.learn(decoded.batch)
-            engine.match_decoded(decoded)
-            seen += len(decoded.batch)
-            if seen >= _EVENTS:
-                break
-    else:
+    saved = saved_engine(subscriptions, {"--schema": schema})
+    engine = Engine(None if schema is None else load_schema(schema)) if saved is None else saved
+    files = None if events is None else EventFiles(events, format, engine.schema)
+    refused = 0 if saved is not None else _subscribe(engine, subscriptions, screen)
+    if files is not None:
+        _match_some(engine, files, is_planned=saved is not None)
+    elif saved is None:
         engine.merge()
-    return {"subscriptions": len(engine), "refused": len(report.faults), **engine.stats()["matcher"]}
+    found = engine.stats()["matcher"]
+    if "layers" not in found:
+        raise CapabilityError(f"the algorithm `{engine.algorithm}` makes no plan")
+    return {"subscriptions": len(engine), "refused": refused, **found}
+
+
+def _subscribe(engine: Engine, files: Sequence[str], screen: Screen) -> int:
+    """Load the subscriptions. Returns how many were refused, of which the first are shown."""
+    from harken.cli.inputs import SubscriptionFiles
+    from harken.cli.matching import subscribe
+    from harken.cli.refusals import refusals
+
+    with refusals(screen, None, more="`harken check` lists all of them") as refused:
+        subscribe(engine, SubscriptionFiles(files), True, screen, refused)
+    return refused.counts["subscription"]
+
+
+def _match_some(engine: Engine, events: EventFiles, is_planned: bool) -> None:
+    seen = 0
+    for batch in events.batches(engine.attributes()):
+        if seen == 0 and not is_planned:
+            engine.learn(batch.decoded.batch)
+        engine.match_decoded(batch.decoded)
+        seen += batch.size
+        if seen >= _EVENTS:
+            return
 
 
 def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
     """The layers and their groups, the most costly first."""
+    refused = f" ({plan['refused']:,} refused)" if plan["refused"] else ""
     screen.show(
-        f"{counted(plan['subscriptions'], 'subscription')} in {counted(plan['rows'], 'row')}, "
+        f"{counted(plan['subscriptions'], 'subscription')}{refused} in {counted(plan['rows'], 'row')}, "
         f"{plan['bytes'] / max(1, plan['rows']):.0f} bytes a row, {counted(plan['constants'], 'constant')} "
         f"in {counted(len(plan['columns']), 'column')}; {counted(plan['events_seen'], 'event')} seen"
     )
@@ -83,11 +107,11 @@ def _table(groups: list[dict[str, Any]]) -> Table:
     return table
 
 
-def found_by(group: dict[str, Any], named: Callable[[str], str] = str) -> str:
-    """What leads to the rows of a group, with the names that columns are to have."""
+def found_by(group: dict[str, Any]) -> str:
+    """What leads to the rows of a group."""
 
     def told(*columns: str | None) -> str:
-        return ", ".join(named(column) for column in columns if column)
+        return ", ".join(column for column in columns if column)
 
     if "directory" in group:
         return "directory of " + told(*group["directory"]) if group["directory"] else "bitmaps"

@@ -1,4 +1,4 @@
-"""Refusals: what `match` could not take. The first few are shown, all are counted and go to a file if one is given."""
+"""Refusals: what a command could not take. The first are shown, all are counted and go to a file if one is given."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _NAMES: dict[Kind, str] = {"event": "refused events", "subscription": "refused s
 class Refusals:
     """Counts refusals by their kind."""
 
-    def __init__(self, screen: Screen, file: TextIO | None) -> None:
+    def __init__(self, screen: Screen, file: TextIO | None, more: str) -> None:
         self._screen = screen
         self._file = file
+        self._more = more
         self._warnings = 0
         self.counts: Counter[Kind] = Counter()
 
@@ -47,7 +48,7 @@ class Refusals:
 
     def show_rest(self) -> None:
         """Say how many were not shown."""
-        hint = "" if self._file is not None else "; --refused FILE writes all of them"
+        hint = "" if self._file is not None else f"; {self._more}"
         for kind, count in self.counts.items():
             if count > _MOST_SHOWN:
                 rest = count - _MOST_SHOWN
@@ -56,10 +57,13 @@ class Refusals:
 
 
 @contextmanager
-def refusals(screen: Screen, path: str | None) -> Iterator[Refusals]:
-    """Refusals with the file at the path, which is written as they come: it is there also if the command fails."""
+def refusals(screen: Screen, path: str | None, more: str = "--refused FILE writes all of them") -> Iterator[Refusals]:
+    """Refusals with the file at the path, which is written as they come: it is there also if the command fails.
+
+    `more` says how to see those that are not shown.
+    """
     with nullcontext() if path is None else _opened(path) as file:
-        reported = Refusals(screen, file)
+        reported = Refusals(screen, file, more)
         try:
             yield reported
         finally:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from harken.cli.json_text import encodable
 from harken.errors import EventError, InvalidValueError
+from harken.subscriptions import NO_FIELDS
 
 if TYPE_CHECKING:
     from harken.engine import Engine
-    from harken.events import Event
+    from harken.events import Event, EventBatch
+    from harken.results import BatchMatches
     from harken.schema import Path, Value
 
 Row = dict[str, Any]
@@ -29,11 +32,23 @@ class EventNames:
         self._path = None if field is None else _path(field)
         self.type: type | None = int if field is None else None
 
-    def name(self, event: Event, position: int) -> Value:
-        """The name of an event. Raises EventError if it has none, or one unlike those before."""
+    def with_own(self, names: frozenset[str] | None) -> frozenset[str] | None:
+        """The names of attributes that are looked at, with that of the field; None for all."""
+        return names if names is None or self._path is None else names | {self._path[0]}
+
+    def of(self, batch: EventBatch, first: int = 0) -> Iterator[Value | EventError]:
+        """The name of each event, or why it has none. `first` is how many events came before this input."""
         if self._path is None:
-            return position
-        values = event.values(self._path)
+            yield from (first + position for position in batch.positions)
+            return
+        for event in batch:
+            try:
+                yield self._name(event, self._path)
+            except EventError as error:
+                yield error
+
+    def _name(self, event: Event, path: Path) -> Value:
+        values = event.values(path)
         if len(values) != 1 or isinstance(values[0], dict):
             found = "is missing" if not values else "is an object" if len(values) == 1 else "has several values"
             raise EventError(f"`{self._field}`, by which events are named, {found}")
@@ -58,25 +73,31 @@ def _path(field: str) -> Path:
 class Fields:
     """The fields that travel with subscriptions, and the columns that they fill."""
 
-    def __init__(self, engine: Engine, ids: Iterable[str]) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._ids = list(dict.fromkeys(id for id in ids if id in engine))
-        self._known: dict[str, Row] = {}
-        names = dict.fromkeys(name for id in self._ids for name in engine.subscription(id).fields)
-        self.columns = _columns(sorted(names, key=lambda name: name != _FIRST))
+        self._known: dict[int, Row] = {}
+        self.columns = _columns(sorted(engine.field_names(), key=lambda name: name != _FIRST))
 
-    def of(self, id: str) -> Row:
+    def of(self, number: int, id: str, found: BatchMatches) -> Row:
         """The part of a row that is the same for every event: the subscription and its fields."""
-        found = self._known.get(id)
-        if found is None:
-            fields = self._engine.subscription(id).fields
-            named = {column: fields[name] for name, column in self.columns.items() if fields.get(name) is not None}
-            found = self._known[id] = encodable({SUBSCRIPTION: id, **named})
-        return found
+        row = self._known.get(number)
+        if row is None:
+            # Without fields there is no need to look a subscription up.
+            fields = found.fields(number) if self.columns else NO_FIELDS
+            row = self._known[number] = encodable({SUBSCRIPTION: id, **self._named(fields)})
+        return row
 
     def values(self, column: str) -> Iterator[Any]:
         """All values of a column."""
-        return (self.of(id).get(column) for id in self._ids)
+        return (row.get(column) for row in self._every)
+
+    @cached_property
+    def _every(self) -> list[Row]:
+        """The fields of all subscriptions."""
+        return [encodable(self._named(each.fields)) for each in self._engine if each.fields]
+
+    def _named(self, fields: Mapping[str, Any]) -> Row:
+        return {column: fields[name] for name, column in self.columns.items() if fields.get(name) is not None}
 
 
 def _columns(names: Iterable[str]) -> dict[str, str]:

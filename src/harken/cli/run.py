@@ -10,7 +10,7 @@ import typer
 
 from harken.cli.exits import code_of
 from harken.cli.options import Json, Verbose
-from harken.cli.screen import Screen, printable
+from harken.cli.screen import Screen, printable, printable_lines
 from harken.cli.session import session, show_error
 from harken.errors import ConfigError
 
@@ -100,7 +100,7 @@ def _show_told(screen: Screen, say: Callable[[str], None], meter: Meter, told: T
     if screen.json:
         screen.line(line_of(told))
         return
-    screen.err.print(printable(text_of(told)), soft_wrap=True)
+    screen.err.print(printable_lines(text_of(told)), soft_wrap=True)
     say(running_text(meter))
 
 

@@ -67,6 +67,11 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """The text without control codes, on as many lines as it has."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def counted(count: int, noun: str) -> str:
     """A number and what it counts, in the plural unless it is one."""
     ending = "es" if noun.endswith("ch") else "s"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import typer
 
+from harken.cli.inputs import EventFiles, SubscriptionFiles, title_of
 from harken.cli.json_text import to_text
+from harken.engine import Engine
 from harken.errors import SourceError, UnknownIdError, did_you_mean
-from harken.events import Decoded, Event, read_events, read_rows
+from harken.events import Event
 from harken.events.json_text import decode_object
 from harken.limits import DEFAULT_LIMITS
 from harken.schema import Path, Schema, parse_path
-from harken.subscriptions import Fault, records_of_rows
+from harken.subscriptions import Fault
 
 _MOST_FOR_A_HINT = 10_000
 _BATCH = 256
@@ -23,88 +23,92 @@ _BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChoice:
-    """A subscription of a file by its id, or a text. Raises BadParameter where it is neither or both."""
+    """A subscription of files by its id, or a text. Raises BadParameter where it is neither or both."""
 
-    file: str | None
+    files: Sequence[str] | None
     id: str | None
     where: str | None
 
     def __post_init__(self) -> None:
         if (self.id is None) is (self.where is None):
             raise typer.BadParameter("give one of them", param_hint="--id or --where")
-        if (self.id is None) is not (self.file is None):
+        if (self.id is None) is not (self.files is None):
             raise typer.BadParameter("they belong together", param_hint="--subscriptions and --id")
 
-    def find(self) -> tuple[str, str]:
-        """The text and its language. Raises HarkenError."""
-        if self.where is not None or self.file is None:
-            return self.where or "", "sql"
+    def find(self, saved: Engine | None) -> tuple[str, str]:
+        """The text and its language, from the engine in place of the files if there is one. Raises HarkenError."""
+        if self.where is not None:
+            return self.where, "sql"
+        assert self.files is not None
+        assert self.id is not None
+        if saved is not None:
+            found = saved.subscription(self.id)
+            return found.where, found.language
         seen: list[str] = []
-        for record in records_of_rows(read_rows(self.file, types=False)):
+        for record in SubscriptionFiles(self.files):
             if record.id == self.id:
                 if isinstance(record, Fault):
                     raise record.error
                 return record.where, record.language
             if record.id is not None and len(seen) < _MOST_FOR_A_HINT:
                 seen.append(record.id)
-        hint = did_you_mean(self.id or "", seen)
-        raise UnknownIdError(f"{self.file} has no subscription {self.id!r}", hint=hint)
+        hint = did_you_mean(self.id, seen)
+        raise UnknownIdError(f"{title_of(self.files)} has no subscription {self.id!r}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class EventChoice:
-    """An event of a file by its position or by the value of a field, or one that is given as JSON."""
+    """An event of files by its position or by the value of a field, or one that is given as JSON."""
 
-    file: str | None
+    files: Sequence[str] | None
     position: int | None
     name: str | None
     json: str | None
     format: str | None
 
     def __post_init__(self) -> None:
-        if (self.file is None) is (self.json is None):
+        if (self.files is None) is (self.json is None):
             raise typer.BadParameter("give one of them", param_hint="EVENTS or --event-json")
         if len([each for each in (self.position, self.name, self.json) if each is not None]) > 1:
             raise typer.BadParameter("give only one of them", param_hint="--event, --event-id or --event-json")
 
-    def find(self, schema: Schema | None) -> Event:
-        """The event. Raises HarkenError if it is not there or was refused."""
-        if self.json is not None or self.file is None:
-            return Event.of(decode_object((self.json or "").encode(errors="surrogateescape"), DEFAULT_LIMITS), schema)
-        with closing(_batches(self.file, self.format, schema)) as batches:
-            if self.name is not None:
-                return _named(batches, self.name, self.file)
-            return _at(batches, self.position or 0, self.file)
+    def find(self, schema: Schema | None, names: frozenset[str] | None) -> Event:
+        """The event, with the attributes of these names. Raises HarkenError if it is not there or was refused."""
+        if self.json is not None:
+            content = decode_object(self.json.encode(errors="surrogateescape"), DEFAULT_LIMITS)
+            return Event.of(content, schema, names=names)
+        assert self.files is not None
+        events = EventFiles(self.files, self.format, schema, _BATCH)
+        if self.name is None:
+            return _at(events, self.position or 0, names)
+        path, value = _field_and_value(self.name)
+        return _named(events, self.name, path, value, None if names is None else names | {path[0]})
 
 
-def _batches(file: str, format: str | None, schema: Schema | None) -> Any:
-    return read_events(file, format, schema, batch_size=_BATCH)
-
-
-def _at(batches: Iterator[Decoded], position: int, file: str) -> Event:
+def _at(events: EventFiles, position: int, names: frozenset[str] | None) -> Event:
     count = 0
-    for decoded in batches:
-        count += len(decoded.batch) + len(decoded.refused)
+    for batch in events.batches(names):
+        count += batch.size
         if count <= position:
             continue
-        for refused in decoded.refused:
-            if refused.position == position:
+        inside = position - batch.first
+        for refused in batch.decoded.refused:
+            if refused.position == inside:
                 raise refused.error
-        return decoded.batch[decoded.batch.positions.index(position)]
-    there_are = "has no events" if count == 0 else f"has {count:,} events, counted from 0"
-    raise SourceError(f"there is no event {position} in {file}: it {there_are}")
+        return batch.decoded.batch[batch.decoded.batch.positions.index(inside)]
+    there_are = "no events" if count == 0 else f"{count:,} events, counted from 0"
+    raise SourceError(f"there is no event {position}: {events.title} has {there_are}")
 
 
-def _named(batches: Iterator[Decoded], name: str, file: str) -> Event:
-    path, value = _field_and_value(name)
+def _named(events: EventFiles, name: str, path: Path, value: str, names: frozenset[str] | None) -> Event:
     refused = 0
-    for decoded in batches:
-        refused += len(decoded.refused)
-        for event in decoded.batch:
+    for batch in events.batches(names):
+        refused += len(batch.decoded.refused)
+        for event in batch.decoded.batch:
             if any(to_text(each) == value for each in event.values(path)):
                 return event
-    hint = f"events were refused, {refused:,} in all: `harken check --events {file}` tells why" if refused else None
-    raise SourceError(f"{file} has no event with {name}", hint=hint)
+    hint = f"{refused:,} events were refused: `harken check --events` tells why" if refused else None
+    raise SourceError(f"{events.title} has no event with {name}", hint=hint)
 
 
 def _field_and_value(name: str) -> tuple[Path, str]:

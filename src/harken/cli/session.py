@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 import typer
 
 from harken.cli.exits import ExitCode, code_of
-from harken.cli.screen import Screen, printable
-from harken.errors import HarkenError, SourceError
+from harken.cli.screen import Screen, printable_lines
+from harken.errors import HarkenError, SourceError, missing_extra
 
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
@@ -44,6 +44,10 @@ def session(json: bool, verbose: int) -> Iterator[Screen]:
             show_error(screen, SourceError(f"standard output cannot be written: {error.strerror or error}"))
             raise typer.Exit(ExitCode.UNUSABLE) from None
         except Exception as error:
+            missing = missing_extra(error)
+            if missing is not None:
+                show_error(screen, missing)
+                raise typer.Exit(code_of(missing)) from None
             _show_bug(screen, error, verbose)
             raise typer.Exit(ExitCode.INTERNAL) from None
 
@@ -52,7 +56,7 @@ def show_error(screen: Screen, error: HarkenError) -> None:
     """The error that ends the command: message, place, excerpt and hint."""
     from rich.text import Text
 
-    text = Text.assemble(("error: ", "bold red"), "\n".join(map(printable, str(error).split("\n"))))
+    text = Text.assemble(("error: ", "bold red"), printable_lines(str(error)))
     screen.aside({"kind": "error", **error.to_dict()}, text)
 
 

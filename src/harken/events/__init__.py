@@ -7,6 +7,8 @@ from harken.events.batch import Decoded, EventBatch, Refused, validate
 from harken.events.cells import Cells, PathCells, as_integer, whole_and_part
 from harken.events.decode import read_events
 from harken.events.event import Event
+from harken.events.many import held
+from harken.events.names import looked_at
 from harken.events.row import Row
 from harken.events.rows import read_rows
 
@@ -19,6 +21,8 @@ __all__ = [
     "Refused",
     "Row",
     "as_integer",
+    "held",
+    "looked_at",
     "read_events",
     "read_rows",
     "rows_from_arrow",

@@ -31,11 +31,9 @@ def converter(kind: Any, path: Path, limits: Limits, depth: int = 1) -> Converte
             f"the column {short_name(path)} has more than {limits.max_event_depth} levels", limit="max_event_depth"
         )
     if isinstance(kind, BaseExtensionType):
-        storage = converter(kind.storage_type, path, limits, depth)
-        return lambda array: storage(array.storage)
+        return _extensions(kind, path, limits, depth)
     if types.is_dictionary(kind):
-        plain = converter(kind.value_type, path, limits, depth)
-        return lambda array: plain(array.dictionary.take(array.indices))
+        return _dictionaries(converter(kind.value_type, path, limits, depth))
     if types.is_run_end_encoded(kind):
         return _run_ends(converter(kind.value_type, path, limits, depth))
     if types.is_struct(kind):
@@ -48,7 +46,11 @@ def converter(kind: Any, path: Path, limits: Limits, depth: int = 1) -> Converte
     for is_kind, convert in _SCALARS.items():
         if getattr(types, is_kind)(kind):
             return convert
-    raise SourceError(
+    raise _refusal(kind, path)
+
+
+def _refusal(kind: Any, path: Path) -> SourceError:
+    return SourceError(
         f"the column {short_name(path)} has the Arrow type {shorten(str(kind))}, which an event cannot hold",
         hint="drop the column, or cast it to a number, a string, a boolean, a timestamp or a date",
     )
@@ -135,11 +137,44 @@ def _integers(array: Any) -> list[int | None]:
     return list(array.view(f"int{array.type.bit_width}").to_pylist())
 
 
+def _extensions(kind: Any, path: Path, limits: Limits, depth: int) -> Converter:
+    from pyarrow import Bool8Type, types
+
+    if isinstance(kind, Bool8Type):
+        return lambda array: [None if byte is None else byte != 0 for byte in array.storage.to_pylist()]
+    try:
+        storage = converter(kind.storage_type, path, limits, depth)
+    except SourceError:
+        if types.is_nested(kind.storage_type):
+            raise
+        raise _refusal(kind, path) from None  # by the name that the user knows it by
+    return lambda array: storage(array.storage)
+
+
+def _dictionaries(inner: Converter) -> Converter:
+    def convert(array: Any) -> list[Any]:
+        from pyarrow import ArrowNotImplementedError, types
+
+        values = array.dictionary
+        if types.is_string_view(values.type):
+            values = values.cast("large_string")
+        try:
+            return inner(values.take(array.indices))
+        except ArrowNotImplementedError:  # it picks no views
+            every = inner(values)
+            return [None if place is None else every[place] for place in array.indices.to_pylist()]
+
+    return convert
+
+
 def _run_ends(inner: Converter) -> Converter:
     def convert(array: Any) -> list[Any]:
-        from pyarrow.compute import run_end_decode
-
-        return inner(run_end_decode(array))
+        # Arrow decodes runs of few types.
+        first, count = array.find_physical_offset(), array.find_physical_length()
+        values = inner(array.values.slice(first, count))
+        ends = [min(end - array.offset, len(array)) for end in array.run_ends.slice(first, count).to_pylist()]
+        lengths = (end - start for start, end in pairwise([0, *ends]))
+        return [value for value, length in zip(values, lengths, strict=True) for _ in range(length)]
 
     return convert
 

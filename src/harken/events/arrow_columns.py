@@ -122,7 +122,7 @@ def plain(array: Any) -> Any:
     import pyarrow
 
     if isinstance(array, pyarrow.ExtensionArray):
-        return plain(array.storage)
+        return array.storage.cast("bool") if isinstance(array.type, pyarrow.Bool8Type) else plain(array.storage)
     if isinstance(array, pyarrow.DictionaryArray):
         values = plain(array.dictionary)
         # Short strings that repeat may be more than 2 GB when spelt out.

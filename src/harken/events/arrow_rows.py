@@ -30,12 +30,50 @@ def rows_from_arrow(table: Any, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row
         yield from _rows(batches, fields(data.schema, (), limits, 2))
 
 
-def whole_table(source: Any, limits: Limits) -> tuple[Any, dict[str, Converter]]:
-    """The same data as one table, and what converts its columns. Raises SourceError as `rows_from_arrow` does."""
+def schema_of(source: Any) -> Any:
+    """The Arrow schema of a table or a data frame that is at rest."""
     with _arrow_faults(_IN_MEMORY):
-        data = _readable(source)
-        converters = fields(data.schema, (), limits, 2)
-        return (data if hasattr(data, "to_batches") else data.read_all()), converters
+        return (_readable(source.head(0)) if _is_frame(source) else source).schema
+
+
+def whole_table(source: Any, limits: Limits, names: frozenset[str] | None = None) -> tuple[Any, dict[str, Converter]]:
+    """The same data as one table, with the columns of these names, and what converts them. Raises SourceError."""
+    with _arrow_faults(_IN_MEMORY):
+        data = _readable(source if names is None else _narrowed(source, names))
+        table = data if hasattr(data, "to_batches") else data.read_all()
+        chosen = _chosen(table.schema, names)
+        converters = fields((table.schema.field(i) for i in chosen), (), limits, 2)
+        return (table if len(chosen) == table.num_columns else table.select(chosen)), converters
+
+
+def at_rest(source: Any) -> Any:
+    """The same data, which can be read more than once."""
+    with _arrow_faults(_IN_MEMORY):
+        data = source if _is_frame(source) else _readable(source)
+        return data.read_all() if hasattr(data, "read_all") else data
+
+
+def rows_of_table(table: Any, converters: dict[str, Converter]) -> Iterator[Row]:
+    """The rows of a whole table."""
+    with _arrow_faults(_IN_MEMORY):
+        yield from _rows(table.to_batches(), converters)
+
+
+def _narrowed(source: Any, names: frozenset[str]) -> Any:
+    """Of a data frame the columns of these names: the others may hold what Arrow cannot. Of anything else, all."""
+    import pyarrow
+
+    if not _is_frame(source):
+        return source
+    chosen = [each for each in source.columns if each in names]
+    # A frame without columns has no rows.
+    return source[chosen] if chosen else pyarrow.table({"": pyarrow.nulls(len(source))})
+
+
+def _is_frame(source: Any) -> bool:
+    """Whether this is a DataFrame of pandas or Polars."""
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] in ("pandas", "polars")
 
 
 def _readable(source: Any) -> Any:
@@ -47,18 +85,27 @@ def _readable(source: Any) -> Any:
     return source if isinstance(source, pyarrow.Table) else pyarrow.RecordBatchReader.from_stream(source)
 
 
-def read_parquet(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
-    """The rows of a Parquet file, a few thousand at a time."""
+def _chosen(schema: Any, names: frozenset[str] | None) -> list[int]:
+    """The columns of these names."""
+    return [i for i, name in enumerate(schema.names) if names is None or name in names]
+
+
+def read_parquet(stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None) -> Iterator[Row]:
+    """The rows of a Parquet file, a few thousand at a time, with the columns of these names."""
     with _arrow_faults(source):
         from pyarrow.parquet import ParquetFile
 
         with ParquetFile(stream, page_checksum_verification=True) as file:
-            converters = fields(file.schema_arrow, (), limits, 2)
-            yield from _rows(file.iter_batches(batch_size=_ROWS_AT_ONCE), converters)
+            kinds = file.schema_arrow
+            converters = fields((kinds.field(i) for i in _chosen(kinds, names)), (), limits, 2)
+            wanted = None if names is None else list(converters)
+            batches = file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted)
+            # By the name `a.b` it reads the column of that name and the field `b` of a column `a`.
+            yield from _rows((batch.select(list(converters)) for batch in batches), converters)
 
 
-def read_ipc(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
-    """The rows of an Arrow IPC file (Feather) or stream."""
+def read_ipc(stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None) -> Iterator[Row]:
+    """The rows of an Arrow IPC file (Feather) or stream, with the columns of these names."""
     magic = stream.read(len(_IPC_FILE_MAGIC))
     stream.seek(-len(magic), 1)
     if magic.startswith(_OLD_FEATHER_MAGIC):
@@ -67,16 +114,21 @@ def read_ipc(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
         from pyarrow import ipc
 
         with ipc.open_file(stream) if magic == _IPC_FILE_MAGIC else ipc.open_stream(stream) as reader:
-            converters = fields(reader.schema, (), limits, 2)
-            yield from _rows(_checked_batches(reader), converters)
+            chosen = _chosen(reader.schema, names)
+            converters = fields((reader.schema.field(i) for i in chosen), (), limits, 2)
+            yield from _rows(_checked_batches(reader, chosen), converters)
 
 
-def _checked_batches(reader: Any) -> Iterator[Any]:
-    """The batches of an IPC reader. Its bytes are used as they are, so an offset out of bounds must be found first."""
+def _checked_batches(reader: Any, columns: list[int]) -> Iterator[Any]:
+    """Columns of the batches of an IPC reader.
+
+    Its bytes are used as they are, so an offset out of bounds must be found first.
+    """
     stored = range(getattr(reader, "num_record_batches", 0))
     for batch in (reader.get_batch(i) for i in stored) if hasattr(reader, "get_batch") else reader:
-        batch.validate(full=True)
-        yield batch
+        part = batch.select(columns)
+        part.validate(full=True)
+        yield part
 
 
 def contents(batches: Any, converters: dict[str, Converter]) -> Iterator[dict[str, Any]]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import eq
 from typing import TYPE_CHECKING, Any, overload
 
-from harken.errors import HarkenError, InvalidValueError, Place
+from harken.errors import HarkenError, Place
 from harken.events.arrow_columns import DenseColumn
 from harken.events.arrow_events import ArrowEvents
-from harken.events.arrow_rows import is_arrow, rows_from_arrow, whole_table
+from harken.events.arrow_rows import is_arrow, rows_of_table, whole_table
 from harken.events.arrow_sound import are_sound
 from harken.events.cells import PathCells, cells_of
 from harken.events.event import Event
 from harken.events.excerpt import settled, shorten_object
 from harken.events.lazy import LazyEvents
+from harken.events.many import many
 from harken.events.row import Row
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
@@ -34,6 +35,8 @@ class EventBatch(Sequence[Event]):
 
     events: Sequence[Event]
     positions: Sequence[int]
+    names: frozenset[str] | None = None
+    """The attributes that were looked at, of those that are not inside others; the events have no others. None: all."""
     _cells: dict[Path, PathCells] = field(init=False, repr=False, default_factory=dict)
 
     def __len__(self) -> int:
@@ -53,7 +56,7 @@ class EventBatch(Sequence[Event]):
     def __getitem__(self, index: slice) -> EventBatch: ...
     def __getitem__(self, index: int | slice) -> Event | EventBatch:
         if isinstance(index, slice):
-            return EventBatch(self.events[index], self.positions[index])
+            return EventBatch(self.events[index], self.positions[index], self.names)
         return self.events[index]
 
     def __eq__(self, other: object) -> bool:
@@ -100,28 +103,37 @@ class Decoded:
 
 
 def validate(
-    rows: Iterable[Mapping[str, Any] | Event], schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS
+    rows: Any,
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    names: frozenset[str] | None = None,
 ) -> Decoded:
-    """Events from Python: mappings, or a pyarrow Table or RecordBatch. One bad event never sinks the others."""
+    """Events from Python: mappings and what else `Event.of` takes, or a table of Arrow data.
+
+    With names, only the attributes of these names are looked at. One bad event never sinks the others. Raises
+    EventError where the whole is no collection of events, and SourceError for a column that no event can hold.
+    """
     if is_arrow(rows):
-        table, converters = whole_table(rows, limits)
+        table, converters = whole_table(rows, limits, names)
         if not are_sound(table, schema, limits):
-            return collect(rows_from_arrow(table, limits), schema, limits)
-        return Decoded(EventBatch(ArrowEvents(table, converters, schema, limits), range(table.num_rows)), ())
-    if isinstance(rows, (Mapping, Event, str, bytes)):
-        raise InvalidValueError(
-            f"events come as a list or another iterable of mappings, not as a {type(rows).__name__}",
-            hint="put a single event into a list",
-        )
-    sorter = _Sorter(schema, limits)
-    for position, raw in enumerate(rows):
+            return collect(rows_of_table(table, converters), schema, limits, names)
+        events = ArrowEvents(table, converters, schema, limits)
+        return Decoded(EventBatch(events, range(table.num_rows), names), ())
+    sorter = _Sorter(schema, limits, names)
+    for position, raw in enumerate(many(rows)):
         sorter.add(raw, position)
     return sorter.decoded()
 
 
-def collect(rows: Iterable[Row], schema: Schema | None, limits: Limits, source: str | None = None) -> Decoded:
+def collect(
+    rows: Iterable[Row],
+    schema: Schema | None,
+    limits: Limits,
+    names: frozenset[str] | None = None,
+    source: str | None = None,
+) -> Decoded:
     """The events of rows that were read from a source of this name."""
-    sorter = _Sorter(schema, limits)
+    sorter = _Sorter(schema, limits, names)
     for row in rows:
         if row.error is not None:
             sorter.refused.append(Refused(row.position, row.error, row.raw))
@@ -133,9 +145,10 @@ def collect(rows: Iterable[Row], schema: Schema | None, limits: Limits, source: 
 class _Sorter:
     """Sorts the good from the bad."""
 
-    def __init__(self, schema: Schema | None, limits: Limits) -> None:
+    def __init__(self, schema: Schema | None, limits: Limits, names: frozenset[str] | None) -> None:
         self._schema = schema
         self._limits = limits
+        self._names = names
         self._events: list[Event] = []
         self._positions: list[int] = []
         self.refused: list[Refused] = []
@@ -143,7 +156,7 @@ class _Sorter:
     def add(self, raw: Any, position: int, row: Row | None = None, source: str | None = None) -> None:
         """Take in one raw event; `row` is where it comes from, if it was read from a source."""
         try:
-            self._events.append(Event.of(raw, self._schema, self._limits))
+            self._events.append(Event.of(raw, self._schema, self._limits, self._names))
             self._positions.append(position)
         except HarkenError as error:
             if row is not None and row.line is not None:
@@ -152,4 +165,5 @@ class _Sorter:
             self.refused.append(Refused(position, settled(error), excerpt or shorten_object(raw)))
 
     def decoded(self) -> Decoded:
-        return Decoded(EventBatch(tuple(self._events), tuple(self._positions)), tuple(self.refused))
+        batch = EventBatch(tuple(self._events), tuple(self._positions), self._names)
+        return Decoded(batch, tuple(self.refused))

@@ -16,6 +16,7 @@ from typing import Any
 
 from harken.errors import InvalidValueError, LimitError
 from harken.events.excerpt import short_name, shorten_object
+from harken.events.records import content_of, is_record
 from harken.limits import Limits
 from harken.schema.paths import Path
 from harken.schema.values import INT64_MAX, INT64_MIN, Value, utc
@@ -33,9 +34,19 @@ class Unreadable:
     reason: str
 
 
-def canonical(raw: Mapping[Any, Any], limits: Limits) -> dict[str, Any]:
-    """The canonical form of an event's raw attributes. Raises InvalidValueError or LimitError."""
-    return _Walk(limits).object(raw, (), 1)
+def canonical(raw: Mapping[Any, Any], limits: Limits, names: Collection[str] | None = None) -> dict[str, Any]:
+    """The canonical form of an event's raw attributes. Raises InvalidValueError or LimitError.
+
+    With names, only the attributes of these names are looked at; the others are left out, whatever they are.
+    """
+    if names is None:
+        return _Walk(limits).object(raw, (), 1)
+    if len(names) < len(raw):
+        try:
+            return _Walk(limits).object({name: raw[name] for name in names if name in raw}, (), 1)
+        except InvalidValueError:
+            pass  # of several faults the first in the event is told: names come in any order
+    return _Walk(limits).object({name: value for name, value in raw.items() if name in names}, (), 1)
 
 
 def too_deep(limits: Limits) -> LimitError:
@@ -115,6 +126,8 @@ class _Walk:
             return self.object(value, path, depth + 1)
         if isinstance(value, _LISTS):
             return self._elements(value, path, depth + 1)
+        if is_record(value):
+            return self._other(content_of(value), path, depth)
         numpy = sys.modules.get("numpy")  # a value of NumPy cannot be here unless NumPy is
         if numpy is not None and isinstance(value, numpy.ndarray):
             return self._other(_from_array(value), path, depth)
@@ -153,7 +166,7 @@ def _integer(value: int, path: Path) -> int:
     if not INT64_MIN <= value <= INT64_MAX:
         raise InvalidValueError(
             f"attribute {short_name(path)} is an integer beyond 64 bits",
-            hint="write it with an exponent to have the nearest floating-point number, or as a string",
+            hint="have it as the nearest float, in JSON written with an exponent, or as a string",
         )
     return int(value)
 

@@ -28,18 +28,24 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def read_csv(
-    stream: BinaryIO, source: str, limits: Limits, delimiter: str, types: bool = True, schema: Schema | None = None
+    stream: BinaryIO,
+    source: str,
+    limits: Limits,
+    delimiter: str,
+    types: bool = True,
+    schema: Schema | None = None,
+    names: frozenset[str] | None = None,
 ) -> Iterator[Row]:
     """The rows of a stream with a header line. With `types` and undeclared columns it is read twice: it must seek.
 
     With `types`, a name in the header is an attribute as the language writes it: `seller.country` is a path, and a key
-    with a point in it stands in backticks.
+    with a point in it stands in backticks. With `names`, the columns of attributes of other names are left out.
     """
     start = stream.tell() if types else 0
     reader = CsvReader(stream, delimiter, limits)
     records = iter(reader)
     header = _header(next(records, None), source, types)
-    readers = [_declared(path, schema) for path in header]
+    readers = [_skipped if names is not None and path[0] not in names else _declared(path, schema) for path in header]
     if types and None in readers:
         readers = _guessed(records, readers)
         stream.seek(start)
@@ -81,6 +87,11 @@ def _path(name: str) -> Path:
         return (name,)
 
 
+def _skipped(text: str) -> Value:
+    """Stands for the reader of a column that is left out."""
+    return text
+
+
 def _declared(path: Path, schema: Schema | None) -> CellReader | None:
     domain = None if schema is None else schema.domain_of(path)
     return None if domain is None else domain.read_text
@@ -93,7 +104,7 @@ def _content(record: Record, header: list[Path], readers: list[CellReader | None
         raise DecodeError(f"the row has {len(record.cells)} cells where the header has {len(header)}")
     content: dict[str, Any] = {}
     for path, read, cell in zip(header, readers, record.cells, strict=True):
-        if cell is not None:
+        if cell is not None and read is not _skipped:
             holder = content
             for key in path[:-1]:
                 holder = holder.setdefault(key, {})

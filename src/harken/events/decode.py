@@ -33,26 +33,33 @@ def read_events(
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,
     batch_size: int = 4_096,
+    names: frozenset[str] | None = None,
 ) -> Iterator[Decoded]:
     """The events of a file, of standard input (`-`) or of an open binary stream, in batches.
 
-    A bad event goes into `refused` of its batch. Raises SourceError where the source as a whole cannot be read.
+    With names, as `Engine.attributes()` gives them, only the attributes of these names are looked at, and the events
+    have no others. A bad event goes into `refused` of its batch. Raises SourceError where the source as a whole cannot
+    be read.
     """
     if batch_size < 1:
         raise ValueError(f"a batch has at least one event, not {batch_size}")
-    return _batches(find_source(source, format), schema, limits, batch_size)
+    return _batches(find_source(source, format), schema, limits, batch_size, names)
 
 
-def _batches(source: Source, schema: Schema | None, limits: Limits, batch_size: int) -> Iterator[Decoded]:
+def _batches(
+    source: Source, schema: Schema | None, limits: Limits, batch_size: int, names: frozenset[str] | None
+) -> Iterator[Decoded]:
     cut = _PIECES.get(source.format)
     start = 0
-    units: Iterator[Any] = rows_of(source, limits, schema=schema) if cut is None else _pieces(source, cut, limits)
+    units: Iterator[Any] = (
+        rows_of(source, limits, schema=schema, names=names) if cut is None else _pieces(source, cut, limits)
+    )
     while True:
         taken, fault = _take(units, batch_size)
         if taken and cut is None:
-            yield collect(taken, schema, limits, source.name)
+            yield collect(taken, schema, limits, names, source.name)
         elif taken:
-            yield _of_pieces(taken, start, source.name, schema, limits)
+            yield _of_pieces(taken, start, source.name, schema, limits, names)
         start += len(taken)
         if fault is not None:
             raise fault
@@ -75,10 +82,17 @@ def _pieces(source: Source, cut: Callable[[BinaryIO, Limits], Iterator[Piece]], 
         yield from cut(stream, limits)
 
 
-def _of_pieces(pieces: list[Piece], start: int, source: str, schema: Schema | None, limits: Limits) -> Decoded:
+def _of_pieces(
+    pieces: list[Piece],
+    start: int,
+    source: str,
+    schema: Schema | None,
+    limits: Limits,
+    names: frozenset[str] | None,
+) -> Decoded:
     """The events of pieces of JSON: in columns if that can be done, else one by one."""
     if len(pieces) >= _FEWEST_IN_COLUMNS and not any(piece.error for piece in pieces):
-        events = events_in_columns([piece.data for piece in pieces], schema, limits)
+        events = events_in_columns([piece.data for piece in pieces], schema, limits, names)
         if events is not None:
-            return Decoded(EventBatch(events, tuple(range(start, start + len(events)))), ())
-    return collect(rows_of_pieces(pieces, source, limits, start), schema, limits, source)
+            return Decoded(EventBatch(events, tuple(range(start, start + len(events))), names), ())
+    return collect(rows_of_pieces(pieces, source, limits, start), schema, limits, names, source)

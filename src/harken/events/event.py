@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import InvalidValueError
 from harken.events.canonical import canonical, too_deep
 from harken.events.conform import conform
+from harken.events.records import content_of, is_record
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
 from harken.schema.values import Value
@@ -24,15 +25,25 @@ class Event:
     attributes: dict[str, Any]
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any] | Event, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> Event:
-        """The event that raw attributes describe. Raises EventError, or LimitError if it is too large or too deep."""
+    def of(
+        cls,
+        raw: Any,
+        schema: Schema | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        names: Collection[str] | None = None,
+    ) -> Event:
+        """The event that a mapping, a dataclass, a named tuple or a pydantic model describes.
+
+        With names it has only the attributes of these names: the others are not looked at, whatever they are. Raises
+        EventError, or LimitError if it is too large or too deep.
+        """
         try:
-            if isinstance(raw, Event):
+            if type(raw) is dict:
+                attributes = canonical(raw, limits, names)
+            elif isinstance(raw, Event):
                 attributes = raw.attributes
-            elif type(raw) is dict or isinstance(raw, Mapping):  # an abstract class takes its time to tell
-                attributes = canonical(raw, limits)
             else:
-                raise InvalidValueError(f"an event is an object of attributes and values, not a {type(raw).__name__}")
+                attributes = canonical(_mapping(raw, names), limits, names)
             return cls(attributes if schema is None else conform(attributes, schema))
         except RecursionError:  # where max_event_depth was set beyond what Python can follow
             raise too_deep(limits) from None
@@ -45,6 +56,20 @@ class Event:
                 value for holder in found if type(holder) is dict and key in holder for value in _each(holder[key])
             ]
         return found
+
+
+def _mapping(raw: object, names: Collection[str] | None) -> Mapping[Any, Any]:
+    content = content_of(raw, names) if is_record(raw) else raw
+    if isinstance(content, Mapping):
+        return content
+    kind = type(content)
+    if kind in (str, bytes):
+        hint = "`json.loads(text)` makes one of JSON"
+    elif kind in (list, tuple, set) or hasattr(content, "__arrow_c_stream__"):
+        hint = "`match_batch` takes many events at once"
+    else:
+        hint = "pass a dict, a dataclass, a named tuple or a pydantic model"
+    raise InvalidValueError(f"an event is an object of attributes and values, not a {kind.__name__}", hint=hint)
 
 
 def _each(value: Any) -> Iterator[Any]:

@@ -22,12 +22,15 @@ _MANY = 8
 class LazyEvents(Sequence[Event]):
     """The rows of tables of which `are_sound` holds, so that none of them can fail when it becomes an event."""
 
-    __slots__ = ("_limits", "_made", "_schema", "_size", "_tables")
+    __slots__ = ("_limits", "_made", "_names", "_schema", "_size", "_tables")
 
-    def __init__(self, tables: Sequence[Any], schema: Schema | None, limits: Limits) -> None:
+    def __init__(
+        self, tables: Sequence[Any], schema: Schema | None, limits: Limits, names: frozenset[str] | None = None
+    ) -> None:
         self._tables = tables
         self._schema = schema
         self._limits = limits
+        self._names = names
         self._size: int = sum(table.num_rows for table in tables)
         self._made: dict[int, Event] = {}
 
@@ -84,4 +87,4 @@ class LazyEvents(Sequence[Event]):
         return self._made[row]
 
     def _event(self, content: dict[str, Any]) -> Event:
-        return Event.of(content, self._schema, self._limits)
+        return Event.of(content, self._schema, self._limits, self._names)

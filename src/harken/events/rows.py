@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from harken.schema import Schema
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-_READERS = {"jsonl": read_json_lines, "json": read_json, "parquet": read_parquet, "arrow": read_ipc}
+_BY_ROWS = {"jsonl": read_json_lines, "json": read_json}
+_IN_COLUMNS = {"parquet": read_parquet, "arrow": read_ipc}
 
 
 def read_rows(
@@ -28,17 +29,29 @@ def read_rows(
 ) -> Iterator[Row]:
     """The rows of a file, of standard input (`-`) or of an open binary stream.
 
-    The format is told by the ending, `.gz` after it included, or by its name. `types` has the columns of CSV read as
-    numbers and booleans where all their cells are. Raises SourceError where the source as a whole cannot be read.
+    The format is told by the ending, in front of `.gz`, `.xz` or `.zst` if there is one, or by its name. `types` has
+    the columns of CSV read as numbers and booleans where all their cells are. Raises SourceError where the source as a
+    whole cannot be read.
     """
     return rows_of(find_source(source, format), limits, types)
 
 
-def rows_of(source: Source, limits: Limits, types: bool = True, schema: Schema | None = None) -> Iterator[Row]:
-    """The rows of a source that was found; a schema tells the types of the columns of CSV that it declares."""
+def rows_of(
+    source: Source,
+    limits: Limits,
+    types: bool = True,
+    schema: Schema | None = None,
+    names: frozenset[str] | None = None,
+) -> Iterator[Row]:
+    """The rows of a source that was found; a schema tells the types of the columns of CSV that it declares.
+
+    With names, the columns of other names are not read, where a source has columns.
+    """
     delimiter = _DELIMITERS.get(source.format)
     with opened(source, seekable=types if delimiter else not source.is_text) as stream:
         if delimiter:
-            yield from read_csv(stream, source.name, limits, delimiter, types, schema)
+            yield from read_csv(stream, source.name, limits, delimiter, types, schema, names)
+        elif source.format in _IN_COLUMNS:
+            yield from _IN_COLUMNS[source.format](stream, source.name, limits, names)
         else:
-            yield from _READERS[source.format](stream, source.name, limits)
+            yield from _BY_ROWS[source.format](stream, source.name, limits)

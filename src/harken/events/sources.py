@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import os
 import shutil
 import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any, BinaryIO, cast
 
 from harken.errors import SourceError, did_you_mean
@@ -31,8 +33,69 @@ FORMATS = {
 TEXT_FORMATS = frozenset({"jsonl", "json", "csv", "tsv"})
 STANDARD_INPUT = "-"
 
-_KNOWN = "the known ones are " + ", ".join(f".{ending}" for ending in FORMATS) + ", and .gz after those of text"
-_GZIP_MAGIC = b"\x1f\x8b"
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """A way to compress text: its name, the bytes that every such file starts with, what reads and what writes it.
+
+    Neither closes the stream that it is given.
+    """
+
+    name: str
+    magic: bytes
+    open: Callable[[Any], Any]
+    create: Callable[[Any], Any]
+
+
+class _Lent(io.RawIOBase):
+    """A stream for a borrower that closes what it is given: the stream itself stays open."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size: int = self._stream.write(data)
+        return size
+
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._stream.readinto(buffer)
+        return size
+
+
+def _open_zstd(raw: Any) -> Any:
+    import pyarrow
+
+    return io.BufferedReader(cast(io.RawIOBase, pyarrow.CompressedInputStream(_Lent(raw), "zstd")))
+
+
+def _create_zstd(raw: Any) -> Any:
+    import pyarrow
+
+    return io.BufferedWriter(cast(io.RawIOBase, pyarrow.CompressedOutputStream(_Lent(raw), "zstd")))
+
+
+COMPRESSIONS = {
+    ".gz": Compression(
+        "gzip",
+        b"\x1f\x8b",
+        lambda raw: gzip.GzipFile(fileobj=raw),
+        lambda raw: gzip.GzipFile("", "wb", fileobj=raw, mtime=0),
+    ),
+    ".xz": Compression("xz", b"\xfd7zXZ\x00", lzma.LZMAFile, partial(lzma.LZMAFile, mode="wb")),
+    ".zst": Compression("zstd", b"\x28\xb5\x2f\xfd", _open_zstd, _create_zstd),
+}
+
+_KNOWN = (
+    f"the known ones are {', '.join(f'.{ending}' for ending in FORMATS)}, "
+    f"and after those of text {', '.join(COMPRESSIONS)}"
+)
+_LONGEST_MAGIC = max(len(each.magic) for each in COMPRESSIONS.values())
 _IN_MEMORY = 16_777_216
 
 
@@ -72,14 +135,14 @@ def opened(source: Source, *, seekable: bool = False) -> Iterator[BinaryIO]:
     """The bytes of the source, decompressed. What goes wrong with the file itself becomes a SourceError."""
     try:
         with _raw(source) as raw, _decompressed(source, raw) as stream:
-            if seekable and not _is_rewindable(source, raw):
+            if seekable and not (_is_rewindable(source, raw) and stream.seekable()):
                 with _spooled(stream) as copy:
                     yield copy
             else:
                 yield stream
     except EOFError:
         raise SourceError(f"{source.name} ends in the middle of its compressed data") from None
-    except (OSError, zlib.error) as error:
+    except (OSError, zlib.error, lzma.LZMAError) as error:
         raise _unreadable(source.name, error) from error
 
 
@@ -108,13 +171,15 @@ def _borrowed(stream: BinaryIO) -> Iterator[Any]:
 
 @contextmanager
 def _decompressed(source: Source, raw: Any) -> Iterator[BinaryIO]:
-    start = raw.peek(2)[:2] if source.is_text else b""
-    if start == _GZIP_MAGIC:
-        with gzip.GzipFile(fileobj=raw) as stream:
-            yield cast(BinaryIO, stream)
-        return
-    if start and isinstance(source.what, str) and source.what.lower().endswith(".gz"):
-        raise SourceError(f"{source.name} ends in .gz but is not compressed with gzip")
+    start = raw.peek(_LONGEST_MAGIC) if source.is_text else b""
+    for compression in COMPRESSIONS.values():
+        if start.startswith(compression.magic):
+            with compression.open(raw) as stream:
+                yield stream
+            return
+    expected = COMPRESSIONS.get(_ending(source.what)) if isinstance(source.what, str) else None
+    if start and expected is not None:
+        raise SourceError(f"{source.name} ends in {_ending(source.name)} but is not compressed with {expected.name}")
     yield raw
 
 
@@ -131,15 +196,25 @@ def _spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, copy)
 
 
-def _format_of(path: str) -> str:
-    stem, ending = os.path.splitext(path.lower())
-    packed = ending == ".gz"
-    if packed:
-        ending = os.path.splitext(stem)[1]
+def format_of(path: str) -> str | None:
+    """The format that the ending of a path tells, or None."""
+    ending = _ending(path)
+    is_compressed = ending in COMPRESSIONS
+    if is_compressed:
+        ending = _ending(os.path.splitext(path)[0])
     found = FORMATS.get(ending[1:])
-    if found is None or (packed and found not in TEXT_FORMATS):
+    return None if is_compressed and found not in TEXT_FORMATS else found
+
+
+def _format_of(path: str) -> str:
+    found = format_of(path)
+    if found is None:
         raise SourceError(f"the ending of {path} does not tell its format", hint=f"{_KNOWN}; or name the format")
     return found
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path.lower())[1]
 
 
 def _format_named(format: str) -> str:

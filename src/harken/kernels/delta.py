@@ -2,7 +2,8 @@
 
 A row hangs in one chain: that of the hash of a column and a code, if it asks for one value of some column; else that of
 a column for which it asks; else that of rows which ask for nothing. Rows are only ever appended, and what a row is made
-of is written before the chain leads to it: so others may look while one appends.
+of is written before the chain leads to it. A row that leaves is stamped with the moment at which it left. So a reader
+who remembers a count of rows and a moment sees the same rows for as long as it likes, whatever others change meanwhile.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ from harken.kernels.several import meets_any
 _LOW_BITS = 0xFFFF_FFFF
 _SCATTER, _MIX = 0x1E37_79B1, 0x05EB_CA77
 NO_ROW = -1
+NEVER = np.iinfo(np.int64).max
+"""When a row leaves that is still there."""
+VERIFY, OVERLAPS, STALE = 1, 2, 4
+"""Flags of a row: what it finds has to be verified; another row of its subscription may find the same; the row would be
+exact if the dictionaries knew its constants."""
+FLAG_BITS = 3
 
 
 class Delta(NamedTuple):
@@ -25,12 +32,9 @@ class Delta(NamedTuple):
 
     numbers: NDArray[np.int32]
     """The subscription of each row."""
-    alive: NDArray[np.bool_]
-    """Whether the row is there, and not gone again."""
-    verify: NDArray[np.bool_]
-    """Whether what the row finds has to be verified."""
-    overlaps: NDArray[np.bool_]
-    """Whether another row of the same subscription may find the same."""
+    left: NDArray[np.int64]
+    """The moment at which the row left, or NEVER."""
+    flags: NDArray[np.uint8]
     starts: NDArray[np.int32]
     columns: NDArray[np.int32]
     low: NDArray[np.uint32]
@@ -57,7 +61,7 @@ def _bucket(column, code, count):
 
 
 @kernel
-def append(delta, first, starts, columns, low, high, tops, places, numbers, verify, overlaps):
+def append(delta, first, starts, columns, low, high, tops, places, numbers, flags):
     """Append rows from `first` on, whose predicates are given as codes from low to high.
 
     `places` has the place of each of their columns among all, `tops` its greatest code.
@@ -71,11 +75,11 @@ def append(delta, first, starts, columns, low, high, tops, places, numbers, veri
             delta.tops[end] = tops[columns[at]]
             end += 1
         delta.starts[first + i + 1] = end
-        _link(delta, first + i, numbers[i], verify[i], overlaps[i])
+        _link(delta, first + i, numbers[i], flags[i])
 
 
 @kernel
-def append_one(delta, row, asked, number, verify):
+def append_one(delta, row, asked, number, flags):
     """Append one row. For each predicate there are its column, the low and the high code, and the greatest."""
     end = delta.starts[row]
     for i in range(asked.shape[0]):
@@ -85,19 +89,18 @@ def append_one(delta, row, asked, number, verify):
         delta.tops[end] = asked[i, 3]
         end += 1
     delta.starts[row + 1] = end
-    _link(delta, row, number, verify, False)
+    _link(delta, row, number, flags)
 
 
 @kernel
-def _link(delta, row, number, verify, overlaps):
+def _link(delta, row, number, flags):
     """Have a row found, whose predicates are written.
 
     Of several equalities it is found by that on the column with most constants: it is likely to tell most.
     """
     delta.numbers[row] = number
-    delta.alive[row] = True
-    delta.verify[row] = verify
-    delta.overlaps[row] = overlaps
+    delta.left[row] = NEVER
+    delta.flags[row] = flags
     key = -1
     for at in range(delta.starts[row], delta.starts[row + 1]):
         if delta.span[at] == 0 and (key < 0 or delta.tops[at] > delta.tops[key]):
@@ -118,11 +121,14 @@ def _link(delta, row, number, verify, overlaps):
 
 
 @kernel
-def find_in_delta(delta, rows, codes, skipped, first, out_rows, offsets):
-    """The first `rows` rows that are true of each event from `first` on. Returns the first event without room."""
+def find_in_delta(delta, rows, moment, codes, skipped, first, out, offsets):
+    """Of the first `rows` rows that were there at `moment`, those that are true of each event from `first` on.
+
+    Writes the number of each row's subscription with the row's flags below it. Returns the first event without room.
+    """
     columns, lows, spans, starts = delta.columns, delta.low, delta.span, delta.starts
     by_value, by_column, following = delta.by_value, delta.by_column, delta.following
-    keyed_by, is_key, alive = delta.keyed_by, delta.is_key, delta.alive
+    keyed_by, is_key, left = delta.keyed_by, delta.is_key, delta.left
     nothing = by_column.size - 1
     end = offsets[first]
     for event in range(first, codes.shape[1]):
@@ -144,16 +150,16 @@ def find_in_delta(delta, rows, codes, skipped, first, out_rows, offsets):
                     else:
                         continue
                 while row != NO_ROW:
-                    met = row < rows and keyed_by[row] == column and alive[row]
+                    met = row < rows and keyed_by[row] == column and left[row] > moment
                     for at in range(starts[row], starts[row + 1]):
                         if not met:
                             break
                         own = np.int64(codes[columns[at], event])
                         met = own != 0 and (own - np.int64(lows[at])) & _LOW_BITS <= spans[at]
                     if met:
-                        if end == out_rows.size:
+                        if end == out.size:
                             return event
-                        out_rows[end] = row
+                        out[end] = np.int64(delta.numbers[row]) << FLAG_BITS | np.int64(delta.flags[row])
                         end += 1
                     row = following[row]
         offsets[event + 1] = end
@@ -161,11 +167,14 @@ def find_in_delta(delta, rows, codes, skipped, first, out_rows, offsets):
 
 
 @kernel
-def find_several_in_delta(delta, given, place, rows, out, end):
-    """Append the numbers of the first rows that may match an event with several values. Returns -1 without room."""
+def find_several_in_delta(delta, given, place, rows, moment, out, end):
+    """Append the numbers of those of the first rows, there at `moment`, that may match an event with several values.
+
+    Returns their end, or -1 without room.
+    """
     first = place * given.columns
     for row in range(rows):
-        met = delta.alive[row]
+        met = delta.left[row] > moment
         for at in range(delta.starts[row], delta.starts[row + 1]):
             if not met:
                 break

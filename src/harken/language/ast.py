@@ -217,17 +217,26 @@ Predicate = Comparison | Between | In | Like | IsNull | Contains | Holds | Call
 Expression = Predicate | Not | And | Or
 
 
+class EscapeError(ValueError):
+    """An escape in a pattern that escapes nothing; `index` is its place in the pattern."""
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
 def like_pieces(pattern: str, escape: str) -> list[str | None]:
-    """A pattern as plain characters, with None for `%` and "" for `_`. Raises ValueError where an escape is stray."""
+    """A pattern as plain characters, with None for `%` and "" for `_`. Raises EscapeError where an escape is stray."""
     pieces: list[str | None] = []
-    characters = iter(pattern)
-    for character in characters:
+    characters = enumerate(pattern)
+    for index, character in characters:
         if character == escape:
-            escaped = next(characters, None)
+            _, escaped = next(characters, (index, None))
             if escaped is None:
-                raise ValueError("the pattern ends with an escape that escapes nothing")
+                raise EscapeError("the pattern ends with an escape that escapes nothing", index)
             if escaped not in ("%", "_", escape):
-                raise ValueError(f"the escape before {escaped!r} is stray: only %, _ and the escape need one")
+                message = f"the escape before {escaped!r} is stray: only %, _ and the escape need one"
+                raise EscapeError(message, index)
             pieces.append(escaped)
         else:
             pieces.append(_WILDCARDS.get(character, character))
@@ -293,6 +302,14 @@ def leaves(node: Predicate | Operand) -> Iterator[Attribute | Constant | Variabl
             yield node.operand
         case Call():
             yield from node.arguments
+
+
+def offset_of(node: Expression | Operand) -> int:
+    """Where a node starts in its text: the offset of its first leaf, 0 if it was not parsed."""
+    if isinstance(node, Attribute | Constant | Variable | Arithmetic):
+        return next((leaf.at for leaf in leaves(node) if leaf.at >= 0), 0)
+    first = next(predicates(node))[0]
+    return first.at if isinstance(first, Call) else next(map(offset_of, leaves(first)))
 
 
 def arithmetic_depth(predicate: Predicate) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 
-from harken.errors import CheckError, InvalidValueError, LanguageError, UnavailableError, did_you_mean
+from harken.errors import CheckError, InvalidValueError, LanguageError, UnavailableError, did_you_mean, in_backticks
 from harken.language.ast import (
     Attribute,
     Between,
@@ -21,9 +22,11 @@ from harken.language.ast import (
     Predicate,
     Variable,
     leaves,
+    offset_of,
     predicates,
 )
 from harken.language.complaints import located
+from harken.language.habits import CLOCKS, function_hint
 from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_path
 from harken.schema.values import show
 
@@ -47,7 +50,7 @@ def check(expression: Expression, schema: Schema | None = None, text: str | None
 def _unavailable(predicate: Predicate) -> Iterator[tuple[LanguageError, int]]:
     if isinstance(predicate, Call):
         message = f"the operator `{predicate.name}` is not available: this version evaluates no operator predicates yet"
-        yield UnavailableError(message), predicate.at
+        yield UnavailableError(message, hint=function_hint(predicate.name)), predicate.at
         return
     for leaf in leaves(predicate):
         if isinstance(leaf, Variable):
@@ -57,7 +60,7 @@ def _unavailable(predicate: Predicate) -> Iterator[tuple[LanguageError, int]]:
 def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
     unknown = [leaf for leaf in leaves(predicate) if isinstance(leaf, Attribute) and _domain(schema, leaf) is None]
     for leaf in unknown:
-        hint = _unquoted(leaf, predicate, schema) or _near(leaf.name, schema)
+        hint = _unquoted(leaf, predicate, schema) or CLOCKS.get(leaf.name.upper()) or _near(leaf.name, schema)
         yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=hint), leaf.at
     if unknown:
         return
@@ -86,7 +89,7 @@ def _unlike(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[Lan
     left_kind, right_kind = _kind(left, schema), _kind(right, schema)
     if left_kind is None or right_kind is None:
         return
-    at = _offset(right)
+    at = offset_of(right)
     if left_kind is not right_kind:
         message = f"{_described(left, schema)} does not compare with {_described(right, schema)}"
         yield CheckError(message, hint=_rewritten(right, left_kind)), at
@@ -105,19 +108,30 @@ def _unlike(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[Lan
 
 def _not_of_kind(operand: Operand, kind: Kind, rule: str, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
     if _kind(operand, schema) not in (kind, None):
-        yield CheckError(f"{rule}, and this is {_described(operand, schema)}"), _offset(operand)
+        yield CheckError(f"{rule}, and this is {_described(operand, schema)}"), offset_of(operand)
 
 
 def _rewritten(operand: Operand, kind: Kind) -> str | None:
-    """How a string that holds a value of another kind would be written."""
-    if not isinstance(operand, Constant) or not isinstance(operand.value, str):
+    """How a constant would be written as a value of this kind, if it looks like one."""
+    if not isinstance(operand, Constant):
         return None
-    text = operand.value
-    if kind in (Kind.TIMESTAMP, Kind.DATE):
-        return f"write {kind.upper()} {show(text)}"
-    if kind is Kind.BOOLEAN and text.lower() in ("true", "false"):
-        return f"write {text.upper()}, without quotes"
-    return f"write {text}, without quotes" if kind is Kind.NUMBER and _NUMBER.fullmatch(text) else None
+    match kind, operand.value:
+        case ((Kind.TIMESTAMP | Kind.DATE), str(text)):
+            return f"write {kind.upper()} {show(text)}"
+        case Kind.BOOLEAN, str(text) if text.lower() in ("true", "false"):
+            return f"write {text.upper()}, without quotes"
+        case Kind.NUMBER, str(text) if _NUMBER.fullmatch(text):
+            return f"write {text}, without quotes"
+        case Kind.STRING, (int() | float()) as number if not isinstance(number, bool):
+            return f"write '{number}', in quotes"
+        case Kind.BOOLEAN, (0 | 1) as number:
+            return f"write {show(bool(number))}"
+        case Kind.DATE, datetime() as time:
+            return f"write {show(time.date())}"
+        case Kind.TIMESTAMP, date() as day:
+            return f"write {show(datetime(day.year, day.month, day.day, tzinfo=UTC))}"
+        case _:
+            return None
 
 
 def _unquoted(leaf: Attribute, predicate: Predicate, schema: Schema) -> str | None:
@@ -133,11 +147,11 @@ def _unquoted(leaf: Attribute, predicate: Predicate, schema: Schema) -> str | No
 def _near(name: str, schema: Schema) -> str | None:
     """What was probably meant or, if nothing is near, some of what there is."""
     known = [*map(format_path, schema.attributes), *([format_path(EVENT_TYPE)] if schema.event_types else [])]
-    near = did_you_mean(name, known)
+    near = did_you_mean(name, known) or did_you_mean(name, known, case_sensitive=False)
     if near is not None or not known:
         return near
     more = ", …" if len(known) > _SHOWN else ""
-    shown = ", ".join(f"`{each}`" for each in known[:_SHOWN])
+    shown = ", ".join(map(in_backticks, known[:_SHOWN]))
     return f"the schema has {shown}{more}; a string is written in single quotes"
 
 
@@ -161,7 +175,3 @@ def _described(operand: Operand, schema: Schema) -> str:
 
 def _name(operand: Operand) -> str:
     return operand.name if isinstance(operand, Attribute | Variable) else "constant"
-
-
-def _offset(operand: Operand) -> int:
-    return next((leaf.at for leaf in leaves(operand)), 0)

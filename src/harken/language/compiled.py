@@ -10,6 +10,7 @@ from harken.language import sql
 from harken.language.ast import Attribute, Expression, leaves, predicates
 from harken.language.check import check
 from harken.language.complaints import located
+from harken.language.doubts import doubts
 from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
 from harken.language.shapes import ShapeCache
@@ -59,8 +60,9 @@ class Compiler:
             message = "the expression is nested too deeply"
             raise LimitError(message, limit="max_nesting").at(*located(text, 0)) from None
         except (ContradictionError, LimitError) as error:
-            raise _placed(error, text) from None
-        return Compiled(text, language, normal_form, (ALWAYS_TRUE,) if normal_form.always else ())
+            raise self._placed(error, text) from None
+        warnings = (*((ALWAYS_TRUE,) if normal_form.always else ()), *doubts(template, text, constants, self.schema))
+        return Compiled(text, language, normal_form, warnings)
 
     def faults(self, text: str, language: str = "sql") -> list[HarkenError]:
         """Every fault of a text, each with its place."""
@@ -78,17 +80,27 @@ class Compiler:
         if faults:
             raise first_of(faults)
 
+    def _placed(self, error: ContradictionError | LimitError, text: str) -> HarkenError:
+        """The error at the part of the text that it is about, or at its start."""
+        if error.place is not None:
+            return error
+        expression = sql.parse(text, _NO_LIMITS)
+        if isinstance(error, LimitError):
+            offset = self._offset_of_limit(expression)
+        else:
+            found = (leaf for each, _ in predicates(expression) for leaf in leaves(each))
+            offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), 0)
+        return error.at(*located(text, offset))
+
+    def _offset_of_limit(self, expression: Expression) -> int:
+        """Where normalising an expression of this very text passes a limit: that of a template has other offsets."""
+        try:
+            normalise(expression, self.schema, self.limits)
+        except LimitError as error:
+            return error.offset or 0
+        return 0
+
 
 def _check_language(language: str) -> None:
     if language != "sql":
         raise UnavailableError(f"the language {language!r} is not available", hint="this version speaks 'sql'")
-
-
-def _placed(error: ContradictionError | LimitError, text: str) -> HarkenError:
-    """The error at the attribute that it is about, or at the start of the text."""
-    if error.place is not None:
-        return error
-    wanted = error.path if isinstance(error, ContradictionError) else None
-    found = (leaf for each, _ in predicates(sql.parse(text, _NO_LIMITS)) for leaf in leaves(each)) if wanted else ()
-    offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == wanted), 0)
-    return error.at(*located(text, offset))

@@ -64,6 +64,8 @@ class Conjunction:
     def every_path(self) -> list[Path]:
         """The attributes that it looks at."""
         found = [path for path, _ in self.constraints]
+        if not self.residuals:
+            return found
         mentioned = (leaf for residual in self.residuals for leaf in leaves(residual.predicate))
         return [*found, *(leaf.path for leaf in mentioned if isinstance(leaf, Attribute))]
 
@@ -73,6 +75,10 @@ class NormalForm:
     """A disjunction of different conjunctions."""
 
     conjunctions: tuple[Conjunction, ...]
+
+    def names(self) -> set[str]:
+        """The attributes that it looks at, each by the name that its path begins with."""
+        return {path[0] for each in self.conjunctions for path in each.every_path()}
 
     @property
     def always(self) -> bool:

@@ -31,6 +31,7 @@ from harken.language.ast import (
     Predicate,
     leaves,
     like_pieces,
+    offset_of,
 )
 from harken.language.intervals import LINES, Intervals
 from harken.language.normal_form import (
@@ -93,6 +94,9 @@ class _Builder:
         self.limits = limits
         self.constants = constants
         self.emptied: Path | None = None
+        self.growing: Expression | None = None
+        """The part whose alternatives are being added or, if there are factors, multiplied with others."""
+        self.factors: tuple[int, int] | None = None
         self.work = 0
 
     def drafts(self, node: Expression, wanted: bool) -> list[_Draft]:
@@ -124,7 +128,7 @@ class _Builder:
         constraints: dict[Path, Constraint] = {}
         repeated: dict[Path, list[Constraint]] = {}
         residuals: list[Residual] = []
-        forks: list[list[_Draft]] = []
+        forks: list[tuple[Expression, list[_Draft]]] = []
         for item in items:
             if type(item) is Comparison and type(item.left) is Attribute and isinstance(item.right, Constant):
                 # What most conjunctions consist of, without the detour through a list of one draft.
@@ -140,7 +144,7 @@ class _Builder:
             if not alternatives:
                 return _NEVER
             if len(alternatives) > 1:
-                forks.append(alternatives)
+                forks.append((item, alternatives))
                 continue
             added, more = alternatives[0]
             for path, constraint in added.items():
@@ -151,7 +155,8 @@ class _Builder:
             if not self._narrow(constraints, path, self._reduced(several, intersection)):
                 return _NEVER
         drafts: list[_Draft] = [(constraints, tuple(dict.fromkeys(residuals)))]
-        for alternatives in forks:
+        for item, alternatives in forks:
+            self.growing, self.factors = item, (len(drafts), len(alternatives))
             drafts = self._product(drafts, alternatives)
         return drafts
 
@@ -196,6 +201,7 @@ class _Builder:
                         absent[path] = None
                     else:
                         single.setdefault(path, []).append(constraint)
+            self.growing, self.factors = item, None
             drafts = self._limited(drafts)
         united = {path: self._reduced(several, union) for path, several in single.items()}
         if any(united.get(path) is Presence.PRESENT for path in absent):
@@ -233,7 +239,10 @@ class _Builder:
 
     def _too_large(self, message: str) -> LimitError:
         hint = "split it into several subscriptions, or use IN for alternatives of one attribute"
-        return LimitError(message, limit="max_conjunctions", hint=hint)
+        if self.factors is not None:
+            hint = "AND multiplies alternatives, here {:,} by {:,}: ".format(*self.factors) + hint
+        offset = None if self.growing is None else offset_of(self.growing)
+        return LimitError(message, limit="max_conjunctions", offset=offset, hint=hint)
 
     # Predicates
 

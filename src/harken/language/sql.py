@@ -18,6 +18,7 @@ from harken.language.ast import (
     Comparison,
     Constant,
     Contains,
+    EscapeError,
     Expression,
     Holds,
     In,
@@ -30,9 +31,11 @@ from harken.language.ast import (
     conjunction,
     disjunction,
     leaves,
+    offset_of,
     predicates,
 )
 from harken.language.complaints import KEYWORDS, located, unexpected_character, unexpected_token
+from harken.language.habits import NO_ARITHMETIC, NO_FUNCTIONS, function_hint, name_hint
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
 from harken.schema.values import Kind, parse_date, parse_timestamp
@@ -45,7 +48,7 @@ _SHORT = 256
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     """The expression that the text stands for. Raises ParseError or LimitError, each with its place."""
     if len(text) > limits.max_text_length:
-        message = f"the text has {len(text):,} characters; at most {limits.max_text_length:,} are taken"
+        message = f"the text has {len(text):,} characters, more than {limits.max_text_length:,}"
         raise LimitError(message, limit="max_text_length").at(*located(text, limits.max_text_length))
     try:
         found: Any = _parser().parse(text)
@@ -55,7 +58,8 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     except UnexpectedCharacters as problem:
         raise unexpected_character(problem, text) from None
     except _RefusedError as refusal:
-        raise ParseError(refusal.message, hint=refusal.hint).at(*located(text, refusal.at)) from None
+        hint = name_hint(text, refusal.at) or refusal.hint
+        raise ParseError(refusal.message, hint=hint).at(*located(text, refusal.at)) from None
     _check_limits(expression, text, limits)
     return expression
 
@@ -114,8 +118,7 @@ class _Nodes(Transformer[Token, Any]):
         symbol = "<>" if operator == "!=" else str(operator)
         for side, other in ((left, right), (right, left)):
             if isinstance(side, _Null):
-                name = other.name if isinstance(other, Attribute) else "attribute"
-                wanted = f"{name} IS {'NOT ' if symbol == '<>' else ''}NULL"
+                wanted = f"{_named(other)} IS {'NOT ' if symbol == '<>' else ''}NULL"
                 raise _RefusedError(f"{symbol} NULL is never true", side.at, f"write {wanted}")
         return Comparison(_compared(left), symbol, _compared(right))
 
@@ -125,21 +128,32 @@ class _Nodes(Transformer[Token, Any]):
     def in_values(self, operand: _Part, negated: Token | None, values: list[_Part] | None) -> Expression:
         checked = _compared(operand)
         if values is None:
-            raise _RefusedError("IN needs at least one value", _offset(checked))
-        constants = tuple(_constant(value, "IN takes constants", "IN") for value in values)
-        return _negated_if(negated, In(checked, constants))
+            raise _RefusedError("IN needs at least one value", offset_of(checked))
+        for value in values:
+            if isinstance(value, _Null):
+                raise _null_in_list(checked, value, is_negated=negated is not None, is_alone=len(values) == 1)
+        return _negated_if(negated, In(checked, tuple(_constant(value, "IN takes constants") for value in values)))
 
     def like(self, operand: _Part, negated: Token | None, pattern: _Part, escape: _Part | None) -> Expression:
+        compared = _compared(operand)
+        if isinstance(pattern, _Null):
+            raise _RefusedError("LIKE NULL is never true", pattern.at, f"write {_named(compared)} IS NULL")
         text = _string(pattern, "LIKE takes a pattern in quotes")
         sign = DEFAULT_ESCAPE if escape is None else _escape(_string(escape, _ESCAPE_RULE))
-        return _negated_if(negated, _made(text.at, Like, _compared(operand), text, sign))
+        try:
+            return _negated_if(negated, Like(compared, text, sign))
+        except EscapeError as problem:
+            raise _stray_escape(problem, text, sign) from None
 
     def is_null(self, operand: _Part, negated: Token | None, _null: Token) -> Expression:
         return _negated_if(negated, IsNull(_attribute(operand, "IS NULL asks about an attribute")))
 
     def contains(self, operand: _Part, negated: Token | None, value: _Part) -> Expression:
         attribute = _attribute(operand, "CONTAINS asks about an attribute")
-        return _negated_if(negated, Contains(attribute, _constant(value, "CONTAINS takes a constant", "CONTAINS")))
+        if isinstance(value, _Null):
+            hint = f"write {attribute.name} IS NULL to ask whether it has no value at all"
+            raise _RefusedError("a set of values never has NULL in it", value.at, hint)
+        return _negated_if(negated, Contains(attribute, _constant(value, "CONTAINS takes a constant")))
 
     def values(self, *values: _Part) -> list[_Part]:
         return list(values)
@@ -167,7 +181,7 @@ class _Nodes(Transformer[Token, Any]):
         checked = [_operand(argument) for argument in arguments or []]
         for argument in checked:
             if isinstance(argument, Arithmetic):
-                raise _RefusedError("an operator takes attributes, constants and variables", _offset(argument))
+                raise _RefusedError("an operator takes attributes, constants and variables", offset_of(argument))
         return Call(_key(name), tuple(checked), name.start_pos or 0)  # type: ignore[arg-type]
 
     def variable(self, token: Token) -> Operand:
@@ -202,7 +216,9 @@ def _condition(part: _Part) -> Expression:
         return Holds(part)
     if isinstance(part, Token | Constant | Variable | Arithmetic):
         raise _RefusedError(
-            "a condition is expected here, not a value", _offset(_operand(part)), "compare it with something"
+            "a condition is expected here, not a value",
+            offset_of(_operand(part)),
+            "compare it with an attribute; for one of several values write x IN ('a', 'b')",
         )
     if isinstance(part, _Null):
         raise _RefusedError("NULL is not a condition", part.at, "write attribute IS NULL")
@@ -217,8 +233,10 @@ def _operand(part: _Part) -> Operand:
         raise _RefusedError("NULL is not a value to compare with", part.at, "write attribute IS NULL")
     if isinstance(part, Attribute | Constant | Variable | Arithmetic):
         return part
-    hint = "the language has no functions" if isinstance(part, Call) else "join conditions with AND or OR"
-    raise _RefusedError("a value is expected here, not a condition", _offset(part), hint)
+    if isinstance(part, Call):
+        hint = function_hint(part.name) or NO_FUNCTIONS
+        raise _RefusedError(f"`{part.name}(…)` is not part of the language", part.at, hint)
+    raise _RefusedError("a value is expected here, not a condition", offset_of(part), "join conditions with AND or OR")
 
 
 def _compared(part: _Part) -> Operand:
@@ -233,26 +251,48 @@ def _check_arithmetic(part: Arithmetic) -> None:
     found = list(leaves(part))
     for leaf in found:
         if isinstance(leaf, Attribute):
-            raise _RefusedError("arithmetic is over variables and numbers, not over attributes", leaf.at)
+            message = "arithmetic is over variables and numbers, not over attributes"
+            raise _RefusedError(message, leaf.at, NO_ARITHMETIC)
         if isinstance(leaf, Constant) and leaf.kind is not Kind.NUMBER:
             raise _RefusedError("arithmetic is over variables and numbers", leaf.at)
     if not any(isinstance(leaf, Variable) for leaf in found):
-        raise _RefusedError("arithmetic over constants alone", _offset(part), "write the result")
+        raise _RefusedError("arithmetic over constants alone", offset_of(part), "write the result")
 
 
 def _attribute(part: _Part, message: str) -> Attribute:
     if isinstance(part, Attribute):
         return part
-    raise _RefusedError(message, part.at if isinstance(part, _Null) else _offset(_operand(part)))
+    raise _RefusedError(message, part.at if isinstance(part, _Null) else offset_of(_operand(part)))
 
 
-def _constant(part: _Part, message: str, place: str) -> Constant:
-    if isinstance(part, _Null):
-        raise _RefusedError(f"NULL in {place} is never equal to anything", part.at, "write OR attribute IS NULL")
+def _named(part: _Part) -> str:
+    """What a hint calls this part of a comparison."""
+    return part.name if isinstance(part, Attribute) else "attribute"
+
+
+def _null_in_list(operand: Operand, null: _Null, is_negated: bool, is_alone: bool) -> _RefusedError:
+    name = _named(operand)
+    wanted = f"write {name} IS {'NOT ' if is_negated else ''}NULL"
+    if not is_negated:
+        hint = wanted if is_alone else f"write {name} IN (…) OR {name} IS NULL"
+        return _RefusedError("NULL in IN is never equal to anything", null.at, hint)
+    hint = wanted if is_alone else f"leave NULL out: NOT IN is true only where {name} has a value"
+    return _RefusedError("NOT IN with NULL in its list is never true", null.at, hint)
+
+
+def _stray_escape(problem: EscapeError, pattern: Constant, escape: str) -> _RefusedError:
+    """The refusal of an escape, at its place in the text, where a quote inside the pattern is written twice."""
+    before = str(pattern.value)[: problem.index]
+    sign = "a backslash" if escape == DEFAULT_ESCAPE else f"{escape} itself"
+    hint = f"in this pattern {sign} is written twice: {escape * 2}"
+    return _RefusedError(str(problem), pattern.at + 1 + len(before) + before.count("'"), hint)
+
+
+def _constant(part: _Part, message: str) -> Constant:
     operand = _operand(part)
     if isinstance(operand, Constant):
         return operand
-    raise _RefusedError(message, _offset(operand))
+    raise _RefusedError(message, offset_of(operand))
 
 
 _ESCAPE_RULE = "ESCAPE takes one character in quotes"
@@ -266,7 +306,7 @@ def _escape(constant: Constant) -> str:
 
 
 def _string(part: _Part, message: str) -> Constant:
-    constant = _constant(part, message, "LIKE")
+    constant = _constant(part, message)
     if constant.kind is not Kind.STRING:
         raise _RefusedError(message, constant.at)
     return constant
@@ -306,20 +346,12 @@ def _unquoted(token: Token) -> str:
     return token[1:-1].replace("''", "'")
 
 
-def _offset(node: Expression | Operand) -> int:
-    """Where a node starts: the offset of its first leaf."""
-    if isinstance(node, Attribute | Constant | Variable | Arithmetic):
-        return next((leaf.at for leaf in leaves(node) if leaf.at >= 0), 0)
-    first = next(predicates(node))[0]
-    return first.at if isinstance(first, Call) else next(leaf.at for leaf in leaves(first))
-
-
 def _check_limits(expression: Expression, text: str, limits: Limits) -> None:
     values = 0
     for predicate, depth in predicates(expression):
         if depth + arithmetic_depth(predicate) > limits.max_nesting:
             message = f"the expression is nested more than {limits.max_nesting} deep"
-            raise LimitError(message, limit="max_nesting").at(*located(text, _offset(predicate)))
+            raise LimitError(message, limit="max_nesting").at(*located(text, offset_of(predicate)))
         for leaf in leaves(predicate):
             values += isinstance(leaf, Constant)
             if values > limits.max_values:

@@ -9,7 +9,6 @@ Changes and matching take turns: a batch is matched as a whole before or after a
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from harken.errors import HarkenError
 from harken.events import EventBatch
+from harken.forking import MATCHER, fork_lock
 from harken.kernels.row_table import find_several
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Entry, FormOf, MatchResult
@@ -59,7 +59,7 @@ class RowMatcher(ABC):
     def __init__(self, limits: Limits = DEFAULT_LIMITS, widest: int = 0) -> None:
         self.limits = limits
         self.rows = Rows(widest)
-        self._lock = threading.Lock()
+        self._lock = fork_lock(MATCHER)
         self._changes = 0
         self._events = 0
         self._examined = 0

@@ -11,6 +11,7 @@ from harken.schema.domains import (
     StringDomain,
     TimestampDomain,
 )
+from harken.schema.event_columns import EventColumns
 from harken.schema.event_types import EVENT_TYPE, EventType, Rule, View
 from harken.schema.extensions import Extension, NewAttribute, NewDomain, NewEventType, NewOptionalAttribute
 from harken.schema.files import check_schema, format_schema, load_schema, parse_schema
@@ -26,6 +27,7 @@ __all__ = [
     "DateDomain",
     "Domain",
     "EnumeratedDomain",
+    "EventColumns",
     "EventType",
     "Extension",
     "FloatDomain",

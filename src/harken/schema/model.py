@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
 
 from harken.errors import EventError, EventTypeError, SchemaError, did_you_mean
 from harken.schema.coded import EnumeratedDomain
 from harken.schema.consistency import Examination
 from harken.schema.domains import Domain
+from harken.schema.event_columns import EventColumns, SparkStruct
 from harken.schema.event_types import EVENT_TYPE, EventType, Rule, View
 from harken.schema.extensions import Draft, Extension
 from harken.schema.faults import first_of
 from harken.schema.paths import Path, format_path
 from harken.schema.values import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,26 @@ class Schema:
         # In the order of declaration, so that extensions only ever append codes.
         names = tuple(self.event_types)
         object.__setattr__(self, "_event_type_domain", EnumeratedDomain("event_type", names) if names else None)
+
+    @classmethod
+    def from_arrow(cls, schema: pa.Schema) -> Self:
+        """The open schema of Arrow tables with these columns: an attribute a column, by its path if it is nested.
+
+        So `Engine(Schema.from_arrow(table.schema))` refuses a subscription that asks for another name, or compares with
+        a value of another type. Left out are types that no subscription can ask for by name (binary, durations, maps),
+        columns that only hold nulls, and `event_type`, which belongs to event types.
+        """
+        return cls._of_columns(EventColumns.from_arrow(schema))
+
+    @classmethod
+    def from_spark(cls, schema: SparkStruct) -> Self:
+        """The same of Spark's DataFrames: `Schema.from_spark(events.schema)`, a StructType. VARIANT is left out too."""
+        return cls._of_columns(EventColumns.from_spark(schema))
+
+    @classmethod
+    def _of_columns(cls, columns: EventColumns) -> Self:
+        found = ((path, leaf.domain) for path, leaf in columns.leaves() if path != EVENT_TYPE and "" not in path)
+        return cls(attributes={path: domain for path, domain in found if domain is not None})
 
     def __hash__(self) -> int:
         return hash((frozenset(self.domains), frozenset(self.attributes), frozenset(self.event_types)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,11 @@ class Conjunctions:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def without_rows(self) -> Conjunctions:
+        """The same columns and dictionaries, and no rows."""
+        none = [replace(each, rows=each.rows[:0], low=each.low[:0], high=each.high[:0]) for each in self.predicates]
+        return Conjunctions(self.numbers[:0], tuple(none), self.inexact[:0])
 
     @property
     def columns(self) -> list[Column]:

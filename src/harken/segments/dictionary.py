@@ -7,7 +7,9 @@ A dictionary is nothing but arrays, which may be in a memory-mapped file.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,13 +30,15 @@ _SMALL_TABLE = 1_024
 # A string that hashes to a slot this far from its place tells that the strings were chosen to: then search.
 _FARTHEST = 256
 
-_FIRST = np.zeros(1, np.int32)
+_FEW = 16_384
+"""So many constants, at most, are kept as Python objects too once a single event asks: a look-up takes a tenth."""
+
 _NO_TABLE = np.empty(0, np.uint32)
 _NO_INDEX = np.empty(0, np.int64)
 _ALL_VALID = np.empty(0, np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Numbers:
     """Constants as integers in ascending order, numbers with the part that an integer does not hold (see events.cells).
 
@@ -55,10 +59,22 @@ class Numbers:
         """The constants in order."""
         return Pairs(self.whole, self.part)
 
+    @cached_property
+    def _pairs(self) -> list[tuple[int, float]]:
+        """The constants as Python has them, made when a single event is first encoded."""
+        parts = [0.0] * len(self.whole) if self.part is None else self.part.tolist()
+        return list(zip(self.whole.tolist(), parts, strict=True))
+
     def code_of(self, whole: int, part: float = 0.0) -> int:
         """The code of one value: quicker than `encode`, where there is but one."""
+        if len(self.whole) <= _FEW:
+            value = whole, part
+            rank = bisect_left(self._pairs, value)
+            return 2 * rank + 1 + (rank < len(self._pairs) and self._pairs[rank] == value)
         if self.part is not None:
-            return int(self.encode(Cells(Kind.NUMBER, _FIRST, np.array([whole]), np.array([part])))[0])
+            begin, behind = self.whole.searchsorted(whole), self.whole.searchsorted(whole, "right")
+            place = int(begin + self.part[begin:behind].searchsorted(part))
+            return 2 * place + 1 + bool(place < behind and self.part[place] == part)
         count = len(self.whole)
         if len(self.table):
             first = int(self.whole[0])
@@ -99,7 +115,7 @@ class Numbers:
             kernels.encode_by_search(values, valid, bit, self.whole, codes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Strings:
     """Constants as UTF-8 bytes, in the order of their code points."""
 
@@ -118,8 +134,24 @@ class Strings:
         """The constants in order."""
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
 
+    @cached_property
+    def _texts(self) -> list[str]:
+        """The constants in order, made when a single event is first encoded."""
+        constants: Any = self.constants
+        texts: list[str] = constants.to_pylist()
+        return texts
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {text: 2 * rank + 2 for rank, text in enumerate(self._texts)}
+
     def code_of(self, text: str) -> int:
         """The code of one value."""
+        if len(self) <= _FEW:
+            code = self._codes.get(text)
+            if code is None:  # Python orders strings by code point, too
+                code = 2 * bisect_left(self._texts, text) + 1 if self.ordered or not len(self.index) else 1
+            return code
         utf8 = np.frombuffer(bytearray(text, "utf-8"), np.uint8)  # of bytes it would be marked as not to be written to
         codes = np.empty(1, np.uint32)
         self._encode(utf8, np.array([0, len(utf8)]), _ALL_VALID, 0, codes)
@@ -153,6 +185,8 @@ Dictionary = Numbers | Strings
 def code_of(dictionary: Dictionary, kind: Kind, value: Any) -> int:
     """The code of one value of a kind."""
     if isinstance(dictionary, Strings):
+        return dictionary.code_of(value)
+    if type(value) is int:
         return dictionary.code_of(value)
     pair = whole_and_part(value) if kind is Kind.NUMBER else (as_integer(kind, value), 0.0)
     return dictionary.code_of(*pair)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harken.events import Event
 from harken.schema.paths import Path
@@ -19,27 +20,35 @@ _NO_STARTS = np.zeros(1, np.int64)
 _NO_VALUES = np.empty(0, np.uint32)
 
 
-def encode_one(event: Event, columns: Sequence[Column], dictionaries: Sequence[Dictionary]) -> EncodedBatch | None:
-    """What `encode` tells of this event alone. None, for `encode` to tell, if there may be several values in a column,
+def of_one(codes: NDArray[np.uint32]) -> EncodedBatch:
+    """The batch of an event whose codes are known."""
+    return EncodedBatch(codes, codes[:, 0] != 0, _NOBODY, _NO_STARTS, _NO_VALUES)
+
+
+def codes_of_one(
+    event: Event, columns: Sequence[Column], dictionaries: Sequence[Dictionary]
+) -> NDArray[np.uint32] | None:
+    """The codes of one event, columns by one. None, for `encode` to tell, if there may be several values in a column,
     or if a value is not of its domain.
     """
-    codes = np.zeros((len(columns), 1), np.uint32)
-    for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
-        value = _value_at(event.attributes, column.path)
+    codes: list[int] = []
+    attributes = event.attributes
+    for (path, wanted, coded), dictionary in zip(columns, dictionaries, strict=True):
+        value = attributes.get(path[0]) if len(path) == 1 else _value_at(attributes, path)
+        kind = KINDS.get(type(value))
         if type(value) is list:
             return None
-        kind = KINDS.get(type(value))
-        if column.kind is None:
+        if wanted is None:
             value, kind = value is not None, Kind.BOOLEAN
-        elif kind is not column.kind:
+        elif kind is not wanted:
+            codes.append(0)
             continue
-        elif column.coded is not None:
-            try:
-                value, kind = column.coded.index(value), Kind.NUMBER
-            except ValueError:
+        elif coded is not None:
+            if value not in coded:
                 return None
-        codes[place, 0] = code_of(dictionary, kind, value)
-    return EncodedBatch(codes, codes[:, 0] != 0, _NOBODY, _NO_STARTS, _NO_VALUES)
+            value, kind = coded.index(value), Kind.NUMBER
+        codes.append(code_of(dictionary, kind, value))
+    return np.array(codes, np.uint32).reshape(-1, 1)
 
 
 def _value_at(node: Any, path: Path) -> Any:

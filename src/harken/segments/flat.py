@@ -92,8 +92,8 @@ class Flat:
 
 
 def joined(flats: Sequence[Flat]) -> Flat:
-    """Rows behind each other."""
-    if len(flats) == 1:
+    """Rows behind each other, with the columns that they ask for."""
+    if len(flats) == 1 and all(len(each.rows) for each in flats[0].columns):
         return flats[0]
     parts: dict[Column, list[tuple[int, ColumnPredicates]]] = {}
     first = 0

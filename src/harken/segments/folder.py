@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import re
 import time
@@ -33,6 +34,7 @@ FORMAT = 1
 MANIFEST = "manifest.harken"
 LOCK = "lock"
 _TITLE = "harken manifest"
+log = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 # What a writer leaves behind: files, those that were not finished, and manifests that were not.
 _SEGMENT = re.compile(r"[a-z][a-z0-9_]*-(\d{8,})\.segment\Z")
@@ -98,9 +100,22 @@ class Folder:
     """Versions of something, the last of which can be opened. Many may read, in any process; one at a time writes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(os.path.abspath(path))  # the process may change its folder
         self._manifest = self.path / MANIFEST
         self._seen: tuple[tuple[int, int, int], Manifest] | None = None
+        """The manifest that was read last, and what tells its file from others."""
+        self._opened: Manifest | None = None
+        self._taken: Manifest | None = None
+        """The version that is in use: what was opened and kept, or published last."""
+        self._is_gone = False
+
+    def identity(self) -> tuple[int, int]:
+        """What tells this folder from others, whatever it is called. (0, 0) if there is no such folder."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return 0, 0
+        return found.st_dev, found.st_ino
 
     def current(self) -> Manifest:
         """The present version. Raises SegmentError if there is none, or its manifest is damaged."""
@@ -115,6 +130,7 @@ class Folder:
         while True:
             try:
                 files = {name: self._open(manifest, each) for name, each in manifest.files.items()}
+                self._opened = manifest
                 return Contents(manifest.version, files, manifest.meta)
             except SegmentError:
                 now = self.current()
@@ -122,14 +138,26 @@ class Folder:
                     raise
                 manifest = now  # two versions came meanwhile, and the files of the first were removed
 
-    def changed_since(self, version: int) -> bool:
-        """Whether the present version is another one. It looks at the date of the manifest, and seldom into it."""
+    def keep(self) -> None:
+        """Use what was opened last: from now on only other versions are a change."""
+        self._taken = self._opened
+
+    def has_changed(self) -> bool:
+        """Whether the present version is not the one that is in use: kept after it was opened, or published last.
+
+        It looks at the date of the manifest, and seldom into it. Where there is no version any more, that is logged
+        once, and nothing has changed.
+        """
         try:
             if self._seen is None or _mark(os.stat(self._manifest)) != self._seen[0]:
                 self._read()
         except FileNotFoundError:
+            if not self._is_gone:
+                log.warning("%s is gone: what was loaded from it is still used", self._manifest)
+            self._is_gone = True
             return False
-        return self._seen is not None and self._seen[1].version != version
+        self._is_gone = False
+        return self._seen is not None and self._seen[1] != self._taken
 
     @contextmanager
     def publishing(self) -> Iterator[Draft]:
@@ -151,6 +179,7 @@ class Folder:
             if before is not None:
                 named |= {each.file for each in before.files.values()}
             self._remove(each for each in self._files() if each not in named)
+            self._opened = self._taken = self._read()
 
     # Reading
 

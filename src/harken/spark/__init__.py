@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from harken.errors import require_extra
+
 if TYPE_CHECKING:
     from harken.spark.building import build_index
     from harken.spark.history import Backtest, backtest
@@ -31,6 +33,9 @@ _HOMES = {
     "validate": "validation",
 }
 
+_ON_DATAFRAMES = {"backtest", "check", "match", "profile", "validate"}
+"""The functions that nobody can call without Spark."""
+
 __all__ = [
     "Backtest",
     "Index",
@@ -50,4 +55,6 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _ON_DATAFRAMES:
+        require_extra("spark")
     return getattr(import_module(f"{__name__}.{home}"), name)

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harken.engine import Engine
 from harken.errors import HarkenError, SourceError, SubscriptionError, did_you_mean
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.mismatch import IGNORE, OnMismatch, require_word, tell
 from harken.schema import Schema
+from harken.spark.asked_columns import columns_of
 from harken.spark.files import HadoopFiles, files_of, local_path
 from harken.spark.frames import mapped
 from harken.spark.index import KEPT, Index, IndexVersion
@@ -67,10 +69,12 @@ def build_index(
     *,
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,
-    on_fault: str = "refuse",
+    on_fault: Literal["refuse", "skip"] = "refuse",
     profile: Any = None,
     source: str | None = None,
     keep: int = KEPT,
+    events: Any = None,
+    on_mismatch: OnMismatch = "warn",
 ) -> IndexVersion:
     """Index subscriptions, and publish them as the next version of the index at a path.
 
@@ -80,11 +84,20 @@ def build_index(
 
     `profile` is what `harken.spark.profile` learnt of events: the index is planned for those. The last `keep` versions
     stay, and those that are pinned.
+
+    `events` (a DataFrame, its schema, or an Arrow schema) or else the profile tells the columns of the events to come.
+    What subscriptions ask for and these do not have is warned of, or refused with nothing published, or ignored, as
+    `on_mismatch` says: see `match`.
     """
+    require_word(on_mismatch)
     if on_fault not in ("refuse", "skip"):
         raise HarkenError(f"on_fault is refuse or skip, not {on_fault!r}")
+    known = events if events is not None or profile is None else profile.sample
+    columns = None if known is None else columns_of(known)
     found = build(subscriptions, schema, limits, staging=path)
     engine = found.engine if on_fault == "skip" else found.engine_or_raise()
+    if columns is not None and on_mismatch != IGNORE:
+        tell(engine.mismatches(columns), on_mismatch)
     if profile is not None:
         engine.learn(profile.sample)
     spark = getattr(subscriptions, "sparkSession", None)

@@ -19,7 +19,6 @@ from pathlib import Path, PurePosixPath
 
 from harken.spark.jars import resolve_jars, spark_jars
 
-SCALA_VERSION = "2.13"
 POSTGRESQL_DRIVER_VERSION = "42.7.14"
 
 # Where spark-submit started Spark, or where it runs on a Connect server, whoever started it gave it its jars.
@@ -76,10 +75,16 @@ def _package(kind: str) -> str | None:
     if kind == "kafka":
         import pyspark
 
-        return f"org.apache.spark:spark-sql-kafka-0-10_{SCALA_VERSION}:{pyspark.__version__}"
+        return f"org.apache.spark:spark-sql-kafka-0-10_{_scala_version()}:{pyspark.__version__}"
     if kind == "jdbc:postgresql":
         return f"org.postgresql:postgresql:{POSTGRESQL_DRIVER_VERSION}"
     return None
+
+
+def _scala_version() -> str:
+    """The Scala that Spark was built with: 2.13, and 2.12 where it is the usual Spark 3.5."""
+    found = re.search(r"^scala-library-(\d+\.\d+)", "\n".join(_spark_jar_names()), re.MULTILINE)
+    return found[1] if found else "2.13"
 
 
 def _is_there(package: str, settings: Mapping[str, str]) -> bool:

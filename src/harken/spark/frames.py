@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from inspect import signature
 from typing import TYPE_CHECKING
 
-from harken.errors import SourceError, did_you_mean
+from harken.errors import HarkenError, SourceError, did_you_mean
 from harken.events.arrow_cells import fields
 from harken.limits import Limits
+from harken.spark.workers import explaining_missing_modules, workers_with_harken
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
     from harken.schema import Path
-
-    Step = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    from harken.spark.workers import Step
 
 
 USUAL_IDS = ("event_id", "id")
@@ -37,6 +38,14 @@ def require_column(frame: DataFrame, name: str, what: str) -> None:
         raise SourceError(f"the {what} have no column `{name}`", hint=hint)
 
 
+def require_names(names: object, option: str) -> None:
+    """Raise HarkenError if a text is given where a list of names belongs: it would be read letter by letter."""
+    if isinstance(names, str):
+        raise HarkenError(
+            f"`{option}` is a list of names, not the text {names!r:.60}", hint=f"write {option}=[{names!r:.60}]"
+        )
+
+
 def refuse_column(frame: DataFrame, name: str, option: str) -> None:
     """Raise SourceError if a column that is to be added is there already. `option` gives it another name."""
     is_exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
@@ -50,8 +59,9 @@ def require_events(columns: StructType, limits: Limits) -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
+    zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}  # since Spark 4.1
     try:
-        arrow = to_arrow_schema(columns, timezone="UTC")
+        arrow = to_arrow_schema(columns, **zone)  # type: ignore[arg-type]
     except PySparkException as error:
         hint = "drop the column, or cast it to a number, a string, a boolean, a timestamp or a date"
         raise SourceError(f"Spark cannot hand the columns to Python: {error}", hint=hint) from error
@@ -80,7 +90,19 @@ def mapped(rows: DataFrame, step: Step, answer: StructType | str) -> DataFrame:
         return step(batch.rename_columns(names) for batch in batches)
 
     named.__name__ = step.__name__
-    return rows.toDF(*(f"_{place}" for place in range(len(names)))).mapInArrow(named, answer)
+    renamed = rows.toDF(*(f"_{place}" for place in range(len(names))))
+    with workers_with_harken(rows.sparkSession):
+        return renamed.mapInArrow(explaining_missing_modules(named), answer)
+
+
+def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """An Arrow table as a DataFrame. Spark takes one since 4.0; before, its rows are given."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    if int(spark.version.split(".")[0]) >= 4:
+        return spark.createDataFrame(table)
+    rows = list(zip(*(each.to_pylist() for each in table.columns), strict=True))
+    return spark.createDataFrame(rows, from_arrow_schema(table.schema))
 
 
 def column(name: str) -> Column:

@@ -10,21 +10,24 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from harken.engine import Engine
 from harken.errors import HarkenError, SourceError, did_you_mean
+from harken.mismatch import OnMismatch, require_word
 from harken.schema import Schema
-from harken.spark.frames import USUAL_IDS, column, mapped, refuse_stream, require_column
+from harken.spark.asked_columns import columns_of, compare
+from harken.spark.frames import USUAL_IDS, column, from_arrow, mapped, refuse_stream, require_column
 from harken.spark.index import Index, IndexVersion
 from harken.spark.local import opened
-from harken.spark.matching import AUTO, match, pinned
+from harken.spark.matching import StrategyName, match, pinned
 from harken.spark.tallies import EVENT, MATCHES, PERIOD, SUBSCRIPTION, TALLIED, WHEN, tallying
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-PERIODS = ("minute", "hour", "day", "week", "month")
+Period = Literal["minute", "hour", "day", "week", "month"]
+PERIODS: tuple[str, ...] = get_args(Period)
 ONE = "subscription"
 """The id of a subscription that is given by its text alone."""
 
@@ -64,7 +67,7 @@ class Backtest:
 
         found = self._counted.groupBy(SUBSCRIPTION).agg(sum(MATCHES).alias(MATCHES))
         every = pyarrow.table({SUBSCRIPTION: pyarrow.array(self._ids, pyarrow.string())})
-        counts = self._tallies.sparkSession.createDataFrame(every).join(found, SUBSCRIPTION, "left")
+        counts = from_arrow(self._tallies.sparkSession, every).join(found, SUBSCRIPTION, "left")
         return counts.select(SUBSCRIPTION, coalesce(MATCHES, lit(0)).alias(MATCHES)).orderBy(
             desc(MATCHES), SUBSCRIPTION
         )
@@ -183,24 +186,26 @@ class Summary:
 
 
 def backtest(
-    subscriptions: Any,
     events: DataFrame,
+    subscriptions: Any,
     *,
     event_id: str | None = None,
     event_time: str | None = None,
     schema: Schema | None = None,
     examples: int = 5,
-    by: str = "day",
-    strategy: str = AUTO,
+    by: Period = "day",
+    strategy: StrategyName = "auto",
     shards: int | None = None,
     memory: int | None = None,
+    on_mismatch: OnMismatch = "warn",
 ) -> Backtest:
     """What subscriptions would have sent over a history of events.
 
     `subscriptions` is one text, a mapping of ids to texts, or whatever `match` takes; a string is always a text, and
     the path of an index is a `pathlib.Path`. `event_time` is a column with a timestamp or a date: by it there is a
     `rate` by minute, hour, day, week or month, in the session's time zone, and the last matches are the examples.
-    Events that are not valid match nothing: `validate` tells which.
+    Events that are not valid match nothing: `validate` tells which. What subscriptions ask for and the columns do not
+    have is warned of, raised or ignored, as `on_mismatch` says: see `match`.
 
     Raises LanguageError, with its place, if a text is wrong, and SourceError if a column is missing or for a stream.
     """
@@ -209,6 +214,10 @@ def backtest(
     if by not in PERIODS:
         hint = did_you_mean(str(by), PERIODS) or f"it is one of {', '.join(PERIODS)}"
         raise HarkenError(f"there is no period {by!r}", hint=hint)
+    require_word(on_mismatch)
+    if not hasattr(events, "sparkSession"):
+        hint = "backtest(events, subscriptions) takes its arguments in the order of match"
+        raise SourceError(f"the events are to be a DataFrame, not a {type(events).__name__}", hint=hint)
     refuse_stream(events, "backtesting")
     for name in (event_id, event_time):
         if name is not None:
@@ -216,6 +225,7 @@ def backtest(
     _refuse_timeless(events, event_time)
     spark = events.sparkSession
     version = _indexed(subscriptions, spark, schema)
+    compare(version, columns_of(events), on_mismatch, spark)
     names = events.columns
     # For the examples all columns come along, so that any of them may stand for the id if there is none.
     identified = event_id or next(name for name in (*USUAL_IDS, *names) if name in names)
@@ -227,6 +237,7 @@ def backtest(
         strategy=strategy,
         shards=shards,
         memory=memory,
+        on_mismatch="ignore",
     )
     tallies = _tallied(matches, names, identified, event_time, by, examples)
     ids = [each.id for each in opened(version, spark=spark)]

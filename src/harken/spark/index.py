@@ -3,15 +3,13 @@
 current.json                     the version that counts, written last
 version-00000002-3f6c…/          a saved engine, never changed: manifest.harken, *.segment, version.json
 version-00000002-3f6c…/shards-4/ the same cut in parts, made when it is first asked for
-pins/NAME                        a version that somebody may need again, for a replay
+pins/NAME                        a version that somebody may need again: a reader, or a replay
 """
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
-import os
 import re
 import tempfile
 import time
@@ -19,6 +17,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from harken.engine import Engine
 from harken.errors import HarkenError, SegmentError, SourceError
 from harken.spark.files import Files, LocalFiles, files_of
+from harken.spark.leases import Batch, is_left_behind, lease_name, take
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,6 @@ _OWN = "version.json"
 _MANIFEST = "manifest.harken"
 _PINS = "pins"
 _LOCK = "lock"
-_PROCESS = "process"
 _FOLDER = re.compile(r"version-(\d{8,})-[0-9a-f]{8}\Z")
 
 
@@ -62,6 +61,9 @@ class IndexVersion:
     """When, in seconds since 1970."""
     source: str | None = None
     """What it was built from, if whoever built it said so."""
+    asks: tuple[tuple[tuple[str, ...], str | None], ...] | None = None
+    """The paths of the attributes that subscriptions ask for, each with the kind of its values, None for any. None if
+    that is not known: the index has to be opened."""
 
     def files(self, spark: SparkSession | None = None) -> Files:
         return files_of(self.root, spark)
@@ -125,19 +127,22 @@ class Index:
         """Let go of what a name has pinned."""
         self.files.remove(f"{_PINS}/{name}")
 
-    def hold(self, version: int) -> None:
-        """Keep a version as long as this process lives, where the index can be written to."""
-        name = f"{_PROCESS}-{os.uname().nodename}-{os.getpid()}-{version}"
-        with suppress(HarkenError):
+    def hold(self, version: int, batch: Batch | None = None) -> None:
+        """Keep a version as long as its reader needs it, where the index can be written to.
+
+        The reader is a streaming query, in a batch of its own, or this process: see `harken.spark.leases`.
+        """
+        name = lease_name(version, batch)
+        with suppress(HarkenError, OSError):
             self.pin(name, version)
-            atexit.register(self.unpin, name)
+            take(self.root, name, batch, partial(self.unpin, name))
 
     def pinned(self) -> dict[str, int]:
         """What is pinned, by name. What a process of this machine held that is no more is let go of."""
         found = {}
         for name in self.files.names(_PINS):
             text = self.files.read(f"{_PINS}/{name}")
-            if _is_left_behind(name):
+            if is_left_behind(name):
                 self.unpin(name)
             elif text is not None and text.isdigit():
                 found[name] = int(text)
@@ -167,8 +172,10 @@ class Index:
             plain = json.loads(text)
             if plain.pop("format") != _FORMAT:
                 raise SegmentError(f"{self.root}/{name} is of a format that this Harken does not know")
-            attributes = plain.pop("attributes")
-            return IndexVersion(self.root, attributes=None if attributes is None else tuple(attributes), **plain)
+            attributes, asks = plain.pop("attributes"), plain.pop("asks", None)
+            plain["attributes"] = None if attributes is None else tuple(attributes)
+            plain["asks"] = None if asks is None else tuple((tuple(path), kind) for path, kind in asks)
+            return IndexVersion(self.root, **plain)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SegmentError(f"{self.root}/{name} cannot be understood: {error}") from error
 
@@ -205,21 +212,6 @@ class Index:
             yield
 
 
-def _is_left_behind(name: str) -> bool:
-    """Whether a pin was made by a process of this machine that does not run any more."""
-    kind, _, rest = name.partition("-")
-    machine, process, _ = rest.rsplit("-", 2) if rest.count("-") >= 2 else ("", "", "")
-    if kind != _PROCESS or machine != os.uname().nodename or not process.isdigit():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    return False
-
-
 def _stored(engine: Engine, files: Files, folder: str, number: int, source: str | None) -> IndexVersion:
     """Save an engine below a root."""
     if isinstance(files, LocalFiles):
@@ -233,21 +225,35 @@ def _stored(engine: Engine, files: Files, folder: str, number: int, source: str 
 def _described(engine: Engine, files: Files, folder: str, place: Path, number: int, source: str | None) -> IndexVersion:
     """Save an engine to a place on this machine, with its description beside it."""
     engine.export(place)
-    attributes = engine.attributes()
+    attributes, asks = engine.attributes(), engine.asks()
     described = IndexVersion(
         root=files.root,
         folder=folder,
         version=number,
-        fingerprint=hashlib.sha256((place / _MANIFEST).read_bytes()).hexdigest()[:32],
+        fingerprint=_fingerprint((place / _MANIFEST).read_bytes()),
         subscriptions=len(engine),
         nbytes=sum(each.stat().st_size for each in place.iterdir() if each.suffix == ".segment"),
         attributes=None if attributes is None else tuple(sorted(attributes)),
         favourite=engine.favourite(),
         built=round(time.time(), 3),
         source=source,
+        asks=None if asks is None else tuple((path, None if kind is None else str(kind)) for path, kind in asks),
     )
     LocalFiles(place).write(_OWN, _text(described))
     return described
+
+
+def fingerprint_of(place: Path) -> str | None:
+    """The fingerprint of the version in a folder of this machine, None if there is none.
+
+    The manifest has the checksums of all files, which are verified when they are opened.
+    """
+    manifest = LocalFiles(place).read(_MANIFEST)
+    return None if manifest is None else _fingerprint(manifest)
+
+
+def _fingerprint(manifest: bytes) -> str:
+    return hashlib.sha256(manifest).hexdigest()[:32]
 
 
 def _text(version: IndexVersion) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import tarfile
 import tempfile
@@ -23,16 +24,17 @@ from typing import TYPE_CHECKING, TextIO
 from harken.engine import Engine
 from harken.errors import HarkenError, SegmentError
 from harken.spark.files import files_of, local_path
-from harken.spark.index import IndexVersion
+from harken.spark.index import IndexVersion, fingerprint_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CACHE = "HARKEN_CACHE"
-"""The environment variable that tells where copies are kept; otherwise it is a folder for temporary files."""
+"""The environment variable that names the folder in which copies are kept; by default the one for temporary files."""
 _OPEN = 2
 _DAY = 86_400
-_MANIFEST = "manifest.harken"
+_COPY = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9a-f]{8}")
+"""The names of copies: a fingerprint, and while one is made or removed, a dot before it and a random end."""
 
 _engines: OrderedDict[str, Engine] = OrderedDict()
 
@@ -47,7 +49,7 @@ def opened(version: IndexVersion, shipped: str | None = None, spark: SparkSessio
     if known is not None:
         _engines.move_to_end(version.fingerprint)
         return known
-    engine = Engine.load(_found(version, shipped, spark), rebuild=False, background=False)  # not on every machine
+    engine = _loaded(version, shipped, spark)
     _engines[version.fingerprint] = engine
     while len(_engines) > _OPEN:
         _engines.popitem(last=False)
@@ -70,34 +72,61 @@ def shipped_name(version: IndexVersion) -> str:
     return f"harken-{version.fingerprint}.tar"
 
 
-def _found(version: IndexVersion, shipped: str | None, spark: SparkSession | None) -> Path:
-    """Where the files of a version are on this machine."""
-    root = local_path(version.root)
+def _loaded(version: IndexVersion, shipped: str | None, spark: SparkSession | None) -> Engine:
+    """Map a version in place, or from this machine's copy. A copy that is damaged is made again, once."""
+    fetch = _fetching(version, shipped, spark)
+    if fetch is None:
+        return _mapped(_in_place(version))
+    place = _copied(version, fetch)
+    try:
+        return _mapped(place)
+    except SegmentError:
+        return _mapped(_copied(version, fetch, anew=True))
+
+
+def _mapped(place: Path) -> Engine:
+    return Engine.load(place, rebuild=False, background=False)  # an old index is not rebuilt on every machine
+
+
+def _fetching(version: IndexVersion, shipped: str | None, spark: SparkSession | None) -> Callable[[Path], None] | None:
+    """What brings the files of a version to a folder of this machine; None if they are on it."""
     if shipped is not None:
-        return _copied(version, lambda target: _unpack(shipped, target))
-    if root is None:
-        return _copied(version, lambda target: files_of(version.root, spark).download(version.folder, target))
+        return lambda target: _unpack(shipped, target)
+    if local_path(version.root) is None:
+        return lambda target: files_of(version.root, spark).download(version.folder, target)
+    return None
+
+
+def _in_place(version: IndexVersion) -> Path:
+    root = local_path(version.root)
+    assert root is not None, "only what is on this machine is mapped in place"
     place = root / version.folder
-    if not (place / _MANIFEST).is_file():
+    found = fingerprint_of(place)
+    if found is None:
         raise SegmentError(
             f"version {version.version} of the index is not in {root} on the machine {os.uname().nodename}",
             hint="was it removed? An index that many machines use belongs where all of them can read it",
         )
+    if found != version.fingerprint:
+        raise _another_version(version, place)
     return place
 
 
-def _copied(version: IndexVersion, fetch: Callable[[Path], None]) -> Path:
-    """The copy of a version on this machine, made if need be: by one process, while the others wait."""
+def _copied(version: IndexVersion, fetch: Callable[[Path], None], anew: bool = False) -> Path:
+    """The copy of a version on this machine, made if need be: by one process, while the others wait.
+
+    A folder of that name that holds anything else is replaced. With `anew` the copy is replaced in any case.
+    """
     cache = _cache()
     place = cache / version.fingerprint
     with _locked(cache / f"{version.fingerprint}.lock") as log:
-        if not (place / _MANIFEST).is_file():
+        if anew or fingerprint_of(place) != version.fingerprint:
             _remove_old(cache)
-            unfinished = cache / f".{version.fingerprint}.{uuid.uuid4().hex[:8]}"
+            unfinished = _aside(place)
             try:
                 fetch(unfinished)
-                if not (unfinished / _MANIFEST).is_file():
-                    raise SegmentError(f"version {version.version} of the index is not in {version.root} any more")
+                _require_that_version(version, unfinished)
+                _remove_copy(place)
                 unfinished.replace(place)
                 log.write(f"{datetime.now(UTC).isoformat()} copied by process {os.getpid()} from {version.root}\n")
             except OSError as error:
@@ -108,6 +137,20 @@ def _copied(version: IndexVersion, fetch: Callable[[Path], None]) -> Path:
     return place
 
 
+def _require_that_version(version: IndexVersion, copy: Path) -> None:
+    """Raise SegmentError if what was copied is not the version that was asked for."""
+    found = fingerprint_of(copy)
+    if found is None:
+        raise SegmentError(f"version {version.version} of the index is not in {version.root} any more")
+    if found != version.fingerprint:
+        raise _another_version(version, f"{version.root}/{version.folder}")
+
+
+def _another_version(version: IndexVersion, place: object) -> SegmentError:
+    hint = "a version never changes: was another index written to this place? Publish it again"
+    return SegmentError(f"{place} does not hold version {version.version} of the index as it was published", hint=hint)
+
+
 def _unpack(name: str, target: Path) -> None:
     from pyspark import SparkFiles
 
@@ -116,11 +159,12 @@ def _unpack(name: str, target: Path) -> None:
 
 
 def _cache() -> Path:
-    named = os.environ.get(CACHE)
-    cache = Path(named) if named else Path(tempfile.gettempdir()) / f"harken-{os.getuid()}"
+    """The folder of this user's copies. It is Harken's own: whatever else the folder around it holds is left alone."""
+    cache = Path(os.environ.get(CACHE) or tempfile.gettempdir()) / f"harken-{os.getuid()}"
     try:
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not named and cache.stat().st_uid != os.getuid():
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(mode=0o700, exist_ok=True)
+        if cache.stat().st_uid != os.getuid():
             raise PermissionError(f"{cache} belongs to somebody else")
     except OSError as error:
         hint = f"set {CACHE} to a folder that can be written to"
@@ -140,7 +184,18 @@ def _remove_old(cache: Path) -> None:
     """Remove copies that nobody opened for a day. Who has one open keeps it."""
     for each in cache.iterdir():
         with suppress(OSError):
-            if each.is_dir() and each.stat().st_mtime < time.time() - _DAY:
-                going = each.with_name(f".{each.name}.{uuid.uuid4().hex[:8]}")
-                each.rename(going)  # a copy is there as a whole or not at all
-                shutil.rmtree(going, ignore_errors=True)
+            if _COPY.fullmatch(each.name) and each.is_dir() and each.stat().st_mtime < time.time() - _DAY:
+                _remove_copy(each)
+
+
+def _remove_copy(place: Path) -> None:
+    """Remove a copy, if it is there. It is renamed first: a copy is there as a whole or not at all."""
+    going = _aside(place)
+    with suppress(FileNotFoundError):
+        place.rename(going)
+    shutil.rmtree(going, ignore_errors=True)
+
+
+def _aside(place: Path) -> Path:
+    """A name of its own beside a copy, for one that is being made or removed."""
+    return place.with_name(f".{place.name.lstrip('.')[:32]}.{uuid.uuid4().hex[:8]}")

@@ -6,28 +6,54 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harken.engine import Engine
 from harken.errors import HarkenError, SchemaError, SourceError, did_you_mean
+from harken.mismatch import OnMismatch, require_word
 from harken.schema import Schema
+from harken.spark.asked_columns import columns_of, compare, refuse_unreadable
 from harken.spark.building import build
 from harken.spark.files import HadoopFiles, files_of, local_path
-from harken.spark.frames import USUAL_IDS, column, mapped, require_column
+from harken.spark.frames import USUAL_IDS, column, mapped, require_column, require_names
 from harken.spark.index import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
-from harken.spark.session_facts import is_connect, is_local, machine_memory, parallelism, scratch, session_name
-from harken.spark.task import COUNTS, FAIL, LISTS, PAIRS, ROW, SHARD, SKIP, TELL, Question, answers
+from harken.spark.session_facts import (
+    is_connect,
+    is_local,
+    machine_memory,
+    parallelism,
+    running_batch,
+    scratch,
+    session_name,
+)
+from harken.spark.task import (
+    COUNTS,
+    FAIL,
+    LISTS,
+    PAIRS,
+    ROW,
+    SHARD,
+    SKIP,
+    TELL,
+    OnError,
+    Output,
+    Question,
+    answers,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructField, StructType
 
+StrategyName = Literal["auto", "replicate", "shard"]
 AUTO, REPLICATE, SHARDED = STRATEGIES = ("auto", "replicate", "shard")
 OUTPUTS = (PAIRS, LISTS, COUNTS)
 ON_ERROR = (SKIP, FAIL, TELL)
 _SHARE_OF_MEMORY = 4
 """An index that takes more than a quarter of a machine's memory is cut in parts, unless one is told otherwise."""
+_WATERMARK = "spark.watermarkDelayMs"
+"""By this key in the metadata of a column Spark knows that the column has a watermark."""
 _shipped: set[tuple[str, str]] = set()
 """The sessions that files were sent along with, and their names. Spark takes none twice."""
 
@@ -51,13 +77,14 @@ def match(
     *,
     event_id: str | None = None,
     schema: Schema | None = None,
-    strategy: str = AUTO,
-    output: str = PAIRS,
+    strategy: StrategyName = "auto",
+    output: Output = "pairs",
     columns: Sequence[str] = (),
     fields: Sequence[str] = (),
     shards: int | None = None,
     memory: int | None = None,
-    on_error: str = SKIP,
+    on_error: OnError = "skip",
+    on_mismatch: OnMismatch = "warn",
 ) -> DataFrame:
     """The subscriptions that are true of each event, for a batch or a stream of them.
 
@@ -72,10 +99,17 @@ def match(
 
     `strategy` is "replicate" (the whole index on each machine), "shard" (in `shards` parts) or "auto": by what of the
     machine's `memory`, in bytes, the index takes.
+
+    What subscriptions ask for is compared with the columns: a name that is no column, a value of another type, or a
+    field that no subscription has is warned of (MismatchWarning); `on_mismatch="fail"` raises MismatchError, "ignore"
+    says nothing. Raises SourceError if they ask for a column that no event can hold, such as a binary one.
     """
     _refuse_unknown("strategy", strategy, STRATEGIES)
     _refuse_unknown("output", output, OUTPUTS)
     _refuse_unknown("on_error", on_error, ON_ERROR)
+    require_word(on_mismatch)
+    require_names(columns, "columns")
+    require_names(fields, "fields")
     if fields and output != PAIRS:
         raise HarkenError(f"`fields` of subscriptions come along with pairs, not with {output}")
     spark = events.sparkSession
@@ -84,6 +118,10 @@ def match(
         require_column(events, name, "events")
     types = _answer_schema(events, identified, output, columns, fields, on_error)
     version = pinned(subscriptions, spark, schema)
+    found = columns_of(events)
+    is_asked = version.attributes is not None and identified in version.attributes
+    refuse_unreadable(version, found if is_asked else found.only(set(found) - {identified}), spark)
+    compare(version, found, on_mismatch, spark, fields)
     chosen = choose(version, spark, strategy, shards, memory)
     parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
     question = Question(
@@ -110,7 +148,7 @@ def pinned(subscriptions: Any, spark: SparkSession, schema: Schema | None = None
         if schema is not None:
             raise SchemaError("an index has the schema that it was built with", hint="leave `schema` out")
         version = _published(subscriptions, spark)
-        Index(version.root, spark).hold(version.version)
+        Index(version.root, spark).hold(version.version, running_batch(spark))
         return version
     return Index(scratch()).publish(_engine_of(subscriptions, schema))
 
@@ -192,9 +230,9 @@ def _answer_schema(
         LISTS: ("subscription_ids", types.ArrayType(types.StringType(), containsNull=False)),
         COUNTS: ("matches", types.LongType()),
     }[output]
-    found = [types.StructField("event_id", events.schema[identified].dataType), types.StructField(*answer)]
+    found = [_carried(events, identified, "event_id"), types.StructField(*answer)]
     found += [types.StructField(name, types.StringType()) for name in fields]
-    found += [types.StructField(name, events.schema[name].dataType) for name in columns]
+    found += [_carried(events, name, name) for name in columns]
     if on_error == TELL:
         found.append(types.StructField("error", types.StringType()))
     names = [each.name for each in found]
@@ -204,6 +242,15 @@ def _answer_schema(
             f"the answer would have two columns `{twice[0]}`", hint="rename the column of the event first"
         )
     return types.StructType(found)
+
+
+def _carried(events: DataFrame, name: str, called: str) -> StructField:
+    """A column of the events in the answer. If it has a watermark it keeps it, so that windows over it can close."""
+    from pyspark.sql.types import StructField
+
+    given = events.schema[name]
+    kept = {key: value for key, value in given.metadata.items() if key == _WATERMARK}
+    return StructField(called, given.dataType, metadata=kept)
 
 
 def _named(question: Question, chosen: Strategy) -> Any:
@@ -232,8 +279,8 @@ def _sharded(events: DataFrame, question: Question, types: StructType, chosen: S
         types = StructType([*types.fields[:2], rows.schema[ROW], *types.fields[2:]])
     copies = rows.withColumn(SHARD, f.explode(f.sequence(f.lit(0), f.lit(chosen.shards - 1))))
     # Whoever reads the events again sends each of them to the same tasks.
-    partition = f.col(SHARD) * spread + f.pmod(f.xxhash64(column(question.event_id)), f.lit(spread)).cast("int")
-    placed = copies.repartitionById(chosen.shards * spread, partition)
+    partition = f.col(SHARD) * spread + f.pmod(_hashed(events, [question.event_id]), f.lit(spread)).cast("int")
+    placed = _placed(copies, partition, chosen.shards * spread)
     found = mapped(placed, _named(asked, chosen), types)
     return _united(found, question) if is_one_row else found
 
@@ -243,10 +290,40 @@ def _numbered(events: DataFrame) -> DataFrame:
     number then are the same.
     """
     from pyspark.sql import functions as f
-    from pyspark.sql.types import MapType
 
-    own = [column(field.name) for field in events.schema.fields if not isinstance(field.dataType, MapType)]
-    return events.sortWithinPartitions(f.xxhash64(*own)).withColumn(ROW, f.monotonically_increasing_id())
+    ordered = events.sortWithinPartitions(_hashed(events, events.columns))
+    return ordered.withColumn(ROW, f.monotonically_increasing_id())
+
+
+def _hashed(events: DataFrame, names: Sequence[str]) -> Column:
+    """One hash of these columns. Spark hashes no maps, so a column that holds one is hashed as text."""
+    from pyspark.sql import functions as f
+
+    kinds = {name: events.schema[name].dataType for name in names}
+    return f.xxhash64(*(column(name).cast("string") if _has_map(kinds[name]) else column(name) for name in names))
+
+
+def _has_map(kind: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, ArrayType):
+        return _has_map(kind.elementType)
+    if isinstance(kind, StructType):
+        return any(_has_map(field.dataType) for field in kind.fields)
+    return isinstance(kind, MapType)
+
+
+def _placed(rows: DataFrame, partition: Column, partitions: int) -> DataFrame:
+    """The rows, each in the partition of this number."""
+    from pyspark.sql import functions as f
+
+    if hasattr(rows, "repartitionById"):
+        return rows.repartitionById(partitions, partition)
+    # Before 4.1 Spark only places rows by a hash. So each partition gets a key whose hash leads there.
+    tried = f"SELECT transform(sequence(0, {32 * partitions}), key -> pmod(hash(key), {partitions})) AS places"
+    (places,) = rows.sparkSession.sql(tried).collect()[0]
+    keys = [places.index(place) if place in places else place for place in range(partitions)]
+    return rows.repartition(partitions, f.element_at(f.array(*map(f.lit, keys)), partition + 1))
 
 
 def _united(found: DataFrame, question: Question) -> DataFrame:

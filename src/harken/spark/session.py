@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harken.errors import require_extra
 from harken.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _CONFIG = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.python.worker.reuse": "true",
+    "spark.sql.ansi.enabled": "true",  # the default since Spark 4.0
     "spark.sql.caseSensitive": "true",
     # Spark 4.3 hands Arrow-backed batches to Python as they are; through rows, every source takes the same way.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
@@ -56,6 +58,7 @@ def local_session(name: str = "harken", cores: int = 1, quick: bool = True, **co
 
     A session that runs already in this process is returned instead, with what of `config` can still be changed.
     """
+    require_extra("spark")
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -79,8 +82,10 @@ def _set_environment() -> None:
 
 def _silence_repeats() -> None:
     """PySpark prints a query's error, with all of Java's stack, and raises it as well. Raising is enough."""
-    from pyspark.logger import PySparkLogger
-
+    try:
+        from pyspark.logger import PySparkLogger
+    except ModuleNotFoundError:  # Spark 3.5 does not print it
+        return
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 

@@ -8,10 +8,14 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
+from harken.spark.leases import Batch
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OF_A_SERVER = 16
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -25,6 +29,19 @@ def is_local(spark: SparkSession) -> bool:
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session talks to a server of Spark's instead of having Spark in this process."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def running_batch(spark: SparkSession) -> Batch | None:
+    """The micro-batch in whose `foreachBatch` this is called; None elsewhere, or where nobody can tell."""
+    if is_connect(spark):
+        return None
+    from py4j.clientserver import ClientServer  # type: ignore[import-untyped]
+
+    context = spark.sparkContext
+    if not isinstance(context._gateway, ClientServer):  # then a thread of Java's may serve several of Python's
+        return None
+    query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
+    return None if query is None or batch is None else Batch(query, batch)
 
 
 def session_name(spark: SparkSession) -> str:

@@ -6,8 +6,10 @@ than one whose events match few.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,18 +17,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.errors import HarkenError
-from harken.events import Decoded, validate
+from harken.events import Decoded, rows_from_arrow, validate
 from harken.results import BatchMatches
 from harken.schema import Schema
 from harken.spark.index import IndexVersion
 from harken.spark.local import opened
 
+Output = Literal["pairs", "lists", "counts"]
+OnError = Literal["skip", "fail", "tell"]
 PAIRS, LISTS, COUNTS = "pairs", "lists", "counts"
 SKIP, FAIL, TELL = "skip", "fail", "tell"
 OWN = "_harken_"
 """What columns of ours begin with, which are no attributes of events."""
 SHARD, ROW = f"{OWN}shard", f"{OWN}row"
 """Columns that are added to events: which shard they are for, and which row they were."""
+EXACT = f"{OWN}exact"
+"""A column that events may have: a JSON object of values that stand in place of those of other columns, or null."""
 _TOGETHER = 65_536
 """Events that are looked at together, about: the more they are, the more of them look in the same place."""
 _WORTH_ORDERING = 1_000
@@ -74,18 +80,20 @@ class _Answering:
         self._per_event = _MATCHES / _FIRST_EVENTS
 
     def of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        if SHARD not in batch.schema.names:
-            yield from self._found(batch, 0)
-            return
-        shards = batch.column(SHARD)
-        for place in pc.unique(shards).to_pylist():
-            yield from self._found(batch.filter(pc.equal(shards, place)), place)
+        for part in _by_exactness(batch):
+            if SHARD not in part.schema.names:
+                yield from self._found(part, 0)
+                continue
+            shards = part.column(SHARD)
+            for place in pc.unique(shards).to_pylist():
+                yield from self._found(part.filter(pc.equal(shards, place)), place)
 
     def _found(self, batch: pa.RecordBatch, place: int) -> Iterator[pa.RecordBatch]:
         version, shipped = self._question.parts[place]
         engine = opened(version, shipped)
         batch = _ordered(batch, version.favourite)
-        decoded = validate(self._seen(batch, version, engine.schema), engine.schema, engine.limits)
+        seen = self._seen(batch, version, engine.schema)
+        decoded = validate(_with_exact(seen, batch), engine.schema, engine.limits)
         if decoded.refused and (not place or self._question.output != PAIRS):  # all shards refuse the same events
             yield self._refused(batch, decoded)
         events = decoded.batch
@@ -227,6 +235,26 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     whole = pa.Table.from_batches(batches).combine_chunks()
     columns = [each.chunk(0) if each.num_chunks else pa.nulls(0, each.type) for each in whole.columns]
     return pa.RecordBatch.from_arrays(columns, schema=whole.schema)
+
+
+def _by_exactness(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The events whose columns have all their values, then those that have exact values beside them."""
+    exact = batch.column(EXACT) if EXACT in batch.schema.names else None
+    if exact is None or exact.null_count in (0, len(exact)):
+        yield batch
+        return
+    yield batch.filter(pc.is_null(exact))
+    yield batch.filter(pc.is_valid(exact))
+
+
+def _with_exact(seen: pa.RecordBatch, batch: pa.RecordBatch) -> Any:
+    """The columns of one part of `_by_exactness` that are seen, with their exact values: then they are dicts."""
+    if EXACT not in batch.schema.names or batch.column(EXACT).null_count:
+        return seen
+    rows = [row.content or {} for row in rows_from_arrow(seen)]
+    for content, text in zip(rows, batch.column(EXACT).to_pylist(), strict=True):
+        content |= {name: value for name, value in json.loads(text).items() if name in content}
+    return rows
 
 
 def _ordered(batch: pa.RecordBatch, favourite: str | None) -> pa.RecordBatch:

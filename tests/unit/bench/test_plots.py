@@ -10,7 +10,7 @@ import pytest
 from harken.bench.figures import Key, Result
 from harken.bench.peers import Peer
 from harken.bench.plots import draw, growth_plot, memory_plot, refuse_without_altair, time_plot
-from harken.errors import CapabilityError, SourceError
+from harken.errors import MissingExtraError, SourceError
 
 
 def result(*sizes: int) -> Result:
@@ -46,7 +46,7 @@ def test_what_there_are_no_figures_for_is_not_drawn() -> None:
 
 def test_without_altair_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(CapabilityError) as caught:
+    with pytest.raises(MissingExtraError) as caught:
         refuse_without_altair()
     assert caught.value.hint == "pip install 'harken[bench]'"
 

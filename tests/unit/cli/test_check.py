@@ -125,6 +125,74 @@ def test_nothing_to_check(run: Run) -> None:
     assert run("check", "-s", "-", "-e", "-").exit_code == 2
 
 
+def test_no_events_and_no_subscriptions(run: Run, write: Write) -> None:
+    empty = write("empty.jsonl", "")
+    for option, what in (("-e", "event"), ("-s", "subscription")):
+        result = run("check", option, empty)
+        assert result.exit_code == 3
+        assert f"there is no {what} in {empty}" in result.stdout
+
+
+def test_several_files(run: Run, write: Write, tmp_path: Path) -> None:
+    first = write("s1.jsonl", [{"id": "a", "where": "price < 5"}])
+    second = write("s2.jsonl", [{"id": "a", "where": "price < 5"}, {"id": "b", "where": "price <"}])
+    write("e1.jsonl", [{"price": 1}])
+    bad = write("e2.jsonl", "{\n")
+    result = run("check", "-s", first, "-s", second, "-e", tmp_path / "e*.jsonl", "--json")
+    *found, summary = lines(result.stdout)
+    assert [(each["file"], each["file_line"] if "file_line" in each else each["line"]) for each in found] == [
+        (str(second), 1),
+        (str(second), 2),
+        (str(bad), 1),
+    ]
+    assert (summary["subscriptions"], summary["events"]) == (3, 2)
+    result = run("check", "-s", first, "-e", tmp_path / "none*.jsonl")
+    assert result.exit_code == 3
+    assert "no file fits the pattern" in result.stdout
+
+
+def test_a_saved_engine(run: Run, events: Path, write: Write, tmp_path: Path) -> None:
+    schema = write("schema.toml", SCHEMA)
+    subscriptions = write("s.jsonl", [{"id": "a", "where": "price < 5"}, {"id": "b", "where": "category = 'Toy'"}])
+    saved = tmp_path / "saved"
+    run("match", events, "-s", subscriptions, "--schema", schema, "--save", saved)
+    assert run("check", "-s", saved, "-e", events).stdout == "0 faults in 2 subscriptions and 3 events\n"
+    bad = write("bad.jsonl", [{"price": "dear"}])
+    assert run("check", "-s", saved, "-e", bad).exit_code == 1, "events are checked against the engine's schema"
+    other = write("other.toml", '[attributes]\nprice = "float"\n')
+    result = run("check", "-s", saved, "--schema", other)
+    assert result.exit_code == 1
+    assert f"✗ {saved}, subscription 'b'\n" in result.stdout
+
+
+def test_warnings_that_say_the_same_are_one(run: Run, write: Write) -> None:
+    asking = [{"id": f"s{n}", "where": "prise < 5"} for n in range(6)]
+    subscriptions = write("s.jsonl", [*asking, {"id": "type", "where": "price = 'five'"}])
+    events = write("e.jsonl", [{"price": 3}])
+    result = run("check", "-s", subscriptions, "-e", events)
+    assert result.stdout == (
+        "! 6 subscriptions\n"
+        "  none of the 1 events has `prise`\n"
+        "  hint: did you mean `price`?\n"
+        f"  {subscriptions}, line 1, subscription 's0'\n"
+        f"  {subscriptions}, line 2, subscription 's1'\n"
+        f"  {subscriptions}, line 3, subscription 's2'\n"
+        "  … and 3 more; -v lists all of them\n"
+        f"! {subscriptions}, line 7, subscription 'type'\n"
+        "  `price` is a number in all events, which does not compare with a string\n"
+        "0 faults, 7 warnings in 7 subscriptions and 1 event\n"
+    )
+    assert run("check", "-s", subscriptions, "-e", events, "-v").stdout.count("! ") == 7
+    assert len(lines(run("check", "-s", subscriptions, "-e", events, "--json").stdout)) == 8
+
+
+def test_there_is_an_end_to_groups_of_warnings(run: Run, write: Write) -> None:
+    subscriptions = write("s.jsonl", [{"id": str(n), "where": f"a{n} < 5"} for n in range(30)])
+    result = run("check", "-s", subscriptions, "-e", write("e.jsonl", [{"price": 3}]))
+    assert result.stdout.count("! ") == 20
+    assert "… and 10 more warnings; -v lists all of them\n0 faults, 30 warnings in" in result.stdout
+
+
 def test_subscriptions_that_ask_for_what_no_event_has(run: Run, write: Write) -> None:
     subscriptions = write(
         "doubts.jsonl",

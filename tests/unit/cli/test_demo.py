@@ -18,10 +18,12 @@ import pytest
 
 from harken.cli.demo.findings import Findings, gather
 from harken.cli.demo.folder import Folder, prepare
+from harken.cli.demo.layouts import LAYOUTS, as_sentences, reached
 from harken.cli.demo.page import page
 from harken.cli.demo.plots import Bar, bars, day, doubling, heat, nice
 from harken.cli.demo.timeline import INDEX, MATCH, NOTIFY, REFUSE, STEPS
 from harken.errors import SourceError
+from harken.matchers.columnar.costs import LAYOUT_NAMES
 
 from .conftest import PROGRAM, Run, lines
 
@@ -66,6 +68,8 @@ class Page(HTMLParser):
         self.tags: Counter[str] = Counter()
         self.attributes: list[tuple[str, str | None]] = []
         self.words: list[str] = []
+        self.prose: list[str] = []
+        """The words that are neither code nor style."""
         self.feed(text)
         self.close()
         assert not self.open
@@ -86,6 +90,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
+        if not {"code", "pre", "style"} & set(self.open):
+            self.prose.append(data)
 
     @property
     def text(self) -> str:
@@ -117,8 +123,10 @@ def test_what_is_told_is_what_the_files_say(ran: Ran) -> None:
 
 
 def test_steps_are_told_while_it_goes_on(ran: Ran) -> None:
-    steps = [json.loads(line) for line in ran.stderr.splitlines() if line.startswith("{")]
-    assert [step["kind"] for step in steps] == ["step"] * 3
+    told = [json.loads(line) for line in ran.stderr.splitlines() if line.startswith("{")]
+    steps = [line for line in told if line["kind"] == "step"]
+    assert len(steps) == 3
+    assert {line["kind"] for line in told} <= {"step", "log"}, "that kernels are compiled, on a new machine, is a log"
     assert all(step["seconds"] > 0 for step in steps)
 
 
@@ -134,6 +142,19 @@ def test_every_event_is_accounted_for(findings: Findings) -> None:
     assert findings.matched == findings.events - refused - findings.metrics["duplicates"]
     assert sum(findings.events_by_minute) == sum(findings.events_by_category.values()) == findings.matched
     assert sum(findings.letters_by_reason.values()) == refused
+
+
+def test_the_pairs_of_the_report_add_up(findings: Findings, report: Page) -> None:
+    left_out = findings.refused + findings.duplicates
+    assert 0 < findings.refused < left_out
+    assert findings.matched == findings.events - left_out
+    assert findings.pairs == findings.matched * findings.subscriptions
+    for told in (
+        f"{findings.events:,} events came in. {findings.refused:,} were refused",
+        f"{findings.duplicates:,} were duplicates of earlier ones, and the other {findings.matched:,} were matched",
+        f"{findings.matched:,} × {findings.subscriptions:,} = {findings.pairs:,} pairs",
+    ):
+        assert told in report.text
 
 
 def test_every_notification_is_in_every_plot(ran: Ran, findings: Findings) -> None:
@@ -205,12 +226,58 @@ def test_the_report_needs_nothing_else(ran: Ran, report: Page) -> None:
 
 def test_the_report_shows_the_numbers_of_the_files(ran: Ran, report: Page, findings: Findings) -> None:
     count = pq.read_table(ran.folder.notifications).num_rows
-    for number in (ran.told["events"], SUBSCRIPTIONS, count, findings.owners, findings.matched * SUBSCRIPTIONS):
+    for number in (ran.told["events"], SUBSCRIPTIONS, count, findings.owners, findings.pairs):
         assert f"{number:,}" in report.text
     assert findings.busiest[0].where in report.text
     assert findings.busiest[0].owner in report.text
     assert f"{ran.told['seconds_of_pipeline']:.1f}" in report.text
     assert "It agreed with all of them" in report.text
+
+
+def test_numbers_have_one_format(report: Page) -> None:
+    """Thousands have commas; times, sizes and means have one digit behind the point."""
+    told = " ".join(report.prose)
+    assert not re.search(r"\d{5,}|\d[kM]\b|\d[eE][+-]?\d", told)
+    assert {len(digits) for digits in re.findall(r"\d\.(\d+) (?:s|µs|ns|MB)\b", told)} == {1}
+
+
+def test_the_plan_is_told_in_words(report: Page, findings: Findings) -> None:
+    groups = [group for layer in findings.plan["layers"] for group in layer["groups"]]
+    first = max(groups, key=lambda group: group["rows"])
+    assert f"The first row says: {as_sentences(first)}" in report.text
+    shown = sorted(groups, key=lambda group: -group["rows"])[:12]
+    for layout in {group["layout"] for group in shown}:
+        assert LAYOUTS[layout] in report.text
+    assert LAYOUTS.keys() == set(LAYOUT_NAMES)
+
+
+KEYED = {"layout": "cluster", "rows": 1_200, "attributes": ["category string", "price number"], "filter": []}
+COSTS = {"expected_candidates": 3.25, "expected_ns": 45.0, "verified": False}
+
+
+@pytest.mark.parametrize(
+    ("group", "way"),
+    [
+        ({"key": "category string", "range": "price number"}, "by its category, then by the range of price"),
+        ({"key": "category string", "range": None}, "by its category"),
+        (
+            {"key": "category string", "range": None, "filter": ["maker string"]},
+            "if any row asks for its category and maker, then by its category",
+        ),
+        ({"key": None, "range": None}, "all rows are compared"),
+        ({"directory": ["category string", "kind string"]}, "by its category and kind"),
+        ({"directory": []}, "by bitmaps alone"),
+    ],
+)
+def test_how_an_event_finds_rows(group: dict[str, Any], way: str) -> None:
+    assert reached(KEYED | COSTS | group) == way
+
+
+def test_a_group_in_sentences() -> None:
+    assert as_sentences(KEYED | COSTS | {"key": "category string", "range": None}) == (
+        "1,200 rows ask for category and price, and are stored as a cluster. An event finds its rows by its category. "
+        "On average it is compared with 3.2 of them, which is expected to take 45.0 ns."
+    )
 
 
 def test_the_report_works_in_light_and_dark_and_on_a_phone(ran: Ran) -> None:

@@ -72,6 +72,65 @@ def test_what_is_not_there(run: Run, events: Path, subscriptions: Path, options:
     assert told in result.stderr
 
 
+def test_a_saved_engine(run: Run, events: Path, subscriptions: Path, tmp_path: Path, write: Write) -> None:
+    saved = tmp_path / "saved"
+    run("match", events, "-s", subscriptions, "--save", saved)
+    expected = run("explain", events, "-s", subscriptions, "--id", "alice").stdout
+    assert run("explain", events, "-s", saved, "--id", "alice").stdout == expected
+    assert "did you mean `alice`?" in run("explain", events, "-s", saved, "--id", "alise").stderr
+    schema = write("schema.toml", '[attributes]\nprice = "float"\n')
+    result = run("explain", events, "-s", saved, "--id", "alice", "--schema", schema)
+    assert result.exit_code == 3
+    assert "leave out --schema" in result.stderr
+
+
+def test_the_schema_of_a_saved_engine(run: Run, write: Write, tmp_path: Path) -> None:
+    schema = write("schema.toml", '[attributes]\nsold = "timestamp"\n')
+    events = write("sales.jsonl", [{"sold": "2026-01-02T03:04:05Z"}])
+    subscriptions = write("new.jsonl", [{"id": "new", "where": "sold > TIMESTAMP '2026-01-01 00:00:00'"}])
+    saved = tmp_path / "saved"
+    run("match", events, "-s", subscriptions, "--schema", schema, "--save", saved)
+    assert run("explain", events, "-s", saved, "--id", "new").stdout.startswith("matches\n")
+
+
+def test_an_event_of_several_files(run: Run, events: Path, write: Write) -> None:
+    more = write("more.jsonl", [{"price": 40}, {"price": 50}])
+    assert "(price is 50)" in run("explain", events, more, "--event", 4, "--where", "price < 5").stdout
+    result = run("explain", events, more, "--event", 5, "--where", "price < 5")
+    assert f"there is no event 5: {events} and 1 more has 5 events, counted from 0" in result.stderr
+
+
+# The plan
+
+
+def test_a_plan_says_what_was_refused(run: Run, events: Path, write: Write) -> None:
+    bad = [{"id": f"bad{n}", "where": "price <"} for n in range(7)]
+    subscriptions = write("s.jsonl", [{"id": "good", "where": "price < 5"}, *bad])
+    result = run("explain", events, "-s", subscriptions, "--plan")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("1 subscription (7 refused) in 1 row,")
+    assert result.stderr.count("✗ ") == 5
+    assert f"✗ {subscriptions}, line 2, subscription 'bad0'\n  the text ends too early" in result.stderr
+    assert "… and 2 more refused subscriptions; `harken check` lists all of them" in result.stderr
+    assert json.loads(run("explain", "-s", subscriptions, "--plan", "--json").stdout)["refused"] == 7
+    result = run("explain", "-s", write("bad.jsonl", bad), "--plan")
+    assert result.exit_code == 3
+    assert "has no subscription that can be used" in result.stderr
+
+
+def test_the_plan_of_a_saved_engine(run: Run, events: Path, subscriptions: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    run("match", events, "-s", subscriptions, "--save", saved)
+    result = run("explain", events, "-s", saved, "--plan")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("2 subscriptions in 2 rows,")
+    naive = tmp_path / "naive"
+    run("match", events, "-s", subscriptions, "--algorithm", "naive", "--save", naive)
+    result = run("explain", "-s", naive, "--plan")
+    assert result.exit_code == 2
+    assert "the algorithm `naive` makes no plan" in result.stderr
+
+
 def test_what_is_wrong_in_itself(run: Run, events: Path, write: Write) -> None:
     result = run("explain", events, "--where", "price <")
     assert result.exit_code == 3
@@ -100,3 +159,10 @@ def test_wrong_usage(run: Run, events: Path, subscriptions: Path) -> None:
 def test_control_codes_do_not_reach_the_terminal(run: Run) -> None:
     event = json.dumps({"name": "\x1b[2Jx"})
     assert "\x1b" not in run("explain", "--event-json", event, "--where", "name = 'x'").stdout
+
+
+def test_what_the_text_does_not_ask_for_is_not_looked_at(run: Run, write: Write) -> None:
+    events = write("e.jsonl", '{"price": 1, "n": 7, "id": 36893488147419103232}\n')
+    for chosen in ([events], [events, "--event-id", "n=7"], ["--event-json", events.read_text()]):
+        assert "price is 1" in run("explain", *chosen, "--where", "price < 5").stdout
+    assert "`id` is an integer beyond 64 bits" in run("explain", events, "--where", "id = 5").stderr

@@ -12,6 +12,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from harken import catalogue
+
 from .conftest import EVENTS, PAIRS, SUBSCRIPTIONS, Run, Write, lines
 
 
@@ -92,10 +94,82 @@ def test_with_a_schema(run: Run, events: Path, subscriptions: Path, write: Write
     assert pairs(run("match", events, "-s", subscriptions, "--schema", schema).stdout) == PAIRS
 
 
-def test_no_matches_and_no_events(run: Run, subscriptions: Path, write: Write) -> None:
-    for events in (write("none.jsonl", ""), write("other.jsonl", [{"weight": 1}])):
-        result = run("match", events, "-s", subscriptions)
-        assert (result.exit_code, result.stdout) == (0, "")
+def test_no_matches(run: Run, subscriptions: Path, write: Write) -> None:
+    result = run("match", write("other.jsonl", [{"price": 5, "category": "Lamp"}]), "-s", subscriptions)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "!" not in result.stderr
+
+
+def test_no_events(run: Run, subscriptions: Path, write: Write) -> None:
+    none = write("none.jsonl", "")
+    result = run("match", none, "-s", subscriptions)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == f"error: there is no event in {none}\n"
+    some = write("some.jsonl", EVENTS)
+    assert run("match", none, some, none, "-s", subscriptions).exit_code == 0
+
+
+def test_events_without_anything_that_is_asked_for(run: Run, subscriptions: Path, write: Write) -> None:
+    events = write("other.jsonl", [{"Price": 3, "weight": 1}, {"colour": "red"}])
+    result = run("match", events, "-s", subscriptions)
+    assert (result.exit_code, result.stdout) == (0, "")
+    told = result.stderr.splitlines()
+    assert told[0] == f"! {events}"
+    assert told[1].endswith("subscriptions can never match these events:")
+    assert any("`price` is no column" in line and "did you mean `Price`?" in line for line in told)
+    assert any("`category` is no column" in line for line in told)
+    piped = run("match", "-", "-s", subscriptions, "--json", input=events.read_bytes())
+    warning, _ = lines(piped.stderr)
+    assert (warning["kind"], warning["severity"], warning["file"]) == ("event", "warning", "standard input")
+
+
+def test_one_event_with_what_is_asked_for_is_enough(run: Run, subscriptions: Path, write: Write) -> None:
+    events = write("other.jsonl", [*({"weight": n} for n in range(100)), {"category": "Lamp"}, {"price": 3}])
+    assert "!" not in run("match", events, "-s", subscriptions, "--batch-size", 40).stderr
+
+
+def test_subscriptions_that_fit_no_event_are_told_also_beside_others(run: Run, write: Write) -> None:
+    rules = {
+        "typo": "prise > 1",
+        "case": "PRICE > 1",
+        "text": "price > '1'",
+        "good": "price > 1",
+        "either": "x = 1 OR y = 1",
+    }
+    events = write("events.jsonl", [{"price": 3, "y": 1}, {"price": 4}])
+    wheres = write("rules.jsonl", [{"id": id, "where": where} for id, where in rules.items()])
+    result = run("match", events, "-s", wheres)
+    assert len(lines(result.stdout)) == 3
+    assert "3 of 5 subscriptions can never match these events, and 1 of 5 subscriptions" in result.stderr
+    assert "`price` is of type number: 1 subscription compares it with a string ('text')" in result.stderr
+    quiet = write("quiet.jsonl", [{"id": "none", "where": "error IS NULL AND price > 1"}])
+    assert "!" not in run("match", events, "-s", quiet).stderr
+
+
+# A saved engine
+
+
+def test_a_saved_engine_gives_the_same(run: Run, events: Path, subscriptions: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    first = run("match", events, "-s", subscriptions, "--save", saved)
+    again = run("match", events, "-s", saved)
+    assert again.stdout == first.stdout
+    assert lines(again.stdout)[0]["owner"] == "Alice"
+    assert run("match", events, "-s", saved, "--algorithm", "naive").exit_code == 3
+
+
+def test_a_saved_engine_does_not_visit_every_subscription(
+    run: Run, events: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million of them took the command line twenty times as long as `Engine.load` does."""
+    records = [*SUBSCRIPTIONS, *({"id": str(n), "where": f"price = -{n + 1}", "owner": f"O{n}"} for n in range(200))]
+    saved = tmp_path / "saved"
+    expected = run("match", events, "-s", write("many.jsonl", records), "--save", saved).stdout
+    made = []
+    subscription = catalogue._subscription
+    monkeypatch.setattr(catalogue, "_subscription", lambda *row: made.append(row) or subscription(*row))
+    assert run("match", events, "-s", saved).stdout == expected
+    assert {row[1] for row in made} == {"alice", "bob"}
 
 
 # Names of events
@@ -311,3 +385,13 @@ def test_control_codes_from_outside_do_not_reach_the_terminal(run: Run, events: 
     nasty = "\x1b[2J"
     subscriptions = write("s.jsonl", [{"id": nasty, "where": f"price > 5 {nasty}"}, {"id": "b", "where": "price > 5"}])
     assert "\x1b" not in run("match", events, "-s", subscriptions).output
+
+
+def test_what_no_subscription_asks_for_is_not_looked_at(run: Run, subscriptions: Path, tmp_path: Path) -> None:
+    events = put(tmp_path, "events", [{**event, "photo": b"?"} for event in EVENTS], "parquet")
+    command = ["match", events, "--subscriptions", subscriptions]
+    assert pairs(run(*command).stdout) == PAIRS
+    assert pairs(run(*command, "--event-id", "order").stdout) == [("A1", "alice"), ("A2", "bob"), ("A3", "bob")]
+    refused = run(*command, "--event-id", "photo")
+    assert refused.exit_code != 0
+    assert "`photo` has the Arrow type binary" in refused.stderr

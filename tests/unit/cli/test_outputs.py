@@ -16,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from harken.cli.json_text import encodable, to_json, to_text
+from harken.events.sources import find_source, opened
 
 from .conftest import EVENTS, PAIRS, Run, Write, lines
 
@@ -45,10 +46,29 @@ def test_the_rows_are_written(run: Run, events: Path, subscriptions: Path, tmp_p
     assert not rows[1].get("owner")
 
 
+@pytest.mark.parametrize("compression", ["gz", "xz", "zst"])
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_compressed_text(run: Run, events: Path, subscriptions: Path, format: str, compression: str) -> None:
+    plain = subscriptions.with_name(f"out.{format}")
+    packed = subscriptions.with_name(f"out.{format}.{compression}")
+    run("match", events, "-s", subscriptions, "-o", plain)
+    assert run("match", events, "-s", subscriptions, "-o", packed).exit_code == 0
+    with opened(find_source(packed)) as stream:
+        assert stream.read() == plain.read_bytes()
+    assert packed.read_bytes() != plain.read_bytes()
+
+
+def test_parquet_is_not_compressed_again(run: Run, events: Path, subscriptions: Path, tmp_path: Path) -> None:
+    result = run("match", events, "-s", subscriptions, "-o", tmp_path / "out.parquet.gz")
+    assert result.exit_code == 3
+    assert "does not tell what to write" in result.stderr
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_without_matches_there_is_a_file_too(run: Run, subscriptions: Path, write: Write, format: str) -> None:
     output = subscriptions.with_name(f"out.{format}")
-    assert run("match", write("e.jsonl", ""), "-s", subscriptions, "-o", output, "--event-id", "x").exit_code == 0
+    events = write("e.jsonl", '{"price": 5, "x": 1}\n')
+    assert run("match", events, "-s", subscriptions, "-o", output, "--event-id", "x").exit_code == 0
     assert read(output) == []
     if format == "csv":
         assert output.read_text() == "event,subscription,owner,channel\n"

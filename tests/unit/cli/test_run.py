@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harken import Engine
+from harken.cli.run import _show_told
+from harken.cli.screen import Screen
+from harken.errors import ParseError
+
 from .conftest import Program, Run, Write, lines
 
 if TYPE_CHECKING:
@@ -57,6 +62,29 @@ def test_every_fault_of_the_configuration_is_listed_before_spark_starts(
     assert [each["line"] for each in found] == sorted(each["line"] for each in found)
 
 
+def test_a_refused_change_is_told_on_lines_of_its_own(pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The excerpt with its caret below the text, and what comes from outside without its control codes."""
+    from harken.spark.building import SubscriptionFault
+    from harken.spark.index import IndexVersion
+    from harken.spark.pipeline.config import load_config
+    from harken.spark.pipeline.metrics import Meter
+    from harken.spark.pipeline.subscriptions import Change, listed
+
+    with pytest.raises(ParseError) as caught:
+        Engine().subscribe("b", "price < 5 ADN sold")
+    reason = str(listed([SubscriptionFault("b\x1b", str(caught.value))]))
+    told = Change(IndexVersion("root", "folder", 1, "fingerprint", 1, 1), refused=reason)
+    _show_told(Screen(json=False), lambda text: None, Meter(load_config(pipeline)), told)
+    assert capsys.readouterr().err == (
+        "a change of the subscriptions is refused, version 1 goes on: a subscription is faulty:\n"
+        "  'b\\x1b': unexpected `ADN` (line 1, column 11)\n"
+        "      price < 5 ADN sold\n"
+        "                ^\n"
+        "    hint: did you mean `AND`?\n"
+        'hint: `on_fault = "skip"` leaves them out\n'
+    )
+
+
 def test_a_configuration_that_is_not_there(run: Run, tmp_path: Path) -> None:
     result = run("run", tmp_path / "none.toml")
     assert result.exit_code == 3
@@ -104,6 +132,15 @@ def test_a_dry_run(spark: SparkSession, run: Run, pipeline: Path) -> None:
     (plan,) = lines(run("run", pipeline, "--dry-run", "--json").stdout)
     assert (plan["subscriptions"], plan["strategy"], plan["partitions"]) == (2, "replicate", 1)
     assert not (pipeline.parent / "out").exists()
+
+
+def test_subscriptions_that_fit_no_event_are_shown(spark: SparkSession, run: Run, pipeline: Path, write: Write) -> None:
+    write("subscriptions.jsonl", [{"id": "typo", "where": "prise > 1"}])
+    told = "`prise` is no column: 1 subscription asks for it ('typo'); did you mean `price`?"
+    shown = run("run", pipeline).stderr.splitlines()
+    assert "version 1 of the subscriptions: 1 of 1 subscription can never match these events:" in shown
+    assert f"  {told}" in shown
+    assert told in " ".join(run("run", pipeline, "--dry-run").stdout.split())
 
 
 def test_a_run_that_fails(spark: SparkSession, run: Run, pipeline: Path, write: Write) -> None:

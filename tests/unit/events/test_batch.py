@@ -6,6 +6,7 @@ import gc
 import json
 import weakref
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 import pyarrow as pa
@@ -18,7 +19,7 @@ from harken.schema import BUILT_IN, Schema
 
 
 def test_one_bad_event_never_sinks_the_others() -> None:
-    decoded = validate([{"a": 1}, {"a": b"x"}, 7, Event.of({"a": 2})])  # type: ignore[list-item]
+    decoded = validate([{"a": 1}, {"a": b"x"}, 7, Event.of({"a": 2})])
     assert [event.attributes for event in decoded.batch] == [{"a": 1}, {"a": 2}]
     assert decoded.batch.positions == (0, 3)
     assert [refused.position for refused in decoded.refused] == [1, 2]
@@ -57,11 +58,25 @@ def test_limits_are_passed_on() -> None:
     assert decoded.batch.positions == (1,)
 
 
-@pytest.mark.parametrize("rows", [{"a": 1}, Event.of({}), "text", b"bytes"])
-def test_a_single_event_is_not_a_batch(rows: Any) -> None:
-    with pytest.raises(InvalidValueError, match="iterable of mappings") as caught:
-        validate(rows)
-    assert caught.value.hint == "put a single event into a list"
+def test_only_the_names_that_are_given_are_looked_at() -> None:
+    odd = {"a": 1, "blob": b"?", "id": uuid4(), "big": 1 << 65, "any": object(), 7: 8}
+    decoded = validate([odd, {"b": 2}, {"a": b"?"}], names=frozenset("ab"))
+    assert [event.attributes for event in decoded.batch] == [{"a": 1}, {"b": 2}]
+    assert [refused.position for refused in decoded.refused] == [2]
+    assert decoded.batch.names == decoded.batch[:1].names == {"a", "b"}
+
+
+def test_columns_that_are_not_named_are_not_looked_at() -> None:
+    table = pa.table({"a": [1, 2], "blob": [b"1", b"2"], "blobs": [[b"1"], None]})
+    for given in (table, table.to_batches()[0], pa.RecordBatchReader.from_batches(table.schema, table.to_batches())):
+        batch = validate(given, names=frozenset("a")).batch
+        assert [event.attributes for event in batch] == [{"a": 1}, {"a": 2}]
+        assert not batch.cells(("blob",)).present.any()
+    assert [event.attributes for event in validate(table, names=frozenset()).batch] == [{}, {}]
+    twice = pa.table([[1], [b"2"], [b"3"]], ["a", "blob", "blob"])
+    assert [event.attributes for event in validate(twice, names=frozenset("a")).batch] == [{"a": 1}]
+    with pytest.raises(SourceError, match="`blob` has the Arrow type binary"):
+        validate(table, names=frozenset({"blob"}))
 
 
 @pytest.mark.parametrize("raw", [{"a": "x" * 10_000, "b": b""}, {f"k{n}": b"" for n in range(1_000)}, {"a": 10**5_000}])

@@ -80,6 +80,12 @@ class TestTypes:
     def test_files_are_read_twice(self, write: Write) -> None:
         assert [row.content for row in read_rows(write("x.csv", "a\n1\n2\n"))] == [{"a": 1}, {"a": 2}]
 
+    def test_columns_that_are_not_named_are_left_out(self) -> None:
+        text = f"a.x,b,a.y\n1,{1 << 65},2\n3,x,4\n"
+        (decoded,) = read_events(io.BytesIO(text.encode()), "csv", names=frozenset("a"))
+        assert [event.attributes for event in decoded.batch] == [{"a": {"x": 1, "y": 2}}, {"a": {"x": 3, "y": 4}}]
+        assert not decoded.refused
+
 
 class TestCells:
     def test_the_header_names_attributes_as_the_language_does(self) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken.errors import InvalidValueError, Place
+from harken.errors import InvalidValueError, Place, SourceError
 from harken.events import Event, read_events, validate
 from harken.schema import BUILT_IN, Schema
 from harken.schema.values import INT64_MAX, INT64_MIN
@@ -119,3 +120,40 @@ def test_edits_of_wikipedia() -> None:
     assert sum(len(part.batch) for part in parts) == 39_244
     assert sum(len(part.refused) for part in parts) == 0
     assert parts[0].batch[0].values(("page",)) == ["Talk:Oswald Tilghman"]
+
+
+class TestNames:
+    """Only what is named is read of a file, whatever else is in it."""
+
+    TABLE = pa.table({"a": [1, 2], "a.b": [b"1", b"2"], "s": [{"b": 1}, {"b": None}], "blob": [[b"1"], None]})
+
+    @pytest.mark.parametrize("names", [{"a"}, {"a", "s"}, {"s"}, {"gone"}, set()])
+    @pytest.mark.parametrize("format", ["parquet", "arrow"])
+    def test_columns(self, names: set[str], format: str) -> None:
+        file = io.BytesIO()
+        if format == "parquet":
+            pyarrow.parquet.write_table(self.TABLE, file)
+        else:
+            with pa.ipc.new_file(file, self.TABLE.schema) as writer:
+                writer.write(self.TABLE)
+        file.seek(0)
+        (decoded,) = read_events(file, format, names=frozenset(names))
+        expected = [{name: row[name] for name in names & row.keys()} for row in self.TABLE.to_pylist()]
+        assert decoded.batch == validate(expected).batch
+        file.seek(0)
+        with pytest.raises(SourceError, match="`blob` has the Arrow type binary"):
+            list(read_events(file, format, names=frozenset({"blob"})))
+
+    def test_a_column_whose_name_is_a_path(self) -> None:
+        file = io.BytesIO()
+        pyarrow.parquet.write_table(pa.table({"a": [{"b": 1}], "a.b": [2]}), file)
+        for name, value in (("a", {"b": 1}), ("a.b", 2)):
+            file.seek(0)
+            (decoded,) = read_events(file, "parquet", names=frozenset({name}))
+            assert [event.attributes for event in decoded.batch] == [{name: value}]
+
+    def test_json(self) -> None:
+        lines = b'{"a": 1, "b": 36893488147419103232}\n{"a": 2, "b": {"c": []}}\n{"a": 3, "b"}\n'
+        (decoded,) = read_events(io.BytesIO(lines), names=frozenset("a"))
+        assert [event.attributes for event in decoded.batch] == [{"a": 1}, {"a": 2}]
+        assert [refused.position for refused in decoded.refused] == [2]

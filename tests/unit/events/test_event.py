@@ -370,3 +370,44 @@ def test_whatever_comes_is_canonical_or_refused(raw: dict[str, Any]) -> None:
         str(error).encode()
         return
     assert Event.of(event.attributes).attributes == event.attributes
+
+
+class TestNames:
+    @given(st.dictionaries(st.sampled_from("abcdefg"), anything), st.sets(st.sampled_from("abcxyz")))
+    def test_an_event_with_names_is_that_of_the_attributes_of_these_names(
+        self, raw: dict[str, Any], names: set[str]
+    ) -> None:
+        """The same attributes or, told in the same words, the same fault."""
+        results: list[Any] = []
+        for content, wanted in ((raw, frozenset(names)), ({key: raw[key] for key in raw if key in names}, None)):
+            try:
+                results.append(Event.of(content, names=wanted).attributes)
+            except HarkenError as error:
+                results.append(str(error))
+        assert results[0] == results[1]
+
+    def test_only_what_is_named_counts(self) -> None:
+        limits = Limits(max_event_values=3, max_event_depth=2)
+        raw = {"a": [1], "b": [0] * 100, "c": {"d": {"e": {}}}}
+        assert Event.of(raw, None, limits, frozenset("a")).attributes == {"a": [1]}
+        for name in ("b", "c"):
+            with pytest.raises(LimitError):
+                Event.of(raw, None, limits, frozenset(name))
+
+    def test_nothing_else_is_touched(self) -> None:
+        class Watched(dict[str, Any]):
+            def __getitem__(self, key: str) -> Any:
+                assert key == "a"
+                return super().__getitem__(key)
+
+            def items(self) -> Any:
+                raise AssertionError("all of it was looked at")
+
+        raw = Watched(a=1, b=2)
+        assert Event.of(raw, names=frozenset("a")).attributes == {"a": 1}
+        assert Event.of(MappingProxyType(raw), names=frozenset("a")).attributes == {"a": 1}
+
+    def test_a_schema_reads_what_is_named(self) -> None:
+        schema = Schema(attributes={("a",): BUILT_IN["date"]})
+        event = Event.of({"a": "2026-07-01", "b": b""}, schema, names=frozenset("a"))
+        assert event.attributes == {"a": date(2026, 7, 1)}

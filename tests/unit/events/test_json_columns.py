@@ -17,11 +17,17 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import BUILT_IN, Schema
 
 
-def decoded(data: bytes, fewest: int, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> list[Decoded]:
+def decoded(
+    data: bytes,
+    fewest: int,
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    names: frozenset[str] | None = None,
+) -> list[Decoded]:
     """What is read if batches of so few events are tried in columns."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decoding, "_FEWEST_IN_COLUMNS", fewest)
-        return list(read_events(io.BytesIO(data), schema=schema, limits=limits))
+        return list(read_events(io.BytesIO(data), schema=schema, limits=limits, names=names))
 
 
 def plain(parts: list[Decoded]) -> Iterator[Any]:
@@ -135,14 +141,44 @@ def test_arrow_would_crash_on_what_is_deep() -> None:
 
 def test_names_that_are_all_different() -> None:
     lines = [json.dumps({f"k{n}_{m}": m for m in range(20)}).encode() + b"\n" for n in range(1_000)]
+    assert events_in_columns(lines, None, DEFAULT_LIMITS) is None
+    assert events_in_columns(lines[:32], None, DEFAULT_LIMITS, frozenset({"k1_1"})) is None
+    objects = [{f"k{n}": n} for n in range(5_000)]
+    assert events_in_columns([json.dumps({"a": objects}).encode()], None, DEFAULT_LIMITS) is None
+
+
+def test_many_names_that_lines_have_in_common() -> None:
+    lines = [json.dumps({f"k{m}": n for m in range(100)}).encode() + b"\n" for n in range(1_000)]
     events = events_in_columns(lines, None, DEFAULT_LIMITS)
     assert events is not None
     assert len(events._tables) > 1
     assert [event.attributes for event in events] == [json.loads(line) for line in lines]
-    cells = EventBatch(events, tuple(range(1_000))).cells(("k999_7",))
-    assert [(each.rows.tolist(), each.values.tolist()) for each in cells.cells] == [([999], [7])]
-    objects = [{f"k{n}": n} for n in range(5_000)]
-    assert events_in_columns([json.dumps({"a": objects}).encode()], None, DEFAULT_LIMITS) is None
+    cells = EventBatch(events, tuple(range(1_000))).cells(("k7",))
+    assert [(each.rows.tolist(), each.values.tolist()) for each in cells.cells] == [([*range(1_000)],) * 2]
+
+
+@pytest.mark.parametrize(
+    ("other", "in_columns"),
+    [
+        ('"2026-07-01"', True),
+        ("9007199254740993.0", True),  # what was an integer, and which, is nothing to those who do not ask
+        ("18446744073709551616", True),
+        ("1e400", False),
+        ("NaN", False),
+        ('1, "b": 1', False),
+        ('"\xff"', False),
+        ('{"c": [1, NaN]}', False),
+    ],
+)
+def test_what_is_not_asked_for_is_only_json(other: str, in_columns: bool) -> None:
+    """Of another attribute nothing is known but that it is JSON, however it is read."""
+    data = f'{{"a": 1, "b": {other}}}\n{{"a": 2, "b": null}}\n'.encode("latin-1")
+    both = [decoded(data, fewest, names=frozenset("a")) for fewest in (1, 10**9)]
+    assert list(plain(both[0])) == list(plain(both[1]))
+    (part,) = both[0]
+    assert isinstance(part.batch.events, JsonEvents) is in_columns
+    assert [event.attributes for event in part.batch] == ([{"a": 1}] if in_columns else []) + [{"a": 2}]
+    assert not part.batch.cells(("b",)).present.any()
 
 
 def test_limits() -> None:

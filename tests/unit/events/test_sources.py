@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import os
 import sys
 from collections.abc import Callable
@@ -35,6 +36,10 @@ def parquet_bytes() -> bytes:
     return sink.getvalue()
 
 
+def zstd(data: bytes) -> bytes:
+    return pa.Codec("zstd").compress(data, asbytes=True)
+
+
 def ipc_bytes(stream: bool = False) -> bytes:
     sink = io.BytesIO()
     with (pa.ipc.new_stream if stream else pa.ipc.new_file)(sink, TABLE.schema) as writer:
@@ -53,6 +58,11 @@ BY_ENDING = {
     "x.jsonl.gz": gzip.compress(LINES),
     "x.csv.gz": gzip.compress(b"a\n1\n2\n"),
     "two-members.jsonl.gz": gzip.compress(LINES[:9]) + gzip.compress(LINES[9:]),
+    "x.jsonl.xz": lzma.compress(LINES),
+    "x.csv.xz": lzma.compress(b"a\n1\n2\n"),
+    "x.jsonl.zst": zstd(LINES),
+    "X.CSV.ZST": zstd(b"a\n1\n2\n"),
+    "two-frames.jsonl.zst": zstd(LINES[:9]) + zstd(LINES[9:]),
     "x.parquet": parquet_bytes(),
     "x.arrow": ipc_bytes(),
     "x.feather": ipc_bytes(),
@@ -72,7 +82,7 @@ def test_the_ending_tells_the_format(write: Write, name: str) -> None:
 
 @pytest.mark.parametrize("name", BY_ENDING)
 def test_streams_without_a_name_need_a_format(name: str) -> None:
-    format = name.lower().removesuffix(".gz").rpartition(".")[2]
+    format = name.lower().split(".")[1]
     assert contents(io.BytesIO(BY_ENDING[name]), format) == CONTENTS
     assert contents(Pipe(BY_ENDING[name]), format) == CONTENTS
 
@@ -125,7 +135,7 @@ class TestWhatCannotBeRead:
         with pytest.raises(SourceError, match="permission denied"):
             read_rows(path)
 
-    @pytest.mark.parametrize("name", ["x.txt", "x", "x.gz", "x.parquet.gz", ".jsonl"])
+    @pytest.mark.parametrize("name", ["x.txt", "x", "x.gz", "x.parquet.gz", "x.zst", ".jsonl"])
     def test_an_unknown_ending(self, name: str, write: Write) -> None:
         with pytest.raises(SourceError, match="does not tell its format") as caught:
             read_rows(write(name, ""))
@@ -156,14 +166,16 @@ class TestWhatCannotBeRead:
             read_rows(os.fsencode(tmp_path).decode() + "/\udcff.jsonl")
         str(caught.value).encode()
 
-    def test_not_gzip_after_all(self, write: Write) -> None:
-        with pytest.raises(SourceError, match="not compressed with gzip"):
-            contents(write("x.jsonl.gz", LINES))
+    @pytest.mark.parametrize(("ending", "name"), [("gz", "gzip"), ("xz", "xz"), ("zst", "zstd")])
+    def test_not_compressed_after_all(self, write: Write, ending: str, name: str) -> None:
+        with pytest.raises(SourceError, match=f"ends in .{ending} but is not compressed with {name}"):
+            contents(write(f"x.jsonl.{ending}", LINES))
 
-    @pytest.mark.parametrize("cut", [4, 12, -9, -1])
-    def test_torn_gzip(self, write: Write, cut: int) -> None:
+    @pytest.mark.parametrize(("ending", "compress"), [("gz", gzip.compress), ("xz", lzma.compress), ("zst", zstd)])
+    @pytest.mark.parametrize("cut", [8, 12, -9, -1])
+    def test_torn(self, write: Write, ending: str, compress: Callable[[bytes], bytes], cut: int) -> None:
         with pytest.raises(SourceError):
-            contents(write("x.jsonl.gz", gzip.compress(LINES * 100)[:cut]))
+            contents(write(f"x.jsonl.{ending}", compress(LINES * 100)[:cut]))
 
     def test_damaged_gzip(self, write: Write) -> None:
         data = bytearray(gzip.compress(LINES * 1_000))

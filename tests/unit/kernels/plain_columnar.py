@@ -41,7 +41,7 @@ def main() -> None:
             event["a1"] = [1, 3]
         events.append(event)
     for layouts in (("cluster", "list", "pool", "sketch"), ("cluster",), ("list",), ("pool",), ("sketch",)):
-        engine = Engine(background=False, recent_rows=60, layouts=layouts)
+        engine = Engine(background=False, recent_rows=60, layouts=layouts, small_rows=0)
         for id, where in texts(Random(4))[:80]:
             engine.subscribe(id, where)
         engine.merge()

@@ -105,6 +105,25 @@ def test_names_mind_their_case(schema: Schema) -> None:
     assert faults("Price < 5", schema) == [(1, "the schema has no attribute `Price`")]
 
 
+@pytest.mark.parametrize("name", ["Price", "PRICE", "PRISE"])
+def test_a_name_in_another_case_is_guessed(name: str, schema: Schema) -> None:
+    (error,) = check(parse(f"{name} < 5"), schema)
+    assert error.hint == "did you mean `price`?"
+
+
+def test_a_name_that_needs_backticks_is_guessed_as_it_is_written() -> None:
+    schema = parse_schema('[attributes]\n"`user-agent`" = "string"\n')
+    (error,) = check(parse("user_agent = 'x'"), schema)
+    assert error.hint == "did you mean `user-agent`?"
+    (error,) = check(parse("zzz = 'x'"), schema)
+    assert error.hint == "the schema has `user-agent`; a string is written in single quotes"
+
+
+def test_there_is_no_clock(schema: Schema) -> None:
+    (error,) = check(parse("ends > current_timestamp"), schema)
+    assert error.hint == "there is no clock: write the time itself, TIMESTAMP '2026-01-31 12:00:00'"
+
+
 def test_a_path_into_an_attribute_is_another_name(schema: Schema) -> None:
     assert faults("price.eur < 5", schema) == [(1, "the schema has no attribute `price.eur`")]
 
@@ -254,6 +273,15 @@ def test_without_the_text_faults_have_no_place() -> None:
         ("sold = 'true'", "write TRUE, without quotes"),
         ("price < '5'", "write 5, without quotes"),
         ("price < 'cheap'", None),
+        ("title = 5", "write '5', in quotes"),
+        ("title IN ('x', 1.5)", "write '1.5', in quotes"),
+        ("title = TRUE", None),
+        ("sold = 1", "write TRUE"),
+        ("sold = 0", "write FALSE"),
+        ("sold = 2", None),
+        ("ends < DATE '2026-01-31'", "write TIMESTAMP '2026-01-31 00:00:00'"),
+        ("day = TIMESTAMP '2026-01-31 12:00:00'", "write DATE '2026-01-31'"),
+        ("day = 20260131", None),
         ("colour = red", "a string is written in single quotes: 'red'"),
     ],
 )
@@ -261,6 +289,7 @@ def test_a_value_in_the_wrong_clothes(text: str, hint: str | None) -> None:
     schema = parse_schema(
         '[domains.colour]\ntype = "enumerated"\nvalues = ["red"]\n'
         '[attributes]\nends = "timestamp"\nsold = "boolean"\nprice = "float"\ncolour = "colour"\n'
+        'title = "string"\nday = "date"\n'
     )
     (error,) = check(parse(text), schema)
     assert error.hint == hint

@@ -174,8 +174,8 @@ def test_the_number_of_shapes_stays_bounded() -> None:
     [
         ("a = 1 AND b = DATE '2026-01-01'", "a = 10 AND b = DATE 'junk'", "'junk' is not a date", 21),
         ("b = TIMESTAMP '2026-01-01'", "b = TIMESTAMP 'junk'", "'junk' is not an ISO 8601 timestamp", 15),
-        ("a = 1 AND s LIKE 'x%'", r"a = 1 AND s LIKE '\x'", "the escape before 'x' is stray", 18),
-        ("s LIKE 'x' ESCAPE '!'", "s LIKE '!' ESCAPE '!'", "ends with an escape that escapes nothing", 8),
+        ("a = 1 AND s LIKE 'x%'", r"a = 1 AND s LIKE '\x'", "the escape before 'x' is stray", 19),
+        ("s LIKE 'x' ESCAPE '!'", "s LIKE '!' ESCAPE '!'", "ends with an escape that escapes nothing", 9),
         ("TRUE OR b = DATE '2026-01-01'", "TRUE OR b = DATE 'junk'", "'junk' is not a date", 18),
         ("a = 1", "a = 9223372036854775808", "does not fit in 64 bits", 5),
         ("a = 1.5", "a = 1e999", "finite", 5),

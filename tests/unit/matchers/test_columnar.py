@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,12 +15,15 @@ import pytest
 from harken import Engine
 from harken.errors import CapabilityError
 from harken.kernels.columnar import Room
-from harken.matchers.columnar import Columnar, index, matcher, plan
+from harken.matchers import candidates
+from harken.matchers.columnar import Columnar, index, match_one, matcher, plan
 from harken.matchers.columnar.costs import LAYOUT_NAMES
+from harken.matchers.verify import is_match
 
 
 def columnar(**options: Any) -> Engine:
-    return Engine(algorithm="columnar", background=False, **options)
+    """An engine that indexes however few rows there are."""
+    return Engine(algorithm="columnar", background=False, **{"small_rows": 0, **options})
 
 
 def layouts(engine: Engine) -> set[str]:
@@ -500,7 +504,7 @@ def test_all_rows_of_a_subscription_leave_what_is_recent(others: int) -> None:
 
 
 def test_what_fails_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(recent_rows=10)
+    engine = Engine(recent_rows=10, small_rows=0)
     monkeypatch.setattr(matcher, "merged", _fail)
     monkeypatch.setattr(matcher, "middle", _fail)
     for n in range(300):
@@ -518,7 +522,7 @@ def _fail(*_: object) -> None:
 
 def test_readers_and_writers_at_once() -> None:
     """Some subscriptions stay, others come and go all the time, through merges. What stays is always found, once."""
-    engine = Engine(recent_rows=40)
+    engine = Engine(recent_rows=40, small_rows=0)
     engine.subscribe_many((f"stays {n}", f"x = {n % 10}") for n in range(500))
     stop = threading.Event()
     wrong: list[object] = []
@@ -680,7 +684,7 @@ def test_an_index_of_more_rows_than_a_run_can_begin_at_is_refused(monkeypatch: p
 
 @pytest.mark.parametrize("background", [False, True])
 def test_a_merge_that_fails_is_told_once_and_changes_nothing(background: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(recent_rows=4, background=background)
+    engine = Engine(recent_rows=4, small_rows=0, background=background)
     monkeypatch.setattr(index, "_PLACES", 1 << 10)
     for n in range(6):
         engine.subscribe(f"s{n}", f"x = {n}")
@@ -710,8 +714,9 @@ def test_a_table_that_is_refused_leaves_nothing(monkeypatch: pytest.MonkeyPatch)
     assert sorted(engine.match({"x": 1}).ids) == ["s", "t1"]
 
 
-def test_layers_of_unlike_sizes_are_merged_where_that_pays() -> None:
+def test_layers_of_unlike_sizes_are_merged_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the layers in the middle the large one stays, and the small one is merged with what is recent."""
+    monkeypatch.setattr(matcher, "_FIXED_WORTH", 1 << 60)  # verifying is no reason to merge everything
     engine = columnar(recent_rows=20)
     engine.subscribe_many((f"b{n}", f"x = {n}") for n in range(4_000))
     engine.merge()
@@ -761,3 +766,107 @@ def test_runs_may_fill_the_room_of_an_event(monkeypatch: pytest.MonkeyPatch) -> 
     (room,) = (each for each in rooms if each.runs.of_event.shape[0] > 1)
     assert room.runs.of_event.shape[0] == 5
     assert (room.runs.whole + room.runs.part).max() == 5
+
+
+# Fresh subscriptions, and small engines
+
+
+def alerts(count: int, first: int = 0) -> list[tuple[str, str]]:
+    return [(f"s{n}", f"category = 'c{n % 50}' AND price < {n}") for n in range(first, first + count)]
+
+
+ALERT_EVENTS = [{"category": f"c{n % 60}", "price": n * 7 % 1_000} for n in range(120)]
+
+
+def expected_alerts(known: list[tuple[str, str]], event: dict[str, Any]) -> list[str]:
+    found = []
+    for id, _ in known:
+        number = int(id[1:])
+        if event["category"] == f"c{number % 50}" and event["price"] < number:
+            found.append(id)
+    return found
+
+
+@pytest.fixture
+def verified(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What is verified, one subscription after the other, in interpreted code."""
+    numbers: list[int] = []
+
+    def counting(form: Any, event: Any, limits: Any) -> bool:
+        numbers.append(1)
+        return is_match(form, event, limits)
+
+    monkeypatch.setattr(candidates, "is_match", counting)
+    monkeypatch.setattr(match_one, "is_match", counting)
+    return numbers
+
+
+@pytest.mark.parametrize("count", [10, 1_000, 4_000])
+@pytest.mark.parametrize("small_rows", [0, 1_024])
+def test_what_was_added_is_indexed_by_the_first_batch(count: int, small_rows: int, verified: list[int]) -> None:
+    engine = Engine(small_rows=small_rows)
+    known = alerts(count)
+    engine.subscribe_many(known)
+    found = engine.match_batch(ALERT_EVENTS).ids
+    assert [sorted(ids) for ids in found] == [sorted(expected_alerts(known, event)) for event in ALERT_EVENTS]
+    assert len(verified) <= matcher._FIXED_WORTH
+    engine.match_batch(ALERT_EVENTS)
+    engine.match_batch(ALERT_EVENTS)
+    assert len(verified) <= matcher._FIXED_WORTH + count + len(ALERT_EVENTS) * count // 50
+    done = len(verified)
+    for _ in range(2):
+        engine.match_batch(ALERT_EVENTS * 10)
+    assert len(verified) - done <= matcher._FIXED_WORTH + count
+
+
+def test_single_events_have_them_indexed_too(verified: list[int]) -> None:
+    engine = Engine()
+    known = alerts(500)
+    engine.subscribe_many(known)
+    for event in ALERT_EVENTS * 5:
+        assert sorted(engine.match(event).ids) == sorted(expected_alerts(known, event))
+    assert len(verified) <= 2 * (matcher._FIXED_WORTH + len(known))
+
+
+def test_what_comes_to_a_large_index_is_indexed_once_that_pays(verified: list[int]) -> None:
+    engine = Engine(background=False)
+    engine.subscribe_many([(f"t{n}", f"category = 'k{n % 300}' AND price < {n}") for n in range(5_000)])
+    engine.match_batch(ALERT_EVENTS)
+    known = alerts(400)
+    engine.subscribe_many(known)
+    for _ in range(10):
+        found = engine.match_batch(ALERT_EVENTS).ids
+        assert [sorted(ids) for ids in found] == [sorted(expected_alerts(known, event)) for event in ALERT_EVENTS]
+    assert len(verified) <= 2 * (matcher._FIXED_WORTH + 5_400)
+
+
+def test_conditions_that_must_be_verified_anyway_are_no_reason_to_merge() -> None:
+    engine = Engine(background=False)
+    engine.subscribe_many([(f"s{n}", f"title LIKE '%{n % 10}%'") for n in range(300)])
+    for _ in range(20):
+        engine.match_batch([{"title": f"a{n}"} for n in range(20)])
+    assert engine.stats()["matcher"]["merges"] <= 1
+
+
+def test_a_small_engine_is_saved_and_loaded_like_a_large_one(tmp_path: Path) -> None:
+    engine = Engine()
+    known = alerts(100)
+    engine.subscribe_many(known)
+    engine.unsubscribe("s7")
+    engine.match_batch(ALERT_EVENTS)
+    engine.subscribe("late", "category = 'c1' AND price >= 0")
+    expected = [sorted(ids) for ids in engine.match_batch(ALERT_EVENTS).ids]
+    engine.save(tmp_path / "saved")
+    assert [sorted(ids) for ids in engine.match_batch(ALERT_EVENTS).ids] == expected
+    loaded = Engine.load(tmp_path / "saved")
+    assert [sorted(ids) for ids in loaded.match_batch(ALERT_EVENTS).ids] == expected
+    assert [sorted(loaded.match(event).ids) for event in ALERT_EVENTS] == expected
+
+
+def test_the_plan_of_a_small_engine_says_how_it_is_searched() -> None:
+    engine = Engine()
+    engine.subscribe_many(alerts(100))
+    engine.match_batch(ALERT_EVENTS * 3)
+    (layer,) = engine.stats()["matcher"]["layers"]
+    (group,) = layer["groups"]
+    assert (group["layout"], group["rows"], layer["rows"]) == ("chains", 100, 100)

@@ -48,7 +48,7 @@ class Subscribed:
     """A matcher, with what an engine would keep for it, and the expressions for the reference."""
 
     def __init__(self, expressions: Expressions, schema: Schema | None = None, **options: Any) -> None:
-        self.matcher = Columnar(background=False, **options)
+        self.matcher = Columnar(background=False, **{"small_rows": 0, **options})
         self.schema = schema
         self.compiler = Compiler(schema)
         self.forms: dict[int, NormalForm] = {}
@@ -106,7 +106,7 @@ def load(folder: Folder, **options: Any) -> Columnar:
 def workload(name: str, subscriptions: int = 5_000, **options: Any) -> tuple[Columnar, Any]:
     """A matcher with a workload, and a batch of its events."""
     drawn = generate(name, subscriptions=subscriptions, events=100)
-    matcher = Columnar(background=False, **options)
+    matcher = Columnar(background=False, **{"small_rows": 0, **options})
     matcher.add_flat(Flat.of_predicates(np.arange(subscriptions, dtype=np.int32), drawn.predicates))
     return matcher, validate(drawn.events).batch
 

@@ -14,7 +14,7 @@ from harken.language import normalise, parse
 from harken.schema import Schema, parse_schema
 from harken.schema.values import INT64_MAX, INT64_MIN
 from harken.segments.encode import encode
-from harken.segments.encode_one import encode_one
+from harken.segments.encode_one import codes_of_one, of_one
 from harken.segments.flat import Flat
 
 SCHEMA = parse_schema('[domains.d]\ntype = "enumerated"\nvalues = ["c", "a", "b"]\n[attributes]\ncoded = "d"')
@@ -46,7 +46,8 @@ def events(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 def both(event: dict[str, Any], schema: Schema | None = None) -> tuple[Any, Any]:
     one = Event.of(event, schema)
     batch = EventBatch((one,), (0,))
-    return encode_one(one, ROWS.columns, ROWS.dictionaries), encode(batch, ROWS.columns, ROWS.dictionaries)
+    codes = codes_of_one(one, ROWS.columns, ROWS.dictionaries)
+    return None if codes is None else of_one(codes), encode(batch, ROWS.columns, ROWS.dictionaries)
 
 
 @given(events(st.one_of(SCALARS, PLAIN)), st.sampled_from([None, "a", "b", "c"]))

@@ -163,27 +163,71 @@ def test_opened_files_outlive_their_names(folder: Folder) -> None:
 # Finding out
 
 
-def test_changed_since(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whether_it_has_changed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = Folder(folder.path)
-    assert not reader.changed_since(0)
+    assert not reader.has_changed()
     publish(folder)
-    assert reader.changed_since(0)
-    version = reader.current().version
+    assert reader.has_changed()
+    reader.open()
+    assert reader.has_changed(), "it may have been opened in vain"
+    reader.keep()
     monkeypatch.setattr(module, "_parsed", None)  # it is not read again
-    assert not reader.changed_since(version)
+    assert not reader.has_changed()
     monkeypatch.undo()
     publish(folder)
-    assert reader.changed_since(version)
-    assert not reader.changed_since(2)
+    assert reader.has_changed()
+    assert not folder.has_changed(), "it has published that itself"
+    reader.open()
+    reader.keep()
+    assert not reader.has_changed()
+
+
+def test_another_index_with_the_same_version_is_a_change(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with Folder(tmp_path / name).publishing() as draft:
+            draft.write("index", {"numbers": np.full(3, len(name) + ord(name[0]))})
+    (tmp_path / "now").symlink_to(tmp_path / "one")
+    reader = Folder(tmp_path / "now")
+    reader.open()
+    reader.keep()
+    assert not reader.has_changed()
+    (tmp_path / "next").symlink_to(tmp_path / "two")
+    (tmp_path / "next").rename(tmp_path / "now")
+    assert reader.has_changed()
+
+
+def test_a_folder_that_is_gone_is_told_once(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
+    publish(folder)
+    folder.open()
+    (folder.path / MANIFEST).unlink()
+    for _ in range(3):
+        assert not folder.has_changed()
+    assert caplog.text.count("is gone") == 1
+
+
+def test_a_path_means_the_same_after_the_process_changed_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    folder = Folder("index")
+    publish(folder)
+    monkeypatch.chdir(tmp_path / "there")
+    publish(folder)
+    assert folder.open().version == 2
+    assert not (tmp_path / "there" / "index").exists()
 
 
 def test_no_version_is_missed_though_all_come_at_once(folder: Folder) -> None:
     reader = Folder(folder.path)
-    for version in range(1, 40):
+    for _ in range(1, 40):
         with folder.publishing():
             pass
-        assert not reader.changed_since(version)
-        assert reader.changed_since(version - 1)
+        assert reader.has_changed()
+        reader.open()
+        reader.keep()
+        assert not reader.has_changed()
 
 
 def test_nothing_saved(folder: Folder, tmp_path: Path) -> None:
@@ -341,10 +385,12 @@ def test_reader_that_follows_sees_whole_versions(folder: Folder, kill: Killer) -
     reader = Folder(folder.path)
     count = 60
     kill.start(f"publish {count}")
-    seen = [1]
+    seen = [check(reader)]
+    reader.keep()
     while seen[-1] <= count:
-        if reader.changed_since(seen[-1]):
+        if reader.has_changed():
             seen.append(check(reader))
+            reader.keep()
     assert kill.answer() == [str(count + 1)]
     assert seen == sorted(set(seen))
     assert len(seen) > 5

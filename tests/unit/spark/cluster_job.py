@@ -69,7 +69,7 @@ def main(folder: Path) -> None:
         pairs = match(alive, engine, event_id="n", strategy=strategy).collect()
         found = sorted((row["event_id"], row["subscription_id"]) for row in pairs)
         told[strategy] = found == sorted((place, id) for place, ids in enumerate(expected.ids) for id in ids)
-    logs = {log.name: len(log.read_text().splitlines()) for log in (folder / "cache").glob("*.lock")}
+    logs = {log.name: len(log.read_text().splitlines()) for log in (folder / "cache").rglob("*.lock")}
     told["killed"] = (folder / "killed").exists()
     told["copies"] = logs
     print(json.dumps(told))

@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
     (folder / "schema.toml").write_text('[attributes]\nprice = "float"\ncategory = "string"\n')
     told["validated"] = validate(events, load_schema(folder / "schema.toml"), event_id="id").valid.count()
     told["profiled"] = profile(events).events
-    with backtest(texts, events) as test:
+    with backtest(events, texts) as test:
         told["backtest"] = [list(row) for row in test.counts.collect()]
     (folder / "events.jsonl").write_text('{"id": "e1", "price": 1}\n')
     (folder / "rules.jsonl").write_text('{"id": "a", "where": "price < 5"}\n')

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from harken import Engine
-from harken.errors import HarkenError, SourceError, SubscriptionError
+from harken.errors import HarkenError, MismatchError, MismatchWarning, SourceError, SubscriptionError
 from harken.spark import Index, build_index
 from harken.spark.local import opened
 from harken.workloads import generate
@@ -81,9 +82,26 @@ def test_a_plan_is_made_for_the_events_of_a_profile(tmp_path: Path) -> None:
     assert opened(version).stats()["matcher"]["events_sampled"] > 0
 
 
+@pytest.mark.parametrize("given", ["events", "profile"])
+def test_subscriptions_are_compared_with_the_columns_of_events(tmp_path: Path, given: str) -> None:
+    table = pa.table({"price": [1.0]})
+    events: dict[str, Any] = {given: table.schema if given == "events" else SimpleNamespace(sample=table)}
+    with pytest.raises(MismatchError, match="`prise` is no column"):
+        build_index({"a": "prise > 1"}, tmp_path, on_mismatch="fail", **events)
+    assert Index(tmp_path).versions() == []
+    with pytest.warns(MismatchWarning, match="`prise` is no column"):
+        build_index({"a": "prise > 1"}, tmp_path, **events)
+    build_index({"a": "prise > 1"}, tmp_path, on_mismatch="ignore", **events)
+    assert build_index({"a": "price > 1"}, tmp_path, on_mismatch="fail", **events).version == 3
+
+
 def test_wrong_calls(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(HarkenError, match="refuse or skip"):
         build_index([], tmp_path, on_fault="ignore")
+    with pytest.raises(HarkenError, match="there is no on_mismatch 'skip'"):
+        build_index([], tmp_path, on_mismatch="skip")  # type: ignore[arg-type]
+    with pytest.raises(SourceError, match="a list does not tell the columns of events"):
+        build_index([], tmp_path, events=["price"])
     with pytest.raises(SourceError, match="no column `id`"):
         build_index(spark.createDataFrame([("x = 1",)], "where string"), tmp_path)
     stream = spark.readStream.format("rate").load().selectExpr("cast(value as string) as id", "'x = 1' as where")

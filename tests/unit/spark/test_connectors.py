@@ -42,6 +42,15 @@ def test_packages_are_those_of_this_spark() -> None:
     assert packages_for(["kafka", "json", "jdbc:postgresql", "kafka", "parquet"]) == [KAFKA, POSTGRESQL]
 
 
+def test_packages_are_those_of_the_scala_that_spark_was_built_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark" / "jars").mkdir(parents=True)
+    (tmp_path / "spark" / "jars" / "scala-library-2.12.18.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    assert packages_for(["kafka"]) == [KAFKA.replace("_2.13:", "_2.12:")]
+
+
 @pytest.mark.parametrize(
     "name", ["json", "csv", "parquet", "console", "rate", "socket", "jdbc", "jdbc:h2:mem", "kafka2"]
 )

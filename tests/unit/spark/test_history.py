@@ -15,7 +15,15 @@ import pyarrow.compute as pc
 import pytest
 
 from harken.engine import Engine
-from harken.errors import CheckError, DuplicateIdError, HarkenError, ParseError, SourceError
+from harken.errors import (
+    CheckError,
+    DuplicateIdError,
+    HarkenError,
+    MismatchError,
+    MismatchWarning,
+    ParseError,
+    SourceError,
+)
 from harken.schema import BUILT_IN, Schema
 from harken.spark.history import Backtest, backtest
 from harken.spark.tallies import tallying
@@ -75,7 +83,10 @@ def counts(test: Backtest) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def history(spark: SparkSession) -> Any:
-    with backtest(SUBSCRIPTIONS, frame(spark, events()), event_time="at", examples=4) as test:
+    with pytest.warns(MismatchWarning, match="`colour` is no column") as told:
+        found = backtest(frame(spark, events()), SUBSCRIPTIONS, event_time="at", examples=4)
+    assert [each.filename for each in told] == [__file__]
+    with found as test:
         yield test
 
 
@@ -151,7 +162,7 @@ def test_events_are_matched_once_for_all_answers(spark: SparkSession, tmp_path: 
             yield batch
 
     rows = frame(spark, events(60), 4).select("number", "at")
-    with backtest("number < 10", rows.mapInArrow(reading, rows.schema), event_time="at", by="hour") as test:
+    with backtest(rows.mapInArrow(reading, rows.schema), "number < 10", event_time="at", by="hour") as test:
         assert not Path(file).exists()
         assert counts(test) == {"subscription": 10}
         assert test.rate.columns[1] == "hour"
@@ -180,7 +191,7 @@ def test_events_are_matched_once_for_all_answers(spark: SparkSession, tmp_path: 
 def test_subscriptions_come_as_match_takes_them(
     spark: SparkSession, tmp_path: Path, given: Callable[[SparkSession, Path], Any]
 ) -> None:
-    with backtest(given(spark, tmp_path), frame(spark, events(10), 1)) as test:
+    with backtest(frame(spark, events(10), 1), given(spark, tmp_path)) as test:
         assert counts(test) == {"a": 3, "b": 0}
 
 
@@ -196,7 +207,7 @@ def saved(folder: Path) -> Path:
 
 
 def test_without_a_time_there_is_no_rate_but_all_else(spark: SparkSession) -> None:
-    with backtest({"few": "number < 3", "none": "number < 0"}, frame(spark, events(20)), examples=2) as test:
+    with backtest(frame(spark, events(20)), {"few": "number < 3", "none": "number < 0"}, examples=2) as test:
         with pytest.raises(HarkenError, match="a rate needs the time of events") as raised:
             _ = test.rate
         assert "event_time=" in str(raised.value.hint)
@@ -208,7 +219,7 @@ def test_without_a_time_there_is_no_rate_but_all_else(spark: SparkSession) -> No
 
 
 def test_no_events(spark: SparkSession) -> None:
-    with backtest(SUBSCRIPTIONS, frame(spark, []), event_time="at", by="month") as test:
+    with backtest(frame(spark, []), SUBSCRIPTIONS, event_time="at", by="month", on_mismatch="ignore") as test:
         summary = test.summary()
         assert [(line.matches, line.periods, line.examples) for line in summary.lines] == [(0, [], [])] * 7
         assert (summary.matches, summary.silent) == (0, 7)
@@ -224,7 +235,7 @@ def test_no_events(spark: SparkSession) -> None:
 )
 def test_periods(spark: SparkSession, by: str, kind: str, period: str) -> None:
     history = spark.sql("SELECT 1 AS n, TIMESTAMP_NTZ '2026-03-04 23:59:59.9' AS at")
-    with backtest("n = 1", history, event_time="at", by=by) as test:
+    with backtest(history, "n = 1", event_time="at", by=by) as test:
         assert test.rate.schema[by].dataType.simpleString() == kind
         assert test.rate.selectExpr(f"string({by})", "matches").collect() == [(period, 1)]
 
@@ -241,29 +252,40 @@ def test_periods(spark: SparkSession, by: str, kind: str, period: str) -> None:
         ("number < 3", {"event_id": "id"}, SourceError, "the events have no column `id`"),
         ("number < 3", {"by": "days"}, HarkenError, "there is no period 'days'"),
         ("number < 3", {"examples": -1}, ValueError, "there cannot be -1 examples"),
+        ("nummer < 3", {"on_mismatch": "fail"}, MismatchError, "`nummer` is no column"),
+        ("number < 3", {"on_mismatch": "warm"}, HarkenError, "there is no on_mismatch 'warm'"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(
     spark: SparkSession, subscriptions: Any, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message) as raised:
-        backtest(subscriptions, frame(spark, events(1)), **options)
+        backtest(frame(spark, events(1)), subscriptions, **options)
     if isinstance(raised.value, ParseError | CheckError):
         assert raised.value.place is not None
 
 
+def test_arguments_come_as_in_match_and_by_their_names(spark: SparkSession) -> None:
+    history = frame(spark, events(10), 1)
+    with backtest(subscriptions="number < 3", events=history) as test:
+        assert [tuple(row) for row in test.counts.collect()] == [("subscription", 3)]
+    with pytest.raises(SourceError, match="the events are to be a DataFrame, not a str") as raised:
+        backtest("number < 3", history)  # type: ignore[arg-type]
+    assert "backtest(events, subscriptions)" in (raised.value.hint or "")
+
+
 def test_which_of_many_is_wrong_is_noted(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ParseError) as raised:
-        backtest({"a": "number < 3", "b": "number <", "c": "< 3"}, frame(spark, events(1)))
+        backtest(frame(spark, events(1)), {"a": "number < 3", "b": "number <", "c": "< 3"})
     assert raised.value.__notes__ == ["This is the subscription 'b', and 1 others are faulty too."]
     with pytest.raises(ParseError) as raised:
-        backtest(str(saved(tmp_path)), frame(spark, events(1)))
+        backtest(frame(spark, events(1)), str(saved(tmp_path)))
     assert "pass a pathlib.Path" in raised.value.__notes__[0]
 
 
 def test_streams_are_refused(spark: SparkSession) -> None:
     with pytest.raises(SourceError, match="backtesting needs a DataFrame that ends"):
-        backtest("value = 1", spark.readStream.format("rate").load())
+        backtest(spark.readStream.format("rate").load(), "value = 1")
 
 
 def test_a_task_hands_on_what_it_cannot_hold() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,20 @@ def test_a_version_is_found_again(tmp_path: Path) -> None:
     assert index.versions() == [1, 2]
     assert opened(first).match({"x": 1, "y": 3}).ids == ["a"]
     assert len(opened(second)) == 2
+
+
+def test_a_version_tells_what_its_subscriptions_ask_for(tmp_path: Path) -> None:
+    published = Index(tmp_path).publish(engine_of(a="x = 1 AND seller.name LIKE '%a%b'", b="y IS NULL"))
+    asks = {(("x",), "number"), (("seller", "name"), "string"), (("y",), None)}
+    assert published.asks is not None
+    assert set(published.asks) == asks
+    assert Index(tmp_path).current() == published
+    # An index of an earlier Harken does not tell.
+    current = tmp_path / "current.json"
+    plain = json.loads(current.read_text())
+    del plain["asks"]
+    current.write_text(json.dumps(plain))
+    assert Index(tmp_path).current() == replace(published, asks=None)
 
 
 def test_an_index_may_be_moved(tmp_path: Path) -> None:
@@ -155,7 +170,7 @@ def test_an_index_elsewhere_is_copied_once(
     monkeypatch.setattr(harken.spark.local, "local_path", lambda root: None)
     monkeypatch.setattr(harken.spark.local, "files_of", lambda root, spark: index.files)
     assert opened(version).match({"x": 1, "way": way}).ids == ["a"]
-    copies = [each for each in (tmp_path / "cache").iterdir() if each.is_dir()]
+    copies = [each for each in (tmp_path / "cache" / f"harken-{os.getuid()}").iterdir() if each.is_dir()]
     assert [each.name for each in copies] == [version.fingerprint]
 
 

@@ -12,7 +12,14 @@ import pyarrow as pa
 import pytest
 
 from harken import Engine
-from harken.errors import HarkenError, SchemaError, SourceError, SubscriptionError
+from harken.errors import (
+    HarkenError,
+    MismatchError,
+    MismatchWarning,
+    SchemaError,
+    SourceError,
+    SubscriptionError,
+)
 from harken.limits import Limits
 from harken.schema import parse_schema
 from harken.spark import Index, match
@@ -300,3 +307,103 @@ def test_a_version_that_a_query_uses_stays(events: DataFrame, tmp_path: Path) ->
         index.publish(engine, keep=1)
     assert index.versions() == [1, 4]
     assert rows_of(found) == [("e1", "cheap")]
+
+
+@pytest.mark.parametrize("kind", ["map<string,int>", "struct<deep: array<map<string,int>>>"])
+def test_events_with_maps_are_matched_in_shards(spark: SparkSession, kind: str) -> None:
+    texts = {"first": "n = 1", "any": "n > 0", "third": "n = 3"}
+    value = {"k": 1} if kind.startswith("map") else ([{"k": 1}, {}],)
+    rows = [(value, 1), (value, 2), (None, 3)]
+    events = spark.createDataFrame(rows, f"held {kind}, n long")
+    for options in ({"event_id": "n", "columns": ["held"]}, {"event_id": "held", "columns": ["n"]}):
+        for output in ("pairs", "lists", "counts"):
+            found = [
+                [
+                    tuple(sorted(part) if name == "subscription_ids" else part for name, part in row.asDict().items())
+                    for row in match(events, texts, strategy=strategy, output=output, **options).collect()
+                ]
+                for strategy in ("replicate", "shard")
+            ]
+            assert sorted(found[1], key=repr) == sorted(found[0], key=repr)
+
+
+def test_every_shard_has_tasks_of_its_own(spark: SparkSession) -> None:
+    """Where Spark places rows by their number, and where it only places them by a hash, as before 4.1."""
+    from pyspark.sql import functions as f
+
+    from harken.spark.matching import _placed
+
+    class Before41:
+        """The same DataFrame without what came with Spark 4.1."""
+
+        def __init__(self, rows: DataFrame) -> None:
+            self.repartition, self.sparkSession = rows.repartition, rows.sparkSession
+
+    rows = spark.range(200).select((f.col("id") % 12).cast("int").alias("wanted"))
+    for given in (rows, Before41(rows)):
+        placed = _placed(given, f.col("wanted"), 12)  # type: ignore[arg-type]
+        found = placed.select("wanted", f.spark_partition_id()).distinct().collect()
+        assert len(found) == len({row[1] for row in found}) == 12
+
+
+def test_a_watermark_comes_along_with_its_column(spark: SparkSession) -> None:
+    events = spark.readStream.format("rate").load().withColumnRenamed("value", "id")
+    marked = events.withWatermark("timestamp", "10 minutes")
+    found = match(marked, {"all": "id >= 0"}, columns=["timestamp"])
+    assert found.schema["timestamp"].metadata == marked.schema["timestamp"].metadata != {}
+    assert match(events, {"all": "id >= 0"}, columns=["timestamp"]).schema["timestamp"].metadata == {}
+
+
+# Against the columns
+
+
+def test_what_subscriptions_ask_for_is_compared_with_the_columns(events: DataFrame) -> None:
+    texts = {"typo": "prise > 1", "case": "PRICE > 1", "text": "price > '1'", "good": "price < 5", "id": "id = 'e1'"}
+    with pytest.warns(MismatchWarning) as told:
+        found = match(events, texts)
+    assert rows_of(found) == [("e1", "good"), ("e1", "id")]
+    (warning,) = told
+    assert warning.filename == __file__
+    assert str(warning.message).splitlines()[:4] == [
+        "3 of 5 subscriptions can never match these events:",
+        "  `PRICE` is no column: 1 subscription asks for it ('case'); did you mean `price`? Names are case-sensitive",
+        "  `price` is of type double: 1 subscription compares it with a string ('text'); write numbers without quotes",
+        "  `prise` is no column: 1 subscription asks for it ('typo'); did you mean `price`?",
+    ]
+
+
+def test_a_mismatch_may_fail_or_be_ignored(events: DataFrame, tmp_path: Path) -> None:
+    with pytest.raises(MismatchError, match="`prise` is no column"):
+        match(events, {"typo": "prise > 1"}, on_mismatch="fail")
+    match(events, {"typo": "prise > 1"}, on_mismatch="ignore", fields=["nope"])
+    with pytest.raises(HarkenError, match="there is no on_mismatch 'never'"):
+        match(events, {"typo": "prise > 1"}, on_mismatch="never")  # type: ignore[arg-type]
+
+
+def test_an_index_that_fits_is_not_opened_to_see_that(events: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harken.spark.asked_columns.opened", lambda *given, **named: pytest.fail("it was opened"))
+    match(events, SUBSCRIPTIONS, on_mismatch="fail")
+
+
+def test_a_field_that_no_subscription_has(events: DataFrame) -> None:
+    with pytest.warns(MismatchWarning, match="no subscription has a field `ownr`; did you mean `owner`"):
+        match(events, SUBSCRIPTIONS, fields=["owner", "ownr"])
+    with pytest.raises(MismatchError, match="no subscription has a field `nope`"):
+        match(events, SUBSCRIPTIONS, fields=["nope"], on_mismatch="fail")
+
+
+@pytest.mark.parametrize("option", ["columns", "fields"])
+def test_a_text_is_no_list_of_names(events: DataFrame, option: str) -> None:
+    with pytest.raises(HarkenError, match=rf"`{option}` is a list of names.*\n.*write {option}=\['price'\]"):
+        match(events, SUBSCRIPTIONS, **{option: "price"})  # type: ignore[arg-type]
+
+
+def test_a_column_that_no_event_can_hold_is_refused_at_once(events: DataFrame) -> None:
+    with pytest.raises(SourceError, match=r"`payload` is of type binary.*the subscription 'raw' asks for `payload`"):
+        match(events, {"good": "price < 5", "raw": "payload = 'x'"})
+    nested = events.selectExpr("id", "struct(price, payload) AS s", "parse_json('1') AS doc")
+    with pytest.raises(SourceError, match=r"`s.payload` is of type binary.*the subscription 'a' asks for `s.price`"):
+        match(nested, {"a": "s.price < 5"})
+    with pytest.raises(SourceError, match=r"`doc` is of type variant.*the subscription 'a' asks for `doc`"):
+        match(nested, {"a": "doc IS NOT NULL"})
+    assert match(nested, {"a": "id = 'e1'"}, columns=["s"]).count() == 1

@@ -112,10 +112,13 @@ def _command(events: int, subscriptions: int, seed: int) -> str:
 
 
 def _show(screen: Screen, folder: Path, findings: Findings, seconds: float) -> None:
-    pairs = findings.matched * findings.subscriptions
     screen.show(
-        f"{findings.events:,} events met {findings.subscriptions:,} subscriptions: {findings.notifications:,} "
-        f"notifications, out of {pairs:,} that could have been, in {seconds:.0f} s."
+        f"{findings.events:,} events came: {findings.refused:,} were refused, {findings.duplicates:,} were duplicates, "
+        f"{findings.matched:,} were matched."
+    )
+    screen.show(
+        f"{findings.matched:,} events × {findings.subscriptions:,} subscriptions = {findings.pairs:,} pairs, of which "
+        f"{findings.notifications:,} matched. It took {seconds:,.1f} s."
     )
     screen.show(f"Look at   {folder / 'report.html'}")
     screen.show(f"Then try  harken run {folder / 'pipeline.toml'} --dry-run")

@@ -25,6 +25,8 @@ _BUSIEST = 12
 _LETTERS = 8
 _JUDGED = 500
 """So many notifications, and as many pairs that were not told of, are judged again."""
+_REFUSING = ("decode", "validate", "late")
+"""Stages that keep an event from being matched."""
 _TRIED = 400
 """So many subscriptions are tried, to find a near miss."""
 
@@ -113,9 +115,24 @@ class Findings:
         return int(self.metrics["subscriptions"])
 
     @property
+    def refused(self) -> int:
+        """Events that were refused before they could be matched."""
+        return sum(self.metrics["dead_letters"].get(stage, 0) for stage in _REFUSING)
+
+    @property
+    def duplicates(self) -> int:
+        """Events whose id had come before."""
+        return int(self.metrics["duplicates"])
+
+    @property
     def matched(self) -> int:
-        """Events that went through matching: neither refused before nor told twice."""
+        """Events that were matched: all but those that were refused and the duplicates."""
         return sum(self.matches_of_events)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of an event that was matched and a subscription."""
+        return self.matched * self.subscriptions
 
     @property
     def start(self) -> float:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 from harken.cli.demo.findings import Findings, Told
+from harken.cli.demo.layouts import LAYOUTS, as_sentences, attribute_of, reached
 from harken.cli.demo.plots import Bar, bars, columns, day, doubling, gantt, heat
 from harken.cli.demo.timeline import INDEX, MATCH, NOTIFY
-from harken.cli.planning import found_by
 from harken.explain import Part
 
 _CATEGORIES = 14
@@ -65,9 +66,11 @@ def page(found: Findings, command: str) -> str:
 def _head(found: Findings) -> str:
     return (
         "<header><h1>A day at the auction house</h1>"
-        f'<p class="lead">{found.events:,} events came in, {found.subscriptions:,} subscriptions were waiting. Each of '
-        f"{found.matched * found.subscriptions:,} pairs has an answer, as if every subscription had been evaluated "
-        f"for every event; {found.notifications:,} of them are yes.</p>"
+        f'<p class="lead">{found.events:,} events came in. {found.refused:,} were refused as broken or invalid, '
+        f"{found.duplicates:,} were duplicates of earlier ones, and the other {found.matched:,} were matched with "
+        f"{found.subscriptions:,} subscriptions. That makes {found.matched:,} × {found.subscriptions:,} = "
+        f"{found.pairs:,} pairs of an event and a subscription. Each has an answer, as if it had been evaluated by "
+        f"itself: {found.notifications:,} of them match, and each of these is a notification.</p>"
         '<p class="soft">The market is made up; every number below was read back from what the pipeline wrote.</p>'
         "</header>"
     )
@@ -76,12 +79,13 @@ def _head(found: Findings) -> str:
 def _tiles(found: Findings) -> str:
     match = found.seconds(MATCH)
     tiles = {
-        "events": f"{found.events:,}",
+        "events came in": f"{found.events:,}",
+        "of them were matched": f"{found.matched:,}",
         "subscriptions": f"{found.subscriptions:,}",
         "notifications": f"{found.notifications:,}",
-        "events/s, decoded, joined and matched": f"{found.matched / match:,.0f}" if match else "–",
-        "bytes a subscription in the index": f"{found.plan['bytes'] / max(1, found.subscriptions):,.0f}",
-        "seconds for the whole pipeline": f"{found.metrics['seconds']:.1f}",
+        "events a second, decoded, joined and matched": f"{found.matched / match:,.0f}" if match else "–",
+        "bytes a subscription in the index": _decimal(found.plan["bytes"] / max(1, found.subscriptions)),
+        "seconds for the whole pipeline": _decimal(found.metrics["seconds"]),
     }
     shown = "".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in tiles.items())
     return f'<div class="tiles">{shown}</div>'
@@ -110,13 +114,16 @@ def _categories(found: Findings) -> str:
 
 
 def _spread(found: Findings) -> str:
-    events = [Bar(name, count, _short(count), f"{count:,} events") for name, count in doubling(found.matches_of_events)]
-    told = [Bar(name, count, _short(count), f"{count:,}") for name, count in doubling(found.told_of_subscriptions)]
+    events = [Bar(name, count, f"{count:,}", f"{count:,} events") for name, count in doubling(found.matches_of_events)]
+    told = [
+        Bar(name, count, f"{count:,}", f"{count:,} subscriptions")
+        for name, count in doubling(found.told_of_subscriptions)
+    ]
     mean, most = found.notifications / max(1, found.matched), len(found.matches_of_events) - 1
     return _pair(
         _section(
             "Matches of an event",
-            f"How many subscriptions an event matches: {mean:.1f} on average, {most:,} at most.",
+            f"How many subscriptions an event matches: {_decimal(mean)} on average, {most:,} at most.",
             columns(events),
         ),
         _section(
@@ -192,8 +199,8 @@ def _letters(found: Findings) -> str:
     )
     return _section(
         "Dead letters",
-        f"{count:,} events were refused, with their reasons, and sank nothing else; "
-        f"{found.metrics['duplicates']:,} came twice and were matched once.",
+        f"{count:,} events were refused, each with its reason; all others went on. {found.duplicates:,} more were "
+        "duplicates: they came twice and were matched once.",
         kinds,
         examples,
     )
@@ -210,22 +217,22 @@ def _time(found: Findings) -> str:
         seconds = found.seconds(name)
         if own and seconds:
             tasks, spent = sum(step.tasks for step in own), sum(step.busy for step in own)
-            rate = f"{count / seconds:,.0f} {unit}/s"
             rows.append(
                 (
                     escape(name),
-                    f"{seconds:.1f} s",
-                    rate,
-                    f"{tasks}",
-                    f"{spent:.1f} s",
-                    f"{1e6 * seconds / count:,.0f} µs",
+                    f"{_decimal(seconds)} s",
+                    f"{count / seconds:,.0f} {unit}/s",
+                    f"{_decimal(1e6 * seconds / max(1, count))} µs",
+                    f"{tasks:,}",
+                    f"{_decimal(spent)} s",
                 )
             )
-    head = ("step", "took", "throughput", "tasks", "tasks added up", "per piece")
+    head = ("step", "took", "throughput", "for each of them", "tasks", "tasks added up")
     return _section(
         "Where the time went",
-        f"The pipeline took {whole:.1f} s, of which Spark's steps took {busy:.1f} s; the rest is the driver's: reading "
-        "the subscriptions, joining and saving the index, planning. The times are from Spark's own log.",
+        f"The pipeline took {_decimal(whole)} s. Spark's steps took {_decimal(busy)} s of it; the rest is the "
+        "driver's: reading the subscriptions, joining and saving the index, planning. The times are from Spark's own "
+        "log. Tasks run at the same time, so added up they may take longer than their step.",
         gantt(found.steps, found.start, whole),
         _table(head, rows, numbers={1, 2, 3, 4, 5}),
     )
@@ -233,35 +240,58 @@ def _time(found: Findings) -> str:
 
 def _plan(found: Findings) -> str:
     groups = [group for layer in found.plan["layers"] for group in layer["groups"]]
-    layouts = dict.fromkeys((group["layout"] for group in groups), 0)
-    for group in groups:
-        layouts[group["layout"]] += group["rows"]
     cost = sum(group["expected_ns"] for group in groups)
-    told = ", ".join(f"{rows:,} rows in {_plural(name)}" for name, rows in layouts.items())
     shown = sorted(groups, key=lambda group: -group["rows"])[:_GROUPS]
+    head = (
+        "how it is stored",
+        "rows",
+        "attributes it asks for",
+        "how an event finds them",
+        "compared",
+        "expected time",
+    )
     table = _table(
-        ("layout", "rows", "what its subscriptions look at", "found by", "candidates", "cost"),
+        head,
         (
             (
-                escape(group["layout"]) + (" <small>verified</small>" if group["verified"] else ""),
+                escape(group["layout"]) + (" <small>checked again</small>" if group["verified"] else ""),
                 f"{group['rows']:,}",
-                escape(", ".join(_plain(each) for each in group["attributes"])),
-                escape(found_by(group, _plain)),
-                f"{group['expected_candidates']:,.1f}",
-                f"{group['expected_ns']:,.1f} ns",
+                escape(", ".join(map(attribute_of, group["attributes"]))),
+                escape(reached(group)),
+                _decimal(group["expected_candidates"]),
+                f"{_decimal(group['expected_ns'])} ns",
             )
             for group in shown
         ),
         numbers={1, 4, 5},
     )
     return _section(
-        "The plan",
-        f"The cost model put the subscriptions into {len(groups)} groups: {told}. It expects {cost / 1e3:.1f} µs of "
-        f"work to find the candidates of an event; some are then verified. The index has "
-        f"{found.plan['bytes'] / 1e6:.1f} MB in memory, {found.index_bytes / 1e6:.1f} MB in files with all texts and "
-        "owners. The largest groups:",
+        "How the subscriptions are laid out",
+        "To match an event, Harken does not go through all subscriptions. It sorts them into groups that ask for the "
+        "same attributes, and each group is stored in the way that is expected to take the least time. A subscription "
+        f"is one row, or several if it says OR or IN. Here {found.plan['rows']:,} rows are in {len(groups):,} groups, "
+        f"and to find what an event matches in all of them is expected to take {_decimal(cost)} ns. The index takes "
+        f"{_decimal(found.plan['bytes'] / 1e6)} MB of memory, and {_decimal(found.index_bytes / 1e6)} MB in files, "
+        f"with all texts and owners. The {len(shown):,} largest groups:",
         table,
+        _legend(shown),
     )
+
+
+def _legend(groups: Sequence[Mapping[str, Any]]) -> str:
+    """How to read the table of groups: its first row as sentences, then its words."""
+    if not groups:
+        return ""
+    lines = [f"<b>The first row says:</b> {escape(as_sentences(groups[0]))}"]
+    used = dict.fromkeys(group["layout"] for group in groups)
+    lines += [f"<b>{escape(name)}</b>: {escape(LAYOUTS[name])}" for name in used if name in LAYOUTS]
+    lines.append("<b>compared</b>: the rows that an event is compared with, on average, of all in the group.")
+    if any(group["verified"] for group in groups):
+        lines.append(
+            "<b>checked again</b>: the index alone cannot decide such rows, for example a LIKE or a comparison of two "
+            "attributes. What it finds is evaluated once more."
+        )
+    return f'<ul class="soft">{"".join(f"<li>{line}</li>" for line in lines)}</ul>'
 
 
 def _again(found: Findings, command: str) -> str:
@@ -297,18 +327,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _plain(column: str) -> str:
-    """The attribute of a column, which also names a type."""
-    return column.rpartition(" ")[0]
-
-
 def _cut(text: str) -> str:
     return text if len(text) <= _CUT else f"{text[: _CUT - 1]}…"
 
 
-def _short(count: int) -> str:
-    return f"{count:,}" if count < 10_000 else f"{count / 1e3:,.0f}k"
-
-
-def _plural(layout: str) -> str:
-    return f"{layout}es" if layout.endswith("ch") else f"{layout}s"
+def _decimal(number: float) -> str:
+    """A time, a size or a mean: one digit behind the point everywhere on the page. Counts and rates are whole."""
+    return f"{number:,.1f}"

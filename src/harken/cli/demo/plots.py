@@ -89,12 +89,12 @@ def gantt(steps: Sequence[Step], start: float, seconds: float) -> str:
         own = [step for step in steps if step.name == name]
         rects = "".join(
             f'<rect x="{100 * (step.start - start) / seconds:.2f}%" width="{100 * step.seconds / seconds:.2f}%" '
-            f'height="14" rx="3"><title>{escape(name)}: {step.seconds:.1f} s</title></rect>'
+            f'height="14" rx="3"><title>{escape(name)}: {step.seconds:,.1f} s</title></rect>'
             for step in own
         )
         lines.append(
             f'<div class="bar"><span>{escape(name)}</span><svg class="track" height="14" role="presentation">{rects}'
-            f"</svg><b>{sum(step.seconds for step in own):.1f} s</b></div>"
+            f"</svg><b>{sum(step.seconds for step in own):,.1f} s</b></div>"
         )
     return f'<div class="bars two">{"".join(lines)}</div>'
 

@@ -6,10 +6,11 @@ Fresh memory for every answer costs as much as all of matching where many subscr
 from __future__ import annotations
 
 import sys
-import threading
 
 import numpy as np
 from numpy.typing import NDArray
+
+from harken.forking import PART, fork_lock
 
 _LEAST = 1 << 12
 _ROOMY = 8
@@ -37,7 +38,7 @@ class Buffers:
     """Buffers that are taken, and come back by themselves."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_lock(PART)
         self._kept: list[_Buffer] = []
         """Those that were taken last stand last."""
         self._turn = 0

@@ -130,15 +130,16 @@ class Finder:
         skipped: NDArray[np.bool_],
         offsets: NDArray[np.int64],
         buffers: Buffers,
-        has_dead: bool = False,
+        dead: NDArray[np.uint64] | None = None,
         reserved: NDArray[np.int64] | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The numbers of all events behind each other, and how many slots were looked at for each.
 
         The numbers are in one of the buffers. Where those of each event end is written to `offsets`, which has one
-        element more than there are events. The first `reserved` places of each event are left to be filled.
+        element more than there are events. The first `reserved` places of each event are left to be filled. `dead` has
+        a bit for every slot that is passed over; without it none is.
         """
-        index, dead, events = self.index, self.index.dead, encoded.codes.shape[1]
+        index, events = self.index, encoded.codes.shape[1]
         codes, given = np.ascontiguousarray(encoded.codes[: self._columns]), encoded.given[: self._columns]
         candidates = np.zeros(events, np.int64)
         if reserved is None:
@@ -148,7 +149,8 @@ class Finder:
         self._room.pending[:] = 0
         while True:
             event, needed = match_codes(
-                index.clusters, index.pools, index.ids, dead, has_dead, codes, given, skipped, event, events,
+                index.clusters, index.pools, index.ids, index.dead if dead is None else dead, dead is not None,
+                codes, given, skipped, event, events,
                 self._chunk, self._room, reserved, offsets, candidates, self.seen, ids,
             )  # fmt: skip
             if event == events:

@@ -1,114 +1,126 @@
-"""One batch of events against one version of the index."""
+"""One batch of events against one snapshot of the index."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.kernels.columnar import fill_reserved
+from harken.kernels.delta import OVERLAPS, STALE, VERIFY
 from harken.kernels.several import Values
 from harken.limits import Limits
 from harken.matchers.base import FormOf, MatchResult
 from harken.matchers.candidates import Candidates, join, settle
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.recent import Recent
-from harken.matchers.columnar.search import Searched
-from harken.matchers.columnar.versions import Version
+from harken.matchers.columnar.search import Deleted, Searched
+from harken.matchers.columnar.versions import Snapshot
 from harken.segments.encode import EncodedBatch
 
 
 class Match:
-    """One batch against one version."""
+    """One batch against one snapshot: `find` finds candidates, `result` verifies those in doubt and adds the base's."""
 
-    def __init__(
-        self,
-        version: Version,
-        recent_rows: list[int],
-        encoded: EncodedBatch,
-        batch: EventBatch,
-        form_of: FormOf,
-        limits: Limits,
-        buffers: Buffers,
-    ) -> None:
-        self._version = version
-        self._recent_rows = recent_rows
-        """How many rows of each recent part were there when the match began."""
+    def __init__(self, snapshot: Snapshot, encoded: EncodedBatch, batch: EventBatch, buffers: Buffers) -> None:
+        self._snapshot = snapshot
+        self._version = snapshot.version
         self._batch = batch
-        self._form_of = form_of
-        self._limits = limits
         self._buffers = buffers
-        self._codes = encoded.codes
         self._encoded = encoded
+        self._codes = encoded.codes
         self._events = encoded.codes.shape[1]
         self._skipped = np.zeros(self._events, np.bool_)
-        self._skipped[encoded.several] = True
+        if len(encoded.several):
+            self._skipped[encoded.several] = True
         self._examined = np.zeros(self._events, np.int64)
+        self._exact: list[Candidates] = []
+        self._careful: list[Candidates] = []
 
-    def result(self) -> MatchResult:
-        exact: list[Candidates] = []
-        careful: list[Candidates] = []
-        for searched in self._version.layers:
+    def find(self) -> int:
+        """Find all candidates but those of the base that need no verifying.
+
+        Returns how many have to be verified only because codes do not know their constants: to index them would spare
+        that.
+        """
+        stale = 0
+        for searched, deleted in zip(self._version.layers, self._snapshot.deleted, strict=True):
             searched.events += self._events
             if len(searched.layer.careful):
-                careful.append(self._find_careful(searched))
-        for each in self._version.middles:
-            exact.append(self._found(each.searched, careful=False))
-        for recent, rows in zip(self._version.recents, self._recent_rows, strict=True):
+                found = self._found(searched, deleted, careful=True)
+                self._careful.append(Candidates(found.offsets, found.numbers, searched.doubtful(found.numbers)))
+                stale += searched.count_stale(found.numbers)
+        for each, deleted in zip(self._version.middles, self._snapshot.deleted[1:], strict=True):
+            self._exact.append(self._found(each.searched, deleted, careful=False))
+        for recent, rows in zip(self._version.recents, self._snapshot.rows, strict=True):
             if rows:
-                self._find_recent(recent, rows, exact, careful)
+                stale += self._find_recent(recent, rows)
         if len(self._encoded.several):
-            careful.append(self._find_several())
-        errors = []
-        if careful:
-            settled = settle(join(careful), self._batch, self._form_of, self._limits)
-            exact.append(Candidates(settled.offsets, settled.numbers))
+            self._careful.append(self._find_several())
+        return stale
+
+    def result(self, form_of: FormOf, limits: Limits) -> MatchResult:
+        """All matches, once `find` has been called."""
+        errors: list[tuple[int, int, HarkenError]] = []
+        if self._careful:
+            settled = settle(join(self._careful), self._batch, form_of, limits)
+            self._exact.append(Candidates(settled.offsets, settled.numbers))
             errors = settled.errors
-        offsets, numbers = self._with_base([each for each in exact if len(each.numbers)])
+        parts = [each for each in self._exact if len(each.numbers)]
+        if len(parts) == 1 and not len(self._version.base.layer.plain):
+            return MatchResult(parts[0].offsets, parts[0].numbers, self._examined, errors)
+        offsets, numbers = self._with_base(parts)
         return MatchResult(offsets, numbers, self._examined, errors)
 
     def _with_base(self, parts: list[Candidates]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """All numbers: those of the base, and in front of them, event by event, the others."""
+        base, deleted = self._version.base, self._snapshot.deleted[0]
+        offsets = np.zeros(self._events + 1, np.int64)
+        if not parts and not len(base.layer.plain):
+            return offsets, np.empty(0, np.int32)
         reserved = np.zeros(self._events, np.int64)
         for part in parts:
             reserved += np.diff(part.offsets)
-        base = self._version.base
-        offsets = np.zeros(self._events + 1, np.int64)
-        with base.finder(careful=False) as finder:
-            numbers, examined = finder.find(
-                self._encoded, self._skipped, offsets, self._buffers, base.dead > 0, reserved
-            )
-        self._examined += examined
+        if len(base.layer.plain):
+            dead = deleted.plain if deleted.rows else None
+            with base.finder(careful=False) as finder:
+                numbers, examined = finder.find(self._encoded, self._skipped, offsets, self._buffers, dead, reserved)
+            self._examined += examined
+        else:
+            np.cumsum(reserved, out=offsets[1:])
+            numbers = np.empty(offsets[-1], np.int32)
         filled = np.zeros(self._events, np.int64)
         for part in parts:
             fill_reserved(offsets, filled, part.offsets, part.numbers, numbers)
         return offsets, numbers
 
-    def _found(self, searched: Searched, careful: bool) -> Candidates:
+    def _found(self, searched: Searched, deleted: Deleted, careful: bool) -> Candidates:
         offsets = np.zeros(self._events + 1, np.int64)
+        dead = None if not deleted.rows else deleted.careful if careful else deleted.plain
         with searched.finder(careful=careful) as finder:
-            numbers, examined = finder.find(self._encoded, self._skipped, offsets, self._buffers, searched.dead > 0)
+            numbers, examined = finder.find(self._encoded, self._skipped, offsets, self._buffers, dead)
             self._examined += examined
             return Candidates(offsets, numbers)
 
-    def _find_careful(self, searched: Searched) -> Candidates:
-        found = self._found(searched, careful=True)
-        return Candidates(found.offsets, found.numbers, searched.doubtful(found.numbers))
-
-    def _find_recent(self, recent: Recent, rows: int, exact: list[Candidates], careful: list[Candidates]) -> None:
-        offsets, numbers, verify, overlaps = recent.find(rows, self._codes, self._skipped)
+    def _find_recent(self, recent: Recent, rows: int) -> int:
+        """Find what recent rows are true of. Returns how many of them are stale."""
+        offsets, numbers, flags = recent.find(rows, self._snapshot.moment, self._codes, self._skipped)
+        if not len(numbers):
+            return 0
         self._examined += np.diff(offsets)
-        again = verify | overlaps
+        again = flags & (VERIFY | OVERLAPS) != 0
         if not again.any():
-            exact.append(Candidates(offsets, numbers))
-            return
-        exact.append(_part(offsets, numbers, ~again))
+            self._exact.append(Candidates(offsets, numbers))
+            return 0
+        self._exact.append(_part(offsets, numbers, ~again))
         part = _part(offsets, numbers, again)
-        careful.append(Candidates(part.offsets, part.numbers, verify[again]))
+        self._careful.append(Candidates(part.offsets, part.numbers, flags[again] & VERIFY != 0))
+        return int(np.count_nonzero(flags & STALE))
 
     def _find_several(self) -> Candidates:
         """What may match the events that have several values in some column, all in doubt."""
-        encoded = self._encoded
+        encoded, snapshot = self._encoded, self._snapshot
         given = Values(encoded.starts, encoded.values, len(self._codes))
         counts = np.zeros(self._events + 1, np.int64)
         out = np.empty(1_024, np.int32)
@@ -117,12 +129,12 @@ class Match:
             end = -1
             while True:
                 end = 0
-                for searched in self._version.layers:
+                for searched, deleted in zip(self._version.layers, snapshot.deleted, strict=True):
                     if end >= 0:
-                        end = searched.find_several(given, place, out, end)
-                for recent, rows in zip(self._version.recents, self._recent_rows, strict=True):
+                        end = searched.find_several(deleted, given, place, out, end)
+                for recent, rows in zip(self._version.recents, snapshot.rows, strict=True):
                     if end >= 0:
-                        end = recent.find_several(rows, given, place, out, end)
+                        end = recent.find_several(rows, snapshot.moment, given, place, out, end)
                 if end >= 0:
                     break
                 out = np.empty(2 * len(out), np.int32)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.events import EventBatch
+from harken.events import Event, EventBatch
+from harken.forking import MATCHER, fork_lock
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Entry, FormOf, MatchPart, MatchResult
@@ -19,17 +22,25 @@ from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.layer import Choices, weights
 from harken.matchers.columnar.match import Match
+from harken.matchers.columnar.match_one import find_one
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.report import report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
-from harken.matchers.columnar.versions import Version, merged, middle, rows_of_base
+from harken.matchers.columnar.versions import Snapshot, Version, merged, middle, rows_of_base
 from harken.schema.paths import Path
+from harken.segments.columns import Column
 from harken.segments.encode import encode
-from harken.segments.encode_one import encode_one
+from harken.segments.encode_one import codes_of_one
 from harken.segments.flat import Flat
 
 RECENT_ROWS = 4_096
 """Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""
+SMALL_ROWS = 1_024
+"""As few rows as this are never indexed: the chains of recent rows, whose constants all are known, are as quick."""
+_FIXED_WORTH = 2_000
+"""What merging costs besides what it costs a row, as a number of verifications. A row costs about as much as one."""
+_AT_ONCE_ROWS = 100_000
+"""No more rows than this are merged while somebody waits for a match, unless that match alone is worth it."""
 _SHARE_BEHIND = 4
 """The base is made anew when what is behind it is a quarter of it, or a quarter of it is deleted."""
 _FEW = 16
@@ -66,6 +77,7 @@ class Columnar:
         layouts: Iterable[str] = LAYOUT_NAMES,
         recent_rows: int = RECENT_ROWS,
         background: bool = True,
+        small_rows: int = SMALL_ROWS,
     ) -> None:
         unknown = set(layouts) - set(LAYOUT_NAMES)
         if unknown or not layouts:
@@ -76,8 +88,14 @@ class Columnar:
         self._choices = Choices(layouts=tuple(LAYOUTS[LAYOUT_NAMES.index(name)] for name in layouts))
         self._recent_rows = recent_rows
         self._background = background
-        self._options = {"layouts": list(layouts), "recent_rows": recent_rows, "background": background}
-        self._lock = threading.Lock()
+        self._small_rows = min(small_rows, recent_rows - 1)  # else merging would never come to an end
+        self._options = {
+            "layouts": list(layouts),
+            "recent_rows": recent_rows,
+            "background": background,
+            "small_rows": small_rows,
+        }
+        self._lock = fork_lock(MATCHER)
         self._merging = threading.Lock()
         self._buffers = Buffers()
         self._merges = 0
@@ -89,20 +107,30 @@ class Columnar:
         self._gone_meanwhile: list[int] | None = None
         self._may_be_due = True
         """Whether rows came or went since it was last asked if merging is due."""
+        self._last_snapshot: Snapshot | None = None
+        """What the last match saw, for the next one if nothing has changed."""
+        self._moment = 0
+        """How many times something left. What a match sees is told by the moment at which it began."""
+        self._stale = 0
+        """Verifications since the last merge that would have been spared if codes knew all constants."""
         self._sample = Sample(0)
         self._given = NO_STATISTICS
         self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._choices)
+        _living.add(self)
 
     @classmethod
     def of_state(cls, state: State, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Self:
         """A matcher that takes over a state. Options stand in place of those of the state."""
         matcher = cls(limits, **{**state.options, **options})
         matcher._version = replace(state.version, middles=(), recents=(Recent(len(state.version.columns)),))
-        matcher._sample, matcher._given, matcher._merges = state.sample, state.given, state.merges
+        matcher._sample, matcher._given = state.sample, state.given
+        if 0 < len(state.version.base) <= matcher._small_rows:
+            matcher.merge()
+        matcher._merges = state.merges
         return matcher
 
     def state(self) -> State:
-        """What it is made of, after merging if anything is not in the base. Changes that come later do not touch it.
+        """What it is made of, with all rows in the base. Changes that come later do not touch it.
 
         Those that come while it merges make it merge once more: let them wait.
         """
@@ -111,9 +139,12 @@ class Columnar:
             while True:
                 with self._lock:
                     self._absorb()
-                    if self._version.is_one:
-                        sample = Sample.of_state(self._sample.state())
-                        return State(self._version.copied(), sample, self._given, self._merges, self._options)
+                    version, sample = self._version, Sample.of_state(self._sample.state())
+                    if not version.is_one and len(version) <= self._small_rows:
+                        flats = [*version.indexed(), *(each.flat() for each in version.recents)]
+                        version, sample = merged(flats, version, sample, self._choices, self._given)
+                    if version.is_one:
+                        return State(version.copied(), sample, self._given, self._merges, self._options)
                 self._merge(everything=True)
 
     @property
@@ -129,10 +160,27 @@ class Columnar:
         """The subscriptions of all rows, in the order of the index, and what share of cost and size each row has."""
         return weights(self.state().version.base.layer)
 
-    def paths(self) -> tuple[set[Path], NDArray[np.int32]]:
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that rows ask for, and perhaps some that only rows asked for that are gone.
+
+        It is the same tuple until there are other columns.
+        """
+        with self._lock:
+            self._absorb()
+            return self._version.columns
+
+    def flats(self) -> list[Flat]:
+        """All rows with their constants, layer by layer. Nothing is merged for it."""
+        with self._lock:
+            self._absorb()
+            version = self._version
+            recent = [each.flat() for each in version.recents if len(each)]
+        return [*version.indexed(), *recent]
+
+    def paths(self) -> tuple[set[Path], list[int]]:
         """The attributes that rows ask for, and the subscriptions that may look at others when they are verified."""
         version = self.state().version
-        return {each.path for each in version.columns}, version.base.layer.doubtful
+        return {each.path for each in version.columns}, version.base.layer.doubtful.tolist()
 
     def favourite(self) -> Path | None:
         """The attribute by which most rows are found, if that is at least half of them."""
@@ -193,7 +241,22 @@ class Columnar:
     # Matching
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        if len(batch) == 1 and not batch.is_lazy:
+            found = self._match_one(batch[0], form_of)
+            if found is not None:
+                return found
         return self._ready(batch, form_of)(0, len(batch))
+
+    def _match_one(self, event: Event, form_of: FormOf) -> MatchResult | None:
+        """What one event matches, in a fraction of the time that a batch of one takes. None if that has to do it."""
+        with self._lock:
+            snapshot, sample = self._snapshot()
+        codes = codes_of_one(event, snapshot.version.columns, snapshot.version.dictionaries)
+        one = None if codes is None else find_one(snapshot, codes, self._buffers)
+        if codes is None or one is None or (one.stale and self._index_stale(snapshot, one.stale)):
+            return None
+        sample.learn(codes)
+        return one.result(event, form_of, self._limits)
 
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
         """What matches the events first:last of a batch, for several threads at once.
@@ -205,27 +268,42 @@ class Columnar:
             return lambda first, last: self.match(batch[first:last], form_of)
         return self._ready(batch, form_of)
 
-    def _ready(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
+    def _ready(self, batch: EventBatch, form_of: FormOf, may_merge: bool = True) -> MatchPart:
         """What matches parts of a batch, which is encoded, with the subscriptions that there are now."""
         with self._lock:
-            self._tell_failure()
-            self._absorb()
-            version, sample = self._version, self._sample
-            # What comes from now on is not seen: nor can it be together with what it comes in place of.
-            rows = [len(recent) for recent in version.recents]
-        encoded = None
-        if len(batch) == 1 and not batch.is_lazy:
-            encoded = encode_one(batch[0], version.columns, version.dictionaries)
-        if encoded is None:
-            encoded = encode(batch, version.columns, version.dictionaries)
+            snapshot, sample = self._snapshot()
+        version = snapshot.version
+        encoded = encode(batch, version.columns, version.dictionaries)
         sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
-        limits, buffers = self._limits, self._buffers
 
         def matched(first: int, last: int) -> MatchResult:
             part = (encoded, batch) if last - first == len(batch) else (encoded.part(first, last), batch[first:last])
-            return Match(version, rows, *part, form_of, limits, buffers).result()
+            match = Match(snapshot, *part, self._buffers)
+            stale = match.find()
+            if stale and may_merge and self._index_stale(snapshot, stale):
+                return self._ready(part[1], form_of, may_merge=False)(0, last - first)
+            return match.result(form_of, self._limits)
 
         return matched
+
+    def _index_stale(self, snapshot: Snapshot, stale: int) -> bool:
+        """Index all rows once that costs no more than the verifications that it would have spared.
+
+        Returns whether that is done: then it pays to match once more instead of verifying so many. A large index is
+        merged in the background, unless this match alone is worth it.
+        """
+        version = snapshot.version
+        self._stale += stale  # threads may lose a little of it: it need not be exact
+        worth = _FIXED_WORTH + len(version)
+        if self._stale < worth:
+            return False
+        if len(version) > _AT_ONCE_ROWS and stale < worth and self._background:
+            self._merge_in_background(self._merge_all)
+            return False
+        with self._merging:
+            if self._version.base is version.base:  # nobody else has merged it meanwhile
+                self._merge(everything=True)
+        return True
 
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the events to come."""
@@ -261,8 +339,20 @@ class Columnar:
 
     # Inside
 
+    def _snapshot(self) -> tuple[Snapshot, Sample]:
+        """What there is now, and the sample in its codes. To be called with the lock."""
+        if self._failure is not None:
+            self._tell_failure()
+        if self._waiting or self._leaving:
+            self._absorb()
+        last = self._last_snapshot
+        if last is None or not last.is_of(self._version, self._moment):
+            last = self._last_snapshot = self._version.snapshot(self._moment)
+        return last, self._sample
+
     def _absorb(self) -> None:
         """Delete what leaves, and code what waits. To be called with the lock."""
+        self._last_snapshot = None
         if self._leaving:
             numbers, self._leaving = np.array(self._leaving, np.int32), []
             for searched in self._version.layers:
@@ -284,12 +374,13 @@ class Columnar:
 
     def _remove(self, numbers: Iterable[int]) -> None:
         """Let go of subscriptions. To be called with the lock."""
+        self._moment += 1
         for number in numbers:
             if self._waiting.pop(number, None) is not None:
                 continue
             if self._gone_meanwhile is not None:
                 self._gone_meanwhile.append(number)
-            if not any(recent.remove(number) for recent in self._version.recents):
+            if not any(recent.remove(number, self._moment) for recent in self._version.recents):
                 self._leaving.append(number)
         if len(self._leaving) > _WAITING:
             self._absorb()
@@ -298,29 +389,38 @@ class Columnar:
         if not self._may_be_due:
             return
         self._may_be_due = False
-        if not self._is_due():
-            return
+        if self._is_due():
+            self._may_be_due = not self._merge_in_background(self._merge_due)
+
+    def _merge_in_background(self, merge: Callable[[], None]) -> bool:
+        """Start a merge, unless one is going on. Returns whether it was started."""
         if not self._merging.acquire(blocking=False):
-            self._may_be_due = True
-            return
-        if not self._background:
-            self._merge_behind()
-            return
-        self._merger = threading.Thread(target=self._merge_behind, name="harken-merge", daemon=True)
-        self._merger.start()
+            return False
+        if self._background:
+            self._merger = threading.Thread(target=self._merge_behind, args=[merge], name="harken-merge", daemon=True)
+            self._merger.start()
+        else:
+            self._merge_behind(merge)
+        return True
 
     def _is_due(self) -> bool:
         version = self._version
         return len(version.recents[-1]) >= self._recent_rows or _is_hollow(version)
 
-    def _merge_behind(self) -> None:
+    def _merge_behind(self, merge: Callable[[], None]) -> None:
         try:
-            while self._is_due():
-                self._merge()
+            merge()
         except Exception as error:  # told to whoever asks next
             self._failure = error
         finally:
             self._merging.release()
+
+    def _merge_due(self) -> None:
+        while self._is_due():
+            self._merge()
+
+    def _merge_all(self) -> None:
+        self._merge(everything=True)
 
     def _merge(self, more: Flat | None = None, replaced: Collection[int] = (), everything: bool = False) -> None:
         """Index what is recent, and more in place of others. To be called with the merging lock."""
@@ -339,8 +439,8 @@ class Columnar:
             small = [each for each in before.middles if len(each.searched) <= _SHARE_BEHIND * added]
             behind = sum(len(each.searched) for each in before.middles) + added
             if everything or behind * _SHARE_BEHIND >= len(before.base) or _is_hollow(before):
-                flats = [rows_of_base(before), *(each.alive() for each in before.middles), *flats]
-                after, sample = merged(flats, before, self._sample, self._choices, self._given)
+                flats = [*before.indexed(), *flats]
+                after, sample = merged(flats, before, self._sample, self._choices, self._given, self._small_rows)
             else:
                 built = middle([*(each.alive() for each in small), *flats], before, self._sample, self._choices)
                 after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None
@@ -353,22 +453,38 @@ class Columnar:
     def _publish(self, after: Version, sample: Sample | None, merged_recents: int) -> None:
         """Put a version in place of the present one, and add what changed meanwhile. To be called with the lock."""
         now = self._version
-        gone = np.array(self._gone_meanwhile or [], np.int32)
+        gone = self._gone_meanwhile or []
         later = now.recents[merged_recents:]
         if sample is None:  # the codes are the same
             after = replace(after, columns=now.columns, dictionaries=now.dictionaries, recents=later)
         else:
             self._sample = sample
-            kept = [recent.flat() for recent in later if len(recent)]
-            for flat in kept:
+            for number in gone:  # before what came later is added: that may have the number of what is gone
+                after.recents[-1].remove(number, self._moment)
+            for flat in [recent.flat() for recent in later if len(recent)]:
                 after = after.knowing([each.column for each in flat.columns])
                 after.add(flat)
         for searched in after.layers:
-            searched.delete(gone)
+            searched.delete(np.array(gone, np.int32))
         self._version = after
         self._may_be_due = True
         self._failure = None
         self._merges += 1
+        if sample is not None:
+            self._stale = 0
+
+
+_living: WeakSet[Columnar] = WeakSet()
+
+
+def _forget_mergers() -> None:
+    """In a child of `fork()` no merge of the parent goes on: what it would have indexed is still recent here."""
+    for matcher in list(_living):
+        matcher._merging = threading.Lock()
+        matcher._merger = matcher._gone_meanwhile = None
+
+
+os.register_at_fork(after_in_child=_forget_mergers)
 
 
 def _is_hollow(version: Version) -> bool:

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.delta import NO_ROW, Delta, append, append_one, find_in_delta, find_several_in_delta
+from harken.kernels.delta import (
+    FLAG_BITS,
+    NEVER,
+    NO_ROW,
+    OVERLAPS,
+    STALE,
+    VERIFY,
+    Delta,
+    append,
+    append_one,
+    find_in_delta,
+    find_several_in_delta,
+)
 from harken.kernels.several import Values
 from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.rows import rows_of
@@ -18,6 +30,7 @@ CodedPredicate = tuple[int, int, int, int]
 _CHAINS = 1 << 13
 _PREDICATES_A_ROW = 6
 _FIRST_ROWS = 256
+_NOT_SKIPPED = np.zeros(1, np.bool_)
 
 
 class Recent:
@@ -37,9 +50,16 @@ class Recent:
     def __len__(self) -> int:
         return self._rows
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its rows, without room for more."""
+        delta = self._delta
+        arrays = sum(each.nbytes for each in delta) - delta.by_value.nbytes
+        return arrays * self._rows // len(delta.numbers)
+
     def flat(self) -> Flat:
-        """Its rows with their constants, those of subscriptions that left it not."""
-        alive = self._delta.alive[: self._rows].copy()  # row by row: a number may have come a second time
+        """The rows that have not left, with their constants."""
+        alive = self._delta.left[: self._rows] == NEVER  # row by row: a number may have come a second time
         parts = [flat.only(alive[first : first + len(flat)]) for first, flat in self._flats]
         forms = [entry for row, entry in list(self._forms.items()) if alive[row]]
         return joined([*parts, Flat.of_forms(forms)])
@@ -47,14 +67,10 @@ class Recent:
     def add(self, flat: Flat, coded: Conjunctions, place_of: NDArray[np.int32], columns: int) -> None:
         """Append rows. `place_of` tells the place among all columns of each column that is coded."""
         rows = rows_of(coded)
-        verify = coded.inexact
-        if len(verify) > 1 and verify.any():
-            # If one row of a subscription is inexact, what its others find is verified too: so it is found once.
-            verify = np.isin(coded.numbers, coded.numbers[verify])
         self._make_room(len(rows), len(rows.columns), columns)
         append(
             self._delta, self._rows, rows.starts, rows.columns, rows.low, rows.high, rows.tops, place_of,
-            coded.numbers, verify, flat.overlapping,
+            coded.numbers, _flags(flat, coded),
         )  # fmt: skip
         for row, number in enumerate(coded.numbers.tolist(), self._rows):
             if self._row_of.setdefault(number, row) != row:
@@ -66,42 +82,54 @@ class Recent:
         """Append one row, given as its predicates in codes."""
         self._make_room(1, len(coded), columns)
         asked = np.array(coded, np.int64).reshape(-1, 4)
-        append_one(self._delta, self._rows, asked, number, not exact)
+        append_one(self._delta, self._rows, asked, number, 0 if exact else VERIFY | STALE)
         self._row_of[number] = self._rows
         self._forms[self._rows] = (number, form)
         self._rows += 1
 
-    def remove(self, number: int) -> bool:
-        """Let go of a subscription, if it is here."""
+    def remove(self, number: int, moment: int) -> bool:
+        """Let go of a subscription, if it is here, as of a moment: readers of earlier moments still see it."""
         first = self._row_of.pop(number, None)
         if first is None:
             return False
         for row in (first, *self._more_rows_of.pop(number, ())):
-            self._delta.alive[row] = False
+            self._delta.left[row] = moment
         return True
 
     def find(
-        self, rows: int, codes: NDArray[np.uint32], skipped: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
-        """By event the numbers of those of the first rows that are true of it, and for each whether to verify it and
-        whether it may be there twice."""
+        self, rows: int, moment: int, codes: NDArray[np.uint32], skipped: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """Where the rows of each event end, the numbers of those that are true of it, and the flags of each.
+
+        Looks at the first `rows` rows, as they were at `moment`.
+        """
         offsets = np.zeros(codes.shape[1] + 1, np.int64)
-        out = np.empty(max(256, 4 * codes.shape[1]), np.int32)
+        out = np.empty(max(256, 4 * codes.shape[1]), np.int64)
         delta, first = self._delta, 0
         while True:
-            first = find_in_delta(delta, rows, codes, skipped, first, out, offsets)
+            first = find_in_delta(delta, rows, moment, codes, skipped, first, out, offsets)
             if first == codes.shape[1]:
                 break
-            out = np.concatenate([out, np.empty(max(len(out), rows), np.int32)])
+            out = np.concatenate([out, np.empty(max(len(out), rows), np.int64)])
         found = out[: offsets[-1]]
-        return offsets, delta.numbers[found], delta.verify[found], delta.overlaps[found]
+        return offsets, (found >> FLAG_BITS).astype(np.int32), found & (1 << FLAG_BITS) - 1
 
-    def find_several(self, rows: int, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
-        """Append the numbers of those of the first rows that may match an event with several values.
+    def find_one(self, rows: int, moment: int, codes: NDArray[np.uint32]) -> list[int]:
+        """The same for one event: numbers, with the flags of their rows below them."""
+        offsets = np.zeros(2, np.int64)
+        out = np.empty(_FIRST_ROWS, np.int64)
+        if find_in_delta(self._delta, rows, moment, codes, _NOT_SKIPPED, 0, out, offsets) == 0:
+            out = np.empty(rows, np.int64)
+            find_in_delta(self._delta, rows, moment, codes, _NOT_SKIPPED, 0, out, offsets)
+        found: list[int] = out[: offsets[1]].tolist()
+        return found
+
+    def find_several(self, rows: int, moment: int, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
+        """Append the numbers of the rows that may match an event with several values.
 
         Returns their end, or -1 without room.
         """
-        found: int = find_several_in_delta(self._delta, given, place, rows, out, end)
+        found: int = find_several_in_delta(self._delta, given, place, rows, moment, out, end)
         return found
 
     def _make_room(self, rows: int, predicates: int, columns: int) -> None:
@@ -113,7 +141,7 @@ class Recent:
             return
         larger = _empty(columns, max(rows, 2 * len(delta.numbers)), max(predicates, 2 * len(delta.columns)))
         count = self._rows
-        for name in ("numbers", "alive", "verify", "overlaps", "following", "keyed_by"):
+        for name in ("numbers", "left", "flags", "following", "keyed_by"):
             getattr(larger, name)[:count] = getattr(delta, name)[:count]
         larger.starts[: count + 1] = delta.starts[: count + 1]
         for name in ("columns", "low", "span", "tops"):
@@ -128,12 +156,21 @@ class Recent:
         self._delta = larger
 
 
+def _flags(flat: Flat, coded: Conjunctions) -> NDArray[np.uint8]:
+    """The flags of rows, which are the same in both."""
+    flags = np.where(flat.overlapping, np.uint8(OVERLAPS), np.uint8(0))
+    if coded.inexact.any():
+        flags[coded.inexact & ~flat.inexact] |= STALE
+        # If one row of a subscription is inexact, what its others find is verified too: so it is found once.
+        flags[np.isin(coded.numbers, coded.numbers[coded.inexact])] |= VERIFY
+    return flags
+
+
 def _empty(columns: int, rows: int, predicates: int) -> Delta:
     return Delta(
         np.full(rows, NO_ROW, np.int32),
-        np.zeros(rows, np.bool_),
-        np.zeros(rows, np.bool_),
-        np.zeros(rows, np.bool_),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.uint8),
         np.zeros(rows + 1, np.int32),
         np.empty(predicates, np.int32),
         np.empty(predicates, np.uint32),

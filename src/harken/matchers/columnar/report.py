@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harken.matchers.columnar.costs import LAYOUT_NAMES, POOL
+from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUT_NAMES, POOL
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.sample import Sample
 from harken.matchers.columnar.search import Searched
@@ -22,12 +22,39 @@ def report(version: Version, sample: Sample, merges: int) -> dict[str, Any]:
         "deleted_rows": sum(each.dead for each in version.layers),
         "columns": names,
         "constants": sum(map(len, version.dictionaries)),
-        "bytes": sum(each.layer.nbytes for each in version.layers),
+        "bytes": sum(each.layer.nbytes for each in version.layers) + _bytes_of_recent(version),
         "merges": merges,
         "events_seen": sample.seen,
         "events_sampled": len(sample),
-        "layers": [_layer(each, names) for each in version.layers],
+        "layers": [_chains(version, names)] if _is_small(version) else [_layer(each, names) for each in version.layers],
     }
+
+
+def _is_small(version: Version) -> bool:
+    return not any(len(each.layer) for each in version.layers) and any(map(len, version.recents))
+
+
+def _chains(version: Version, names: list[str]) -> dict[str, Any]:
+    """The rows of a small engine as one group, with what they cost at most: one chain has them all."""
+    rows = sum(map(len, version.recents))
+    group = {
+        "layout": "chains",
+        "rows": rows,
+        "attributes": names,
+        "key": None,
+        "filter": [],
+        "range": None,
+        "steps": 0,
+        "expected_candidates": float(rows),
+        "seen_candidates": None,
+        "expected_ns": round(rows * DEFAULT_COSTS.list_slot, 2),
+        "verified": False,
+    }
+    return {"rows": rows, "deleted_rows": 0, "bytes": _bytes_of_recent(version), "groups": [group]}
+
+
+def _bytes_of_recent(version: Version) -> int:
+    return sum(each.nbytes for each in version.recents if len(each))
 
 
 def _layer(searched: Searched, names: list[str]) -> dict[str, Any]:

@@ -101,8 +101,9 @@ class Sample:
         self.seen += codes.shape[1]
         if self.seen >= self._next:
             self.take(codes, _AT_ONCE)
-            # The first batches are all looked at, then one in a hundred events.
-            self._next = self.seen + (0 if self._taken < self._codes.shape[1] else 100 * _AT_ONCE)
+            # The first batches are all looked at, single events ever more rarely, then one in a hundred events.
+            is_full = self._taken >= self._codes.shape[1]
+            self._next = self.seen + (100 * _AT_ONCE if is_full else self._taken // _AT_ONCE)
 
     def take(self, codes: NDArray[np.uint32], most: int) -> None:
         """Take at most so many events of a batch, spread over it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,26 @@ from harken.matchers.columnar.index import Finder, Index
 from harken.matchers.columnar.layer import Layer
 
 _CLASSES = 256
+_NOBODY = np.empty(0, np.int32)
 _KEPT = 4
 """Finders that wait to be used again; more threads than this make theirs anew."""
+
+
+class Deleted(NamedTuple):
+    """The rows of a layer that are deleted. It never changes: what is deleted later makes another."""
+
+    rows: int
+    plain: NDArray[np.uint64]
+    careful: NDArray[np.uint64]
 
 
 class Searched:
     """A layer, how many of its rows were deleted, and finders that are free."""
 
-    def __init__(self, layer: Layer, columns: int) -> None:
+    def __init__(self, layer: Layer, columns: int, stale: NDArray[np.int32] = _NOBODY) -> None:
         self.layer = layer
+        self.stale = stale
+        """Of the subscriptions to be verified those, ascending, that need not be if codes knew their constants."""
         self.columns = columns
         """The columns whose codes it knows. Columns that came later stand behind them."""
         self.dead = 0
@@ -42,6 +54,10 @@ class Searched:
         self.dead += found
         return found
 
+    def deleted(self) -> Deleted:
+        """What is deleted now."""
+        return Deleted(self.dead, self.layer.plain.dead, self.layer.careful.dead)
+
     @contextmanager
     def finder(self, *, careful: bool) -> Iterator[Finder]:
         """A finder, for the time being, whose counts are added to `seen` in the end."""
@@ -59,22 +75,32 @@ class Searched:
 
     def doubtful(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which of these, found by careful rows, have to be verified."""
-        known = self.layer.doubtful
-        if not len(known):
-            return np.zeros(len(numbers), np.bool_)
-        places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-        found: NDArray[np.bool_] = known[places] == numbers
-        return found
+        return _among(self.layer.doubtful, numbers)
 
-    def find_several(self, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
+    def count_stale(self, numbers: NDArray[np.int32]) -> int:
+        """How many of these, found by careful rows, are verified only because codes do not know their constants."""
+        return int(np.count_nonzero(_among(self.stale, numbers))) if len(self.stale) else 0
+
+    def find_several(self, deleted: Deleted, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
         """Append the numbers that may match an event with several values. Returns their end, or -1 without room."""
-        for index in (self.layer.plain, self.layer.careful):
+        for index, dead in ((self.layer.plain, deleted.plain), (self.layer.careful, deleted.careful)):
+            if not len(index):
+                continue
             if end >= 0:
-                end = find_in_clusters(index.clusters, index.ids, index.dead, given, place, out, end)
+                end = find_in_clusters(index.clusters, index.ids, dead, given, place, out, end)
             if end >= 0:
                 admitted, words = np.empty(_CLASSES, np.bool_), np.empty(16, np.uint64)
-                end = find_in_pools(index.pools, index.ids, index.dead, given, place, admitted, words, out, end)
+                end = find_in_pools(index.pools, index.ids, dead, given, place, admitted, words, out, end)
         return end
+
+
+def _among(known: NDArray[np.int32], numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which of the numbers are among those that are known, which are ascending."""
+    if not len(known):
+        return np.zeros(len(numbers), np.bool_)
+    places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    found: NDArray[np.bool_] = known[places] == numbers
+    return found
 
 
 def _parts(index: Index) -> int:

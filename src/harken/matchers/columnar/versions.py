@@ -12,7 +12,7 @@ from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.layer import Choices, build_layer, unbuild
 from harken.matchers.columnar.recent import CodedPredicate, Recent
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
-from harken.matchers.columnar.search import Searched
+from harken.matchers.columnar.search import Deleted, Searched
 from harken.schema import Kind
 from harken.schema.paths import Path
 from harken.segments.columns import Column
@@ -31,7 +31,7 @@ class Middle:
     searched: Searched
 
     def alive(self) -> Flat:
-        """Its rows, those of subscriptions that left it not."""
+        """Its rows, without those of subscriptions that left."""
         layer = self.searched.layer
         gone = [index.ids[index.buried()] for index in (layer.plain, layer.careful)]
         return self.flat.only(~np.isin(self.flat.numbers, np.concatenate(gone)))
@@ -58,6 +58,10 @@ class Version:
     def layers(self) -> list[Searched]:
         return [self.base, *(each.searched for each in self.middles)]
 
+    def __len__(self) -> int:
+        """All rows, also some that have left."""
+        return len(self.base) + self.behind
+
     @property
     def behind(self) -> int:
         """The rows that are not in the base."""
@@ -67,6 +71,15 @@ class Version:
     def is_one(self) -> bool:
         """Whether all of its rows are in the base."""
         return not self.middles and not any(map(len, self.recents))
+
+    def snapshot(self, moment: int) -> Snapshot:
+        """What is there at this moment, which is the last at which anything left."""
+        return Snapshot(self, moment, [len(each) for each in self.recents], [each.deleted() for each in self.layers])
+
+    def indexed(self) -> list[Flat]:
+        """The rows of the base and of later layers, with their constants."""
+        base = [rows_of_base(self)] if len(self.base) else []
+        return [*base, *(each.alive() for each in self.middles)]
 
     def copied(self) -> Version:
         """The base as it is now: what is deleted from this version later is not deleted from the copy."""
@@ -120,14 +133,35 @@ class Version:
         return replace(self, recents=(*self.recents, Recent(len(self.columns))))
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A version as it was at a moment: what a match sees from its beginning to its end."""
+
+    version: Version
+    moment: int
+    rows: list[int]
+    """How many rows each recent part had."""
+    deleted: list[Deleted]
+    """What was deleted from each layer."""
+
+    def is_of(self, version: Version, moment: int) -> bool:
+        """Whether it is still what a snapshot would show, if nothing was deleted from a layer since."""
+        return self.version is version and self.moment == moment and self.rows[-1] == len(version.recents[-1])
+
+
 def merged(
     flats: Sequence[Flat],
     before: Version | None,
     sample: Sample,
     choices: Choices,
     given: Statistics = NO_STATISTICS,
+    small_rows: int = 0,
 ) -> tuple[Version, Sample]:
-    """A version with a base of all these rows, and the sample, which is in the codes of the version before, in its."""
+    """A version that knows the constants of all these rows, and the sample in its codes.
+
+    The sample is in the codes of the version before. The rows make up the base, unless they are no more than
+    `small_rows`: then their chains are quick enough, and there is no base.
+    """
     flat = joined(flats)
     coded = flat.coded()
     columns, dictionaries = tuple(coded.columns), tuple(coded.dictionaries)
@@ -135,8 +169,13 @@ def merged(
         known = Sample(len(columns))
     else:
         known = sample.translated(before.columns, before.dictionaries, columns, dictionaries, given)
-    layer = build_layer(coded, flat.overlapping, known.codes if len(known) else None, choices)
-    return Version(columns, dictionaries, Searched(layer, len(columns)), (), (Recent(len(columns)),)), known
+    is_small = len(flat) <= small_rows
+    based, overlapping = (coded.without_rows(), flat.overlapping[:0]) if is_small else (coded, flat.overlapping)
+    layer = build_layer(based, overlapping, known.codes if len(known) else None, choices)
+    version = Version(columns, dictionaries, Searched(layer, len(columns)), (), (Recent(len(columns)),))
+    if is_small:
+        version.add(flat)
+    return version, known
 
 
 def rows_of_base(version: Version) -> Flat:
@@ -150,7 +189,8 @@ def middle(flats: Sequence[Flat], version: Version, sample: Sample, choices: Cho
     flat = joined(flats)
     coded = _in_order(recode(flat, dict(zip(version.columns, version.dictionaries, strict=True))), version)
     layer = build_layer(coded, flat.overlapping, sample.codes if len(sample) else None, choices)
-    return Middle(flat, Searched(layer, len(version.columns)))
+    stale = np.unique(flat.numbers[coded.inexact & ~flat.inexact])
+    return Middle(flat, Searched(layer, len(version.columns), stale))
 
 
 def _in_order(coded: Conjunctions, version: Version) -> Conjunctions:

@@ -75,7 +75,7 @@ def _check_source(source: Table, gives_columns: bool) -> None:
         source.fault("format", f"a source of format {kind} has no end", 'write mode = "stream"')
     if kind == "kafka" and mode == "batch" and source["starting_offsets"] == "latest":
         source.fault("starting_offsets", "a batch that starts at the latest offsets reads nothing")
-    needs_columns = kind in ("json", "csv", "kafka", "socket") and mode == "stream"
+    needs_columns = kind in ("kafka", "socket") and mode == "stream"
     if needs_columns and "columns" not in source and not gives_columns:
         hint = 'write columns = "id STRING, price DOUBLE", or name a schema that has attributes'
         source.fault(None, f"[source] has no `columns`, which a stream of {kind} cannot tell by itself", hint)

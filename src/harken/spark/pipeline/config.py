@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from harken.errors import ConfigError
 from harken.schema import Schema, load_schema
@@ -136,9 +136,11 @@ class Subscriptions:
 class Matching:
     """How events meet subscriptions, and what of an event travels with a notification."""
 
-    strategy: Annotated[str, Key(OneOf(("auto", "replicate", "shard")))] = "auto"
+    strategy: Annotated[Literal["auto", "replicate", "shard"], Key(OneOf(("auto", "replicate", "shard")))] = "auto"
     shards: Annotated[int | None, Key(Whole(1, 65_536), only={"strategy": ("shard",)})] = None
     columns: Annotated[tuple[str, ...], Key(ColumnNames())] = ()
+    on_mismatch: Annotated[str, Key(OneOf(("fail", "warn", "ignore")))] = "warn"
+    """What to do if subscriptions ask for what the columns of the events do not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-DECODE, VALIDATE, LATE, MATCH = "decode", "validate", "late", "match"
-STAGES = (DECODE, VALIDATE, LATE, MATCH)
-"""Where an event may be refused. One that failed with a single subscription, at `match`, goes on with the others."""
+DECODE, TYPE, VALIDATE, LATE, MATCH = "decode", "type", "validate", "late", "match"
+STAGES = (DECODE, TYPE, VALIDATE, LATE, MATCH)
+"""Where an event may be refused. One with an odd value, at `type`, is matched all the same. One that failed with a
+single subscription, at `match`, goes on with the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Counts:
     late: int = 0
     """Events that came late, whether they were refused for it or not."""
     max_event_time: datetime | None = None
+    odd_values: Mapping[str, int] = field(default_factory=dict)
+    """By attribute: values of another kind than subscriptions ask for."""
 
     @property
     def refused(self) -> int:
@@ -35,6 +39,7 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         times = [each.max_event_time for each in (self, other) if each.max_event_time is not None]
         stages = {stage: self.dead_letters.get(stage, 0) + other.dead_letters.get(stage, 0) for stage in STAGES}
+        odd = Counter(self.odd_values) + Counter(other.odd_values)
         return Counts(
             self.events + other.events,
             self.notifications + other.notifications,
@@ -42,6 +47,7 @@ class Counts:
             self.duplicates + other.duplicates,
             self.late + other.late,
             max(times, default=None),
+            dict(sorted(odd.items())),
         )
 
     def to_dict(self) -> dict[str, Any]:

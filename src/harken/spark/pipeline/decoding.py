@@ -55,4 +55,6 @@ def _json_value(line: Column, name: str) -> Column:
 def _misfit(name: str, kind: DataType) -> Column:
     from pyspark.sql import functions as f
 
+    if kind.typeName() == "variant":
+        return f.lit(f"`{name}` has a key twice, or is too large")
     return f.lit(f"`{name}` is not of type {kind.simpleString().upper()}")

@@ -31,6 +31,8 @@ def _lines(config: Config) -> Iterator[tuple[str, str]]:
     yield "strategy", config.match.strategy + shards
     if config.match.columns:
         yield "columns", ", ".join(config.match.columns)
+    if config.match.on_mismatch != "warn":
+        yield "mismatches", "fail the run" if config.match.on_mismatch == "fail" else "are ignored"
     for sink in config.sinks:
         yield f"sink {sink.name}", _sink(sink)
     letters = config.dead_letters

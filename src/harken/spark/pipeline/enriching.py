@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harken.errors import SourceError
+from harken.schema import EventColumns
+from harken.schema.event_columns import Fields
+from harken.spark.asked_columns import columns_of
 from harken.spark.frames import column, require_column
+from harken.spark.pipeline.failures import told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +28,20 @@ def enriched(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> DataFram
     for each in enrichments:
         events = _joined(events, each)
     return events
+
+
+def enriched_columns(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> EventColumns:
+    """The columns that events have as they are matched: their own, without ours, and those of the tables.
+
+    Nothing is joined to tell. Raises SourceError if a table cannot be read.
+    """
+    found = dict(columns_of(events).columns.by_name)
+    for each in enrichments:
+        with told():
+            table = columns_of(_reference(each, events)).columns.by_name
+        chosen = each.columns or tuple(name for name in table if name not in each.on)
+        found |= {each.prefix + name: table[name] for name in chosen if name in table}
+    return EventColumns(Fields(found))
 
 
 def _reference(enrichment: Enrichment, events: DataFrame) -> DataFrame:

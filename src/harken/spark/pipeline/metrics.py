@@ -100,7 +100,8 @@ def line_of(told: Told) -> dict[str, Any]:
     if isinstance(told, BatchReport):
         return _batch_line(told)
     changes = {"added": told.added, "replaced": told.replaced, "removed": told.removed, "left_out": len(told.faults)}
-    return {"kind": "change", "index_version": told.version.version, **changes, "refused": told.refused}
+    mismatches = {"mismatches": told.mismatches.to_dict()} if told.mismatches else {}
+    return {"kind": "change", "index_version": told.version.version, **changes, "refused": told.refused, **mismatches}
 
 
 def _batch_line(report: BatchReport) -> dict[str, Any]:
@@ -133,6 +134,8 @@ def prometheus_text(meter: Meter, succeeded: bool | None = None) -> str:
     text.add("late_total", "counter", "Events that came late.", counts.late)
     stages = [(counts.dead_letters.get(stage, 0), {"stage": stage}) for stage in STAGES]
     text.add("dead_letters_total", "counter", "Dead letters, by the stage that refused.", *stages)
+    odd = [(count, {"attribute": attribute}) for attribute, count in counts.odd_values.items()]
+    text.add("odd_values_total", "counter", "Values of another kind than subscriptions ask for.", *odd)
     text.add("batches_total", "counter", "Batches that are done.", meter.batches)
     text.add(
         "refused_changes_total", "counter", "Changes of the subscriptions that were refused.", meter.refused_changes

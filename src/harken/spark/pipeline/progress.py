@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harken.spark.pipeline.counts import Counts
+from collections.abc import Mapping
+
+from harken.spark.pipeline.counts import TYPE, Counts
 from harken.spark.pipeline.metrics import Meter, lag_of
 from harken.spark.pipeline.stream import BatchReport, Told
 
@@ -35,9 +37,20 @@ def running_text(meter: Meter) -> str:
 
 def parts_of(counts: Counts) -> list[str]:
     """What came of events: how many there were, and of what is not usual, how many if there are some."""
-    unusual = {"duplicate": counts.duplicates, "late event": counts.late, "dead letter": counts.refused}
+    refused = counts.refused - counts.dead_letters.get(TYPE, 0)
+    unusual = {"duplicate": counts.duplicates, "late event": counts.late, "dead letter": refused}
     usual = [counted(counts.events, "event"), counted(counts.notifications, "notification")]
-    return usual + [counted(count, noun) for noun, count in unusual.items() if count]
+    odd = counted(sum(counts.odd_values.values()), "odd value")
+    return (
+        usual
+        + [counted(count, noun) for noun, count in unusual.items() if count]
+        + ([f"{odd} ({told_odd(counts.odd_values)})"] if counts.odd_values else [])
+    )
+
+
+def told_odd(odd_values: Mapping[str, int]) -> str:
+    """How many odd values each attribute has."""
+    return ", ".join(f"{attribute} {count:,}" for attribute, count in odd_values.items())
 
 
 def counted(count: int, noun: str) -> str:

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import EventError, HarkenError
-from harken.spark.pipeline.counts import Counts
+from harken.spark.pipeline.counts import TYPE, Counts
 from harken.spark.pipeline.failures import explained, told
 from harken.spark.pipeline.metrics import Meter
+from harken.spark.pipeline.opening import opened_source
 from harken.spark.pipeline.progress import counted, parts_of
 from harken.spark.pipeline.session import pipeline_session
 from harken.spark.pipeline.sinks import write, write_dead_letters
-from harken.spark.pipeline.sources import read
 from harken.spark.pipeline.stages import Outcome, Stamp, outcome
 from harken.spark.pipeline.stream import BatchReport, Told, stream
 from harken.spark.pipeline.subscriptions import Subscriptions
@@ -88,11 +88,12 @@ def _run_batch(config: Config, spark: SparkSession, tell: Tell) -> None:
     """All that the source has, as one batch."""
     start = time.monotonic()
     subscriptions = Subscriptions(config, spark)
+    source = opened_source(config, spark, subscriptions)
     version = subscriptions.current()
     if subscriptions.opening is not None:
         tell(subscriptions.opening)
     stamp = Stamp(0, version, datetime.now(UTC))
-    found = outcome(read(config, spark), config, stamp)
+    found = outcome(source.events, config, stamp)
     try:
         counts = found.counts()
         _refuse_homeless(config, found)
@@ -107,11 +108,11 @@ def _run_batch(config: Config, spark: SparkSession, tell: Tell) -> None:
 
 def _refuse_homeless(config: Config, found: Outcome) -> None:
     """Raise EventError for events that are refused and have nowhere to go, before anything is written."""
-    count = found.counts().refused
+    count = found.counts().refused - found.counts().dead_letters.get(TYPE, 0)  # events with odd values are matched
     if not count or config.dead_letters is not None:
         return
     with told():
-        first = found.dead_letters.first()
+        first = found.dead_letters.where(f"stage <> '{TYPE}'").first()
     assert first is not None, "what was counted is there"
     others = f", and {count - 1:,} more are refused" if count > 1 else ""
     raise EventError(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from harken.spark.pipeline.config import Config
 
+_OLDEST_SPARK = 4
 # What the meaning of subscriptions rests on, in any session.
 _MEANING = {
     "spark.sql.caseSensitive": "true",
@@ -29,8 +30,12 @@ _MEANING = {
 @contextmanager
 def pipeline_session(config: Config) -> Iterator[SparkSession]:
     """A session with what a configuration asks for. One that was not there before is stopped afterwards."""
+    import pyspark
     from pyspark.sql import SparkSession
 
+    if int(pyspark.__version__.partition(".")[0]) < _OLDEST_SPARK:
+        hint = "on Spark 3.5, call harken.spark.match inside foreachBatch"
+        raise HarkenError(f"a pipeline needs Spark 4.0 or later, and this is {pyspark.__version__}", hint=hint)
     running = SparkSession.getActiveSession()
     if running is not None and is_connect(running):
         hint = "run it by `harken run` or spark-submit, or call harken.spark.match inside foreachBatch"

@@ -19,13 +19,16 @@ from harken.spark.frames import column, require_column
 from harken.spark.index import IndexVersion
 from harken.spark.local import opened
 from harken.spark.matching import match
-from harken.spark.pipeline.counts import DECODE, LATE, MATCH, VALIDATE, Counts
+from harken.spark.pipeline.asked import asked_of
+from harken.spark.pipeline.counts import DECODE, LATE, MATCH, TYPE, VALIDATE, Counts
 from harken.spark.pipeline.enriching import enriched
+from harken.spark.pipeline.exact import whole_event
 from harken.spark.pipeline.failures import told
+from harken.spark.pipeline.odd_values import counted_odd, odd_values
 from harken.spark.pipeline.seen import Seen
 from harken.spark.pipeline.sources import FAULT, ID, RAW, event_columns
 from harken.spark.pipeline.values import seconds_of
-from harken.spark.task import OWN
+from harken.spark.task import EXACT, OWN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -111,6 +114,7 @@ class _Batch:
         self._config = config
         self._source = config.source
         self._stamp = stamp
+        self._has_exact = EXACT in events.columns
         self._kept: list[DataFrame] = []
 
     def outcome(self) -> Outcome:
@@ -129,7 +133,10 @@ class _Batch:
         matched.write.format("noop").mode("overwrite").save()
         of_events, of_matches = _told_by(came, tagged, self._numbers()), _told_by(found, matched, numbers)
         errors, refused = of_matches["errors"], of_events["refused"]
-        dead = self._keep(self._dead_letters(tagged, matched)) if errors or refused else None
+        odd = self._keep(self._odd_values(fresh)) if of_events["exact"] else None
+        odd_counts = {} if odd is None else counted_odd(odd)
+        is_any = errors or refused or odd_counts
+        dead = self._keep(self._dead_letters(tagged, matched, odd)) if is_any else None
         stages = {} if dead is None else {row["stage"]: row["count"] for row in dead.groupBy("stage").count().collect()}
         counts = Counts(
             events=of_events["events"],
@@ -138,6 +145,7 @@ class _Batch:
             duplicates=self._duplicates(of_events["events"] - refused, fresh),
             late=of_events["late"],
             max_event_time=_time_of(of_events["newest"]),
+            odd_values=odd_counts,
         )
         if dead is None:
             dead = self._events.sparkSession.createDataFrame([], OF_DEAD_LETTERS)
@@ -198,6 +206,7 @@ class _Batch:
             f.count_if(~is_good).alias("refused"),
             f.count_if(self._is_late & (is_good | (column(_STAGE) == LATE))).alias("late"),
             f.max(f.when(is_good, f.unix_micros(column(_TIME)))).alias("newest"),
+            f.count_if(is_good & column(EXACT).isNotNull() if self._has_exact else f.lit(False)).alias("exact"),
         ]
 
     def _fresh(self, good: DataFrame) -> DataFrame:
@@ -243,16 +252,18 @@ class _Batch:
             name: name if name in visible and name not in taken else f"{_COPY}{place}"
             for place, name in enumerate(settings.columns)
         }
+        beside = [EXACT] if self._has_exact else []
         copies = [column(name).alias(copy) for name, copy in self._carried.items() if name != copy]
         return match(
-            events.select(*map(column, [*visible, ID, _AT, _TIME]), *copies),
+            events.select(*map(column, [*visible, ID, _AT, _TIME, *beside]), *copies),
             self._stamp.version,
             event_id=ID,
             strategy=settings.strategy,
             shards=settings.shards,
-            columns=[_AT, _TIME, *self._carried.values()],
+            columns=[_AT, _TIME, *beside, *self._carried.values()],
             fields=[owner],
             on_error="tell",
+            on_mismatch="ignore",  # it was compared when the version was taken
         )
 
     def _known_schema(self) -> Schema | None:
@@ -287,12 +298,27 @@ class _Batch:
             *chosen,
         )
 
-    def _dead_letters(self, tagged: DataFrame, matched: DataFrame) -> DataFrame:
-        """Events that were refused before they were matched, and those that matching refused or failed on."""
+    def _event_text(self) -> Column:
+        """An event as a dead letter has it."""
         from pyspark.sql import functions as f
 
-        names = event_columns(self._events)
-        text = f.coalesce(column(RAW), f.to_json(f.struct(*map(column, names)), _AS_JSON)).alias("event")
+        whole = whole_event(event_columns(self._events), _AS_JSON, self._has_exact)
+        return f.coalesce(column(RAW), whole).alias("event")
+
+    def _odd_values(self, fresh: DataFrame) -> DataFrame:
+        """The dead letters of odd values, each with its attribute."""
+        from pyspark.sql import functions as f
+
+        nobody = f.lit(None).cast("string").alias("subscription_id")
+        asked = asked_of(self._stamp.version, self._events.sparkSession)
+        found = odd_values(fresh.select(column(ID).alias("event_id"), self._event_text(), column(EXACT)), asked)
+        return found.select("*", f.lit(TYPE).alias("stage"), nobody).drop(EXACT)
+
+    def _dead_letters(self, tagged: DataFrame, matched: DataFrame, odd: DataFrame | None) -> DataFrame:
+        """Events that were refused before they were matched, those that matching refused or failed on, odd values."""
+        from pyspark.sql import functions as f
+
+        text = self._event_text()
         nobody = f.lit(None).cast("string").alias("subscription_id")
         rows = tagged.select(column(_AT), column(ID), column(_STAGE), column(_REASON), text)
         early = rows.where(column(_STAGE).isNotNull()).select(
@@ -312,6 +338,8 @@ class _Batch:
         found = early.unionByName(later)
         if self._source.deduplicate is not None:
             found = found.unionByName(self._behind_refused(rows, failed))
+        if odd is not None:
+            found = found.unionByName(odd.select(*map(column, found.columns)))
         return found.select("*", *self._stamped())
 
     def _behind_refused(self, rows: DataFrame, failed: DataFrame) -> DataFrame:

@@ -26,8 +26,9 @@ from harken.spark.pipeline.batches import BatchLog, Begun, Done, reached
 from harken.spark.pipeline.config import AVAILABLE_NOW, Config
 from harken.spark.pipeline.counts import Counts
 from harken.spark.pipeline.failures import explained
+from harken.spark.pipeline.opening import opened_source
 from harken.spark.pipeline.sinks import refuse_batches_of_others, write, write_dead_letters
-from harken.spark.pipeline.sources import read
+from harken.spark.pipeline.sources import keep_columns
 from harken.spark.pipeline.stages import Stamp, outcome
 from harken.spark.pipeline.subscriptions import Change, Subscriptions
 from harken.spark.pipeline.values import seconds_of
@@ -122,12 +123,15 @@ class _Following:
         last = self._log.last()
         self._newest = None if last is None else last.newest
         self._subscriptions.current()
-        if self._subscriptions.opening is not None:
-            self._tell(self._subscriptions.opening)
 
     def _started(self) -> StreamingQuery:
         config = self._config
-        writer = read(config, self._spark).writeStream.queryName(config.name).foreachBatch(self._batch)
+        source = opened_source(config, self._spark, self._subscriptions)
+        if source.columns is not None:
+            keep_columns(config, self._spark, source.columns)
+        if self._subscriptions.opening is not None:
+            self._tell(self._subscriptions.opening)
+        writer = source.events.writeStream.queryName(config.name).foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", f"{self._checkpoint}/{SPARK}")
         if config.trigger == AVAILABLE_NOW:
             return writer.trigger(availableNow=True).start()

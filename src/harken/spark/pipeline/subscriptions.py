@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken.engine import Engine
-from harken.errors import HarkenError, SegmentError, SubscriptionError
-from harken.schema import Schema
+from harken.errors import HarkenError, MismatchError, SegmentError, SubscriptionError
+from harken.mismatch import FAIL, IGNORE, NO_MISMATCHES, Mismatches, tell
+from harken.schema import EventColumns, Schema
+from harken.spark.asked_columns import mismatches_of
 from harken.spark.building import SubscriptionFault, build
 from harken.spark.files import local_path
 from harken.spark.index import Index, IndexVersion
@@ -49,29 +51,37 @@ class Change:
     """Subscriptions that were left out or, if the change is refused, for which it is."""
     refused: str | None = None
     """Why the change was refused as a whole."""
+    mismatches: Mismatches = NO_MISMATCHES
+    """What the subscriptions ask for and the columns of the events do not have."""
 
     def __str__(self) -> str:
         if self.refused is not None:
             return f"a change of the subscriptions is refused, version {self.version.version} goes on: {self.refused}"
         parts = [f"{self.added:,} added", f"{self.replaced:,} replaced", f"{self.removed:,} removed"]
         left_out = [f"{len(self.faults):,} left out"] if self.faults else []
-        return f"version {self.version.version} of the subscriptions: {', '.join(parts + left_out)}"
+        is_new = bool(self.added or self.replaced or self.removed or self.faults)
+        changed = [", ".join(parts + left_out)] if is_new or not self.mismatches else []
+        told = "; ".join([*changed, *([str(self.mismatches)] if self.mismatches else [])])
+        return f"version {self.version.version} of the subscriptions: {told}"
 
 
 class Subscriptions:
-    """What a pipeline's events are matched with."""
+    """What a pipeline's events are matched with. With the columns of the events, it is compared with these."""
 
-    def __init__(self, config: Config, spark: SparkSession) -> None:
+    def __init__(self, config: Config, spark: SparkSession, events: EventColumns | None = None) -> None:
         given = config.subscriptions
         self._spark = spark
         self._schema: Schema | None = config.load_schema()
         self._skips = given.on_fault == "skip"
+        self._events = events
+        self._on_mismatch = config.match.on_mismatch
         self._source = None if given.index is not None else rules_source(given, spark)
         self._index = Index(given.index if given.index is not None else given.keep or scratch(), spark)
         self._is_stream = config.is_stream
         self._version: IndexVersion | None = None
         self.opening: Change | None = None
-        """What there is to tell of the first version: what changed since the one that was kept, or was left out."""
+        """What there is to tell of the first version: what changed since the one that was kept, what was left out, or
+        does not fit the columns of the events."""
         self._rules: Rules | None = None
         """The subscriptions of the last version, as they came."""
         self._same: str | None = None
@@ -92,7 +102,22 @@ class Subscriptions:
                 self.opening = self.refresh()
                 if self.opening is not None and self.opening.refused is not None and not self._is_stream:
                     raise SubscriptionError(self.opening.refused)
+            self._note_mismatches(self._version)
         return self._version
+
+    def compare_with(self, events: EventColumns) -> None:
+        """Compare the version that counts, and those that follow, with the columns of the events; `opening` tells.
+
+        Raises MismatchError if the pipeline is to fail for what does not fit.
+        """
+        version = self.current()
+        self._events = events
+        self._note_mismatches(version)
+
+    def _note_mismatches(self, version: IndexVersion) -> None:
+        found = self._compared(version)
+        if found:
+            self.opening = replace(self.opening or Change(version), mismatches=found)
 
     def version(self, number: int, fingerprint: str) -> IndexVersion:
         """A version that a batch was begun with. Raises SegmentError if it is not there, or is another."""
@@ -137,7 +162,8 @@ class Subscriptions:
             self._refused = None
             return None
         difference = found.subscriptions - last.subscriptions
-        return Change(found, added=max(difference, 0), removed=max(-difference, 0))
+        added, removed = max(difference, 0), max(-difference, 0)
+        return Change(found, added=added, removed=removed, mismatches=self._compared(found))
 
     def _kept(self) -> IndexVersion | None:
         """The version that was built before this process, if it can be gone on with."""
@@ -188,9 +214,13 @@ class Subscriptions:
         if not len(engine) and len(before):
             reason = "all subscriptions are gone, which is more often a mishap than a wish"
             return self._refuse(last, state, reason, faults)
-        version = self._published(engine, state)
+        try:
+            version = self._published(engine, state)
+        except MismatchError as error:
+            return self._refuse(last, state, str(error))
         self._rules, self._same = rules, None
-        return Change(version, found.added, found.replaced, len(found.gone), tuple(faults))
+        told = self._compared(version)
+        return Change(version, found.added, found.replaced, len(found.gone), tuple(faults), mismatches=told)
 
     def _applied(self, engine: Engine, found: Changes, rules: Rules) -> list[SubscriptionFault]:
         """Change an engine, and say what it did not take. What it did not take has no older text in it either."""
@@ -215,7 +245,19 @@ class Subscriptions:
         faults = [each.fault(SubscriptionError(faulty[each.id])) for each in rules.records if each.id in faulty]
         return built.engine, _told([*rules.faults, *faults], rules)
 
+    def _compared(self, version: IndexVersion) -> Mismatches:
+        """What a version asks for and events do not have. Raises MismatchError if the pipeline is to fail for it."""
+        if self._events is None or self._on_mismatch == IGNORE:
+            return NO_MISMATCHES
+        found = mismatches_of(version, self._events, self._spark)
+        if self._on_mismatch == FAIL:
+            tell(found, FAIL)
+        return found
+
     def _published(self, engine: Engine, state: str) -> IndexVersion:
+        """The next version. Raises MismatchError, with nothing published, if the pipeline is to fail for it."""
+        if self._events is not None and self._on_mismatch == FAIL:
+            tell(engine.mismatches(self._events), FAIL)
         return self._index.publish(engine, source=self._mark(state))
 
     def _mark(self, state: str) -> str:
@@ -234,9 +276,8 @@ class Subscriptions:
 
 def listed(faults: Sequence[SubscriptionFault]) -> SubscriptionError:
     """One error for many faulty subscriptions."""
-    shown = "\n".join(
-        f"  {each.id!r:.60}: {each.reason}" if each.id else f"  {each.reason}" for each in faults[:_SHOWN]
-    )
+    told = (f"{each.id!r:.60}: {each.reason}" if each.id else each.reason for each in faults[:_SHOWN])
+    shown = "\n".join("  " + each.replace("\n", "\n    ") for each in told)
     more = f"\n  and {len(faults) - _SHOWN:,} others" if len(faults) > _SHOWN else ""
     count = "a subscription is faulty" if len(faults) == 1 else f"{len(faults):,} subscriptions are faulty"
     return SubscriptionError(f"{count}:\n{shown}{more}", hint='`on_fault = "skip"` leaves them out')

@@ -57,6 +57,7 @@ owner = "customer"
 [match]
 strategy = "shard"
 shards = 4
+on_mismatch = "fail"
 columns = ["price", "seller_rating"]
 
 [[sink]]
@@ -529,6 +530,12 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ("batch", "shards = 4", "shards = 0", "`shards` is a whole number from 1 to 65,536, not 0"),
         (
             "batch",
+            'on_mismatch = "fail"',
+            'on_mismatch = "fial"',
+            "`on_mismatch` is one of fail, warn, ignore, not 'fial'",
+        ),
+        (
+            "batch",
             'strategy = "shard"',
             'strategy = "replicate"',
             "`shards` belongs to strategy shard, not to replicate",
@@ -554,7 +561,6 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ("files", 'index = "index/"', 'index = "subscriptions.jsonl"', "`index` is not a folder"),
         ("files", 'event_time = "at"', "", "`late_after` needs `event_time`"),
         ("files", 'late_after = "10 minutes"', "", "`late` needs `late_after`"),
-        ("files", 'columns = "id STRING, at TIMESTAMP"', "", "[source] has no `columns`"),
         ("files", 'trigger = "available-now"', 'trigger = "available_now"', "`trigger` is 'available-now' or a number"),
         ("files", 'checkpoint = "state/"', "", "the configuration has no `checkpoint`"),
         ("kafka", 'servers = "127.0.0.1:9092"', 'servers = "localhost"', "`servers` is the addresses of servers"),

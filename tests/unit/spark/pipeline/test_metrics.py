@@ -81,6 +81,20 @@ def test_a_line_for_everything_that_is_told(config: Config) -> None:
     assert (end["events"], end["notifications"], end["batches"], end["error"]) == (30, 5, 2, None)
 
 
+def test_odd_values_are_told_by_attribute(config: Config) -> None:
+    counts = Counts(10, 5, {"decode": 2, "type": 3}, odd_values={"delta": 2, "a.b": 1})
+    meter = Meter(config)
+    for each in (FIRST, replace(FIRST, counts=counts), replace(FIRST, counts=counts)):
+        meter.take(each)
+    assert lines(config.metrics.json)[-1]["odd_values"] == {"delta": 2, "a.b": 1}
+    found = samples(Path(config.metrics.prometheus or "").read_text())
+    assert found['odd_values_total{pipeline="pipeline",attribute="delta"}'] == 4
+    assert found['dead_letters_total{pipeline="pipeline",stage="type"}'] == 6
+    told = text_of(replace(FIRST, counts=counts))
+    assert "2 dead letters · 3 odd values (delta 2, a.b 1) · " in told, "what is odd is no dead letter of an event"
+    assert Counts.from_dict(json.loads(json.dumps(counts.to_dict()))) == counts
+
+
 def test_a_run_that_fails_says_so(config: Config) -> None:
     meter = Meter(config)
     meter.end("no more")

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow.dataset
 import pytest
 
-from harken.errors import EventError, HarkenError, SegmentError, SourceError, SubscriptionError
+from harken.errors import EventError, HarkenError, MismatchError, SegmentError, SourceError, SubscriptionError
 from harken.spark.index import Index
 from harken.spark.pipeline import __main__ as program
 from harken.spark.pipeline.config import Metrics, load_config
@@ -222,6 +222,44 @@ def test_a_plan_finds_what_would_fail(
     project.write("sellers.csv", "seller,rating\ns1,5\ns1,4\n")
     with pytest.raises(SourceError, match=message):
         plan(project.config("columns = none", more, match=match))
+
+
+# Against the columns of the events
+
+
+def test_a_run_tells_what_does_not_fit_the_columns(spark: SparkSession, project: Project) -> None:
+    project.write("subscriptions.jsonl", [*SUBSCRIPTIONS, {"id": "typo", "where": "prise > 1 AND rating > 3"}])
+    project.write("sellers.csv", "seller,rating\ns1,5\n")
+    more = '[metrics]\njson = "metrics.jsonl"\n[[enrich]]\npath = "sellers.csv"\non = ["seller"]\n'
+    heard: list[Told] = []
+    run(project.config(more=more), heard.append)
+    change, batch = heard
+    assert isinstance(change, Change)
+    assert isinstance(batch, BatchReport)
+    assert [each.attribute for each in change.mismatches] == ["prise"]
+    line = json.loads((project.folder / "metrics.jsonl").read_text().splitlines()[0])
+    assert (line["kind"], line["mismatches"]["never"]) == ("change", 1)
+    with pytest.raises(MismatchError, match="`prise` is no column"):
+        run(project.config(more=more, match='on_mismatch = "fail"'))
+
+
+def test_a_plan_tells_what_does_not_fit_the_columns(spark: SparkSession, project: Project) -> None:
+    project.write("subscriptions.jsonl", [*SUBSCRIPTIONS, {"id": "typo", "where": "prise > 1"}])
+    found = plan(project.config())
+    assert found.lines()[-2:] == [
+        ("mismatches", "1 of 3 subscriptions can never match these events:"),
+        ("", "`prise` is no column: 1 subscription asks for it ('typo'); did you mean `price`?"),
+    ]
+    assert json.loads(json.dumps(found.to_dict()))["mismatches"]["never"] == 1
+    with pytest.raises(MismatchError, match="`prise` is no column"):
+        plan(project.config(match='on_mismatch = "fail"'))
+
+
+def test_a_plan_refuses_a_column_that_no_event_can_hold(spark: SparkSession, project: Project) -> None:
+    project.write("subscriptions.jsonl", [{"id": "raw", "where": "seller = 's1'"}])
+    columns = COLUMNS.replace("seller STRING", "seller BINARY")
+    with pytest.raises(SourceError, match=r"`seller` is of type binary.*the subscription 'raw' asks for `seller`"):
+        plan(project.config(f'columns = "{columns}"'))
 
 
 # Without the command line

@@ -114,6 +114,32 @@ def pipeline(tmp_path: Path, spark: SparkSession) -> Pipeline:
     return Pipeline(tmp_path, spark)
 
 
+def test_a_stream_finds_its_columns_and_keeps_them(pipeline: Pipeline) -> None:
+    """What is odd follows the subscriptions of each batch; the types of the columns stay."""
+    pipeline.set(source__columns=None, source__event_time=None, match__columns=["price"])
+    pipeline.events("a", 1, "lots", 9)
+    pipeline.events("b", "lots", 2, 2.5)
+
+    def change(told: Told) -> None:
+        if isinstance(told, BatchReport) and told.batch == 0:
+            pipeline.rules(cheap="price < 5", words="price = 'lots'")
+
+    counts = pipeline.run(change)
+    assert pipeline.pairs() == [("a0", "cheap"), ("b0", "words"), ("b1", "cheap"), ("b2", "cheap")]
+    assert [report.counts.odd_values for report in pipeline.reports()] == [{"price": 1}, {}]
+    assert (counts.odd_values, counts.dead_letters) == ({"price": 1}, {"type": 1})
+    kept = pipeline.folder / "state" / "columns.json"
+    before = kept.read_text()
+    pipeline.rules(words="price = 'lots'")
+    pipeline.events("c", "lots", 3)
+    pipeline.run()
+    assert kept.read_text() == before
+    assert pipeline.pairs()[-1] == ("c0", "words")
+    assert [line["price"] for line in pipeline.lines() if line["price"] is not None] == [1.0, 2.0, 2.5]
+    reasons = [line["reason"] for line in pipeline.lines("state/dead-letters")]
+    assert reasons == ['`price` is "lots", where subscriptions ask for a number']
+
+
 def test_a_stream_takes_over_changes_from_the_next_batch_and_refuses_bad_ones(pipeline: Pipeline) -> None:
     for name in "abcd":
         pipeline.events(name, 3, 7, lines=("no json",) if name == "a" else ())
@@ -155,6 +181,21 @@ def test_a_stream_takes_over_changes_from_the_next_batch_and_refuses_bad_ones(pi
     pipeline.told.clear()
     assert pipeline.run() == Counts()
     assert pipeline.told == []
+
+
+@pytest.mark.slow
+def test_fifty_changes_of_the_subscriptions_leave_few_versions(pipeline: Pipeline) -> None:
+    for place in range(51):
+        pipeline.events(chr(0x100 + place), 3)
+
+    def hear(told: Told) -> None:
+        if isinstance(told, BatchReport):
+            pipeline.rules(cheap=f"price < {6 + told.batch}")
+
+    pipeline.run(hear)
+    assert [each.version.version for each in pipeline.reports()] == list(range(1, 52))
+    versions = {each.name for each in (pipeline.folder / "state").rglob("version-*") if each.is_dir()}
+    assert len(versions) <= 12
 
 
 def test_a_batch_that_failed_is_done_again_as_it_was_begun(pipeline: Pipeline) -> None:

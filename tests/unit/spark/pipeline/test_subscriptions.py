@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from harken.engine import Engine
-from harken.errors import SegmentError, SubscriptionError
+from harken.errors import MismatchError, SegmentError, SubscriptionError
+from harken.schema import EventColumns
 from harken.spark.building import build_index
 from harken.spark.index import Index, IndexVersion
 from harken.spark.pipeline import subscriptions as module
-from harken.spark.pipeline.config import Config, Sink, Source
+from harken.spark.pipeline.config import Config, Matching, Sink, Source
 from harken.spark.pipeline.config import Subscriptions as Given
 from harken.spark.pipeline.subscriptions import Change, Subscriptions
 
@@ -55,6 +56,11 @@ class Folder:
 
     def open(self) -> Subscriptions:
         return Subscriptions(self.config, self.spark)
+
+    def open_for(self, on_mismatch: str = "warn", **columns: pa.DataType) -> Subscriptions:
+        """The subscriptions, compared with the columns of events."""
+        config = replace(self.config, match=Matching(on_mismatch=on_mismatch))
+        return Subscriptions(config, self.spark, EventColumns.from_arrow(pa.schema(list(columns.items()))))
 
 
 @pytest.fixture
@@ -396,3 +402,64 @@ def test_whatever_is_wrong_with_a_change_the_last_version_goes_on(
     assert change.refused is not None
     assert "OverflowError" in change.refused
     assert change.version == subscriptions.current() == first
+
+
+# Against the columns of events
+
+
+def test_what_does_not_fit_the_columns_is_told_with_the_version(folder: Folder) -> None:
+    folder.write({"a": "prise < 5", "b": "price < 5"})
+    subscriptions = folder.open_for(price=pa.float64())
+    version = subscriptions.current()
+    assert subscriptions.opening is not None
+    assert str(subscriptions.opening) == (
+        "version 1 of the subscriptions: 1 of 2 subscriptions can never match these events:\n"
+        "  `prise` is no column: 1 subscription asks for it ('a'); did you mean `price`?"
+    )
+    again = folder.open_for(price=pa.float64())  # of a version that was kept
+    assert (again.current(), str(again.opening)) == (version, str(subscriptions.opening))
+    folder.write({"b": "price < 5", "c": "price = 'x'"})
+    change = subscriptions.refresh()
+    assert change is not None
+    assert (change.added, change.removed, [each.asks for each in change.mismatches]) == (1, 1, ["string"])
+    assert "1 added, 0 replaced, 1 removed; 1 of 2 subscriptions can never match" in str(change)
+
+
+def test_what_does_not_fit_may_be_refused_or_ignored(folder: Folder) -> None:
+    folder.write({"a": "prise < 5"})
+    with pytest.raises(MismatchError, match="`prise` is no column"):
+        folder.open_for("fail", price=pa.float64()).current()
+    assert not (folder.path / "index" / "current.json").exists()
+    ignoring = folder.open_for("ignore", price=pa.float64())
+    assert (ignoring.current().version, ignoring.opening) == (1, None)
+    with pytest.raises(MismatchError):  # it was kept
+        folder.open_for("fail", price=pa.float64()).current()
+
+
+def test_a_change_that_does_not_fit_is_refused_once_and_the_last_version_goes_on(folder: Folder) -> None:
+    folder.write({"a": "price < 5"})
+    subscriptions = folder.open_for("fail", price=pa.float64())
+    version = subscriptions.current()
+    folder.write({"a": "prise < 5"})
+    change = subscriptions.refresh()
+    assert change is not None
+    assert "`prise` is no column" in str(change.refused)
+    assert subscriptions.refresh() is None
+    assert subscriptions.current() == version
+    folder.write({"a": "price < 6"})
+    mended = subscriptions.refresh()
+    assert mended is not None
+    assert (mended.refused, mended.replaced) == (None, 1)
+
+
+def test_an_index_is_compared_too(folder: Folder, spark: SparkSession) -> None:
+    place = folder.path / "published"
+    build_index({"a": "prise < 5"}, place)
+    folder.config = replace(folder.config, subscriptions=Given(index=str(place)))
+    subscriptions = folder.open_for(price=pa.float64())
+    subscriptions.current()
+    assert "`prise` is no column" in str(subscriptions.opening)
+    build_index({"a": "price < 5"}, place)
+    mended = subscriptions.refresh()
+    assert mended is not None
+    assert not mended.mismatches

@@ -1,0 +1,137 @@
+"""What a user gets: dicts in, ids out, from ten subscriptions to a million, beside a plain Python loop.
+
+Subscriptions are price alerts, `category = 'c7' AND price < 30`; about five of them match an event, at any size. An
+engine is fresh (subscribed to, never merged by hand) or reloaded (saved and loaded). The loop has one compiled
+function a subscription. All take turns in one process; times are processor time of one thread, so that neighbours on
+the machine count less. With --save the result goes to benchmarks/results/user.json, which README quotes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+import pyarrow as pa
+
+from harken import Engine
+from harken.bench.environment import environment
+
+RESULTS = Path(__file__).parent / "results" / "user.json"
+SIZES = (10, 100, 1_000, 4_000, 10_000, 100_000, 1_000_000)
+PRICES = 1_000
+MOST_LOOPED = 100_000 * 10
+"""Tests that a round of the loop makes, at most."""
+
+Event = dict[str, Any]
+Answer = list[list[str]]
+
+
+def categories(size: int) -> int:
+    return max(10, size // 10)
+
+
+def alerts(size: int, rng: random.Random) -> list[tuple[str, str, int]]:
+    """(id, category, price) of each subscription."""
+    return [(f"s{n}", f"c{rng.randrange(categories(size))}", rng.randrange(PRICES)) for n in range(size)]
+
+
+def drawn_events(size: int, count: int, rng: random.Random) -> list[Event]:
+    return [{"category": f"c{rng.randrange(categories(size))}", "price": rng.randrange(PRICES)} for _ in range(count)]
+
+
+def subscribed(wanted: list[tuple[str, str, int]]) -> Engine:
+    engine = Engine()
+    report = engine.subscribe_many(
+        (id, f"category = '{category}' AND price < {price}") for id, category, price in wanted
+    )
+    assert report.accepted == len(wanted), report.faults[:3]
+    return engine
+
+
+def looped(wanted: list[tuple[str, str, int]]) -> Callable[[Event], list[str]]:
+    """The plain way: a function a subscription, all of them called one by one."""
+    tests = [
+        (id, eval(f"lambda event: event['category'] == '{category}' and event['price'] < {price}"))
+        for id, category, price in wanted
+    ]
+    return lambda event: [id for id, test in tests if test(event)]
+
+
+def microseconds(work: Callable[[], object], events: int) -> float:
+    started = process_time()
+    work()
+    return (process_time() - started) / events * 1e6
+
+
+def measure(size: int, rounds: int, count: int, folder: Path, seed: int) -> dict[str, Any]:
+    rng = random.Random(seed)
+    wanted, events = alerts(size, rng), drawn_events(size, count, rng)
+    table = pa.Table.from_pylist(events)
+    loop = looped(wanted)
+    few = events[: max(1, min(count, MOST_LOOPED // size))]
+    engine = subscribed(wanted)
+    check([loop(event) for event in few], engine.match_batch(few).ids)
+    engine.save(folder / str(size))
+    reloaded = Engine.load(folder / str(size))
+    check([loop(event) for event in few], reloaded.match_batch(few).ids)
+
+    found: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        fresh = subscribed(wanted) if size <= 100_000 else engine
+        turns: dict[str, tuple[Callable[[], object], int]] = {
+            "loop": (lambda: [loop(event) for event in few], len(few)),
+            "fresh_first_batch": (lambda fresh=fresh: fresh.match_batch(events).ids, count),
+            "fresh_batch": (lambda fresh=fresh: fresh.match_batch(events).ids, count),
+            "fresh_arrow": (lambda fresh=fresh: fresh.match_batch(table).arrow_ids(), count),
+            "fresh_match": (lambda fresh=fresh: [fresh.match(event).ids for event in events], count),
+            "reloaded_batch": (lambda: reloaded.match_batch(events).ids, count),
+            "reloaded_arrow": (lambda: reloaded.match_batch(table).arrow_ids(), count),
+            "reloaded_match": (lambda: [reloaded.match(event).ids for event in events], count),
+        }
+        for name, (work, matched) in turns.items():
+            found.setdefault(name, []).append(microseconds(work, matched))
+    if size > 100_000:
+        del found["fresh_first_batch"]  # the engine is the same in all rounds
+    matches = sum(engine.match_batch(events).counts) / count
+    figures = {name: {"median": round(median(each), 2), "least": round(min(each), 2)} for name, each in found.items()}
+    return {"subscriptions": size, "matches_per_event": round(matches, 2), "us_per_event": figures}
+
+
+def check(expected: Answer, found: Answer) -> None:
+    assert [sorted(ids) for ids in expected] == [sorted(ids) for ids in found], "an engine differs from the loop"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    options.add_argument("--events", type=int, default=1_000)
+    options.add_argument("--rounds", type=int, default=7)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--save", action="store_true", help="write the result over the one that is committed")
+    given = options.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in given.sizes:
+            rows.append(measure(size, given.rounds, given.events, Path(folder), given.seed))
+            print(json.dumps(rows[-1]), flush=True)
+    result = {
+        "what": "µs of processor time an event, dicts or Arrow in, ids out, one thread",
+        "events": given.events,
+        "rounds": given.rounds,
+        "seed": given.seed,
+        "sizes": rows,
+        "environment": environment("numba"),
+    }
+    if given.save:
+        RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What subscriptions ask for and no event of the input has: a name or a type is probably written in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from harken.cli.inputs import EventFiles
+from harken.errors import HarkenError
+from harken.events import EventBatch, read_rows
+from harken.events.sources import STANDARD_INPUT
+from harken.schema import BUILT_IN, EventColumns, Kind, Path
+from harken.schema.event_columns import Fields, Leaf
+
+if TYPE_CHECKING:
+    from harken.engine import Engine
+
+_MOST_ASKED = 256
+"""Attributes that are looked for. Where subscriptions ask for more, nothing is said."""
+_ROWS_FOR_A_HINT = 100
+_ANY = Leaf(None, "null")
+"""A column of which nothing is known but its name."""
+
+
+class AskedInVain:
+    """Looks for each attribute that subscriptions ask for, with a value of the kind that they compare it with."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._wanted: dict[Path, set[Kind | None]] = {}
+        """What no event had so far; None is any value."""
+        self._kinds: dict[Path, set[Kind]] = {}
+        """The kinds of values that events had, of what was looked for."""
+        self._events = 0
+        asks = engine.asks() or ()
+        if len(asks) <= _MOST_ASKED:
+            for path, kind in asks:
+                self._wanted.setdefault(path, set()).add(kind)
+        self._asked = list(self._wanted)
+
+    def look(self, batch: EventBatch) -> None:
+        """Look at more events. What was found once is not looked for again."""
+        self._events += len(batch)
+        for path, kinds in list(self._wanted.items()):
+            found = batch.cells(path)
+            there = {each.kind for each in found.cells if len(each.rows)}
+            self._kinds.setdefault(path, set()).update(there)
+            kinds.difference_update(there, [None] if found.present.any() else [])
+            if not kinds:
+                del self._wanted[path]
+
+    def warning(self, events: EventFiles, format: str | None) -> HarkenError | None:
+        """What to say of subscriptions that can match no event of the input, or only in part."""
+        if not self._wanted or not self._events:
+            return None
+        found = self._engine.mismatches(self._columns(_names_in(events, format)))
+        return HarkenError(str(found)) if found.never or found.partly else None
+
+    def _columns(self, names: Iterable[str]) -> EventColumns:
+        """The columns that events turned out to have; of those that nobody asks for, some names, for hints."""
+        columns = Fields({name: _ANY for name in names if all(path[0] != name for path in self._asked)})
+        for path in self._asked:
+            kinds = self._kinds.get(path, set())
+            if path not in self._wanted or len(kinds) > 1:
+                _put(columns, path, _ANY)
+            elif kinds:
+                (kind,) = kinds
+                _put(columns, path, Leaf(BUILT_IN["float" if kind is Kind.NUMBER else str(kind)], str(kind)))
+        return EventColumns(columns)
+
+
+def _put(columns: Fields, path: Path, leaf: Leaf) -> None:
+    """Have a column at this path, unless something is there or inside of it that was found before."""
+    node = columns
+    for key in path[:-1]:
+        inner = node.by_name.setdefault(key, Fields())
+        if not isinstance(inner, Fields):
+            return
+        node = inner
+    node.by_name.setdefault(path[-1], leaf)
+
+
+def _names_in(events: EventFiles, format: str | None) -> set[str]:
+    """The attributes of the first events."""
+    file = events.files[0]
+    if file == STANDARD_INPUT:
+        return set()
+    rows = islice(read_rows(file, format), _ROWS_FOR_A_HINT)
+    return {name for row in rows for name in row.content or {}}

@@ -1,0 +1,28 @@
+"""`harken warm-up`: compile the kernels before they are needed."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from harken.cli.options import Json, Verbose
+from harken.cli.session import session
+
+
+def warm_up(json: Json = False, verbose: Verbose = 0) -> None:
+    """Compile what matching runs on, once, and keep it on disk.
+
+    It takes half a minute. Without it, the first match on a machine waits for that. Run it when an image is built. What
+    is compiled is kept beside the installed package or, where that cannot be written, in the user's cache folder;
+    NUMBA_CACHE_DIR names another folder, for this command and for whoever matches later. It fits this kind of processor
+    only.
+    """
+    with session(json, verbose) as screen:
+        from harken.kernels.compile import compiling_silently, kept_in
+        from harken.rehearsal import warm_up as rehearse
+
+        compiling_silently()
+        started = perf_counter()
+        rehearse(lambda step: screen.aside({"kind": "step", "step": step}, f"warming up {step}"))
+        seconds, folder = round(perf_counter() - started, 1), kept_in()
+        where = f"kept in {folder}" if folder else "kept nowhere: set NUMBA_CACHE_DIR to a folder that can be written"
+        screen.aside({"kind": "summary", "seconds": seconds, "folder": folder}, f"done in {seconds} s, {where}")

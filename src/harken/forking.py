@@ -1,0 +1,58 @@
+"""Locks that stay usable in a child of `fork()`.
+
+A child has only the thread that forked. A lock that another thread held stays locked there for ever, and what it guards
+is half changed. So the thread that forks first takes every lock that was made here, and parent and child release them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any
+from weakref import WeakSet
+
+ENGINE, MATCHER, PART, COMPILER, FINALIZER = range(5)
+"""The order in which locks are taken, by what they guard: nobody who holds one waits for one further left.
+
+A lock of rank FINALIZER may be taken at any time, because the garbage collector may run at any time.
+"""
+
+_locks: tuple[WeakSet[Any], ...] = tuple(WeakSet() for _ in range(5))
+_making = threading.Lock()
+_held: list[Any] = []
+
+
+def fork_lock(rank: int) -> Any:
+    """A lock for one thread at a time, of this rank."""
+    return _kept(threading.Lock(), rank)
+
+
+def fork_rlock(rank: int) -> Any:
+    """A lock that the thread which holds it may take again."""
+    return _kept(threading.RLock(), rank)
+
+
+def _kept(lock: Any, rank: int) -> Any:
+    with _making:
+        _locks[rank].add(lock)
+    return lock
+
+
+def _take_all() -> None:
+    _making.acquire()
+    compiler = sys.modules.get("numba.core.compiler_lock")
+    if compiler is not None:  # Numba compiles under a lock of its own, and whoever compiles may hold one of ours
+        _locks[COMPILER].add(compiler.global_compiler_lock)
+    for lock in [lock for rank in _locks for lock in list(rank)]:
+        lock.acquire()
+        _held.append(lock)
+
+
+def _release_all() -> None:
+    while _held:
+        _held.pop().release()
+    _making.release()
+
+
+os.register_at_fork(before=_take_all, after_in_parent=_release_all, after_in_child=_release_all)

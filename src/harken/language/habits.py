@@ -1,0 +1,190 @@
+"""What people write out of habit from SQL dialects and other languages, and what to write here instead."""
+
+from __future__ import annotations
+
+import re
+
+from harken.schema.paths import format_path
+
+_SPELLINGS = "or list the spellings: x IN ('get', 'GET')"
+_NO_CASE_FOLDING = "= and LIKE tell upper from lower case: let the events carry a lower-cased attribute"
+_NO_PATTERNS = "there are no regular expressions; in a LIKE pattern % stands for any characters and _ for any one"
+_NO_CASTS = "there are no casts: a value has the type that the event, or the schema, gives it"
+_NO_CLOCK = "there is no clock: write the time itself, TIMESTAMP '2026-01-31 12:00:00'"
+_NO_CASE = "there is no CASE: join conditions with AND and OR"
+_NO_ORDER = "write only the condition, as it would stand between WHERE and ORDER BY"
+ONLY_CONDITION = "write only the condition, as it would follow WHERE"
+_STARTS = "write x LIKE 'start%'"
+_ENDS = "write x LIKE '%end'"
+_INSIDE = "write x LIKE '%part%' to search in a string, tags CONTAINS 'red' to ask for a value of a set"
+_OF_SET = "write tags CONTAINS 'red'"
+_ABSENT = "write x IS NULL"
+_PRESENT = "write x IS NOT NULL, or x IS NULL for its opposite"
+_ANY = "write x IN (…) for a list of values, x LIKE … OR x LIKE … for patterns, tags CONTAINS 'red' for a set"
+_DATED = "write DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', without parentheses"
+_COMPUTED = "let the events carry the result as an attribute of its own"
+NO_FUNCTIONS = f"there are no functions: {_COMPUTED}"
+NO_ARITHMETIC = f"leave the attribute alone on its side, price > 1.5 for price * 2 > 3; or {_COMPUTED}"
+
+OPERATORS: dict[str, str] = {
+    "ILIKE": f"{_NO_CASE_FOLDING}, or write one LIKE for each spelling, joined with OR",
+    **dict.fromkeys(("RLIKE", "REGEXP", "REGEXP_LIKE", "SIMILAR", "MATCHES", "MATCH", "GLOB"), _NO_PATTERNS),
+    "XOR": "write (a OR b) AND NOT (a AND b)",
+    **dict.fromkeys(("STARTSWITH", "STARTS", "BEGINS", "BEGINSWITH"), _STARTS),
+    **dict.fromkeys(("ENDSWITH", "ENDS"), _ENDS),
+    **dict.fromkeys(("HAS", "INCLUDES", "CONTAIN"), _INSIDE),
+    "ISNULL": _ABSENT,
+    **dict.fromkeys(("NOTNULL", "EXISTS"), _PRESENT),
+    **dict.fromkeys(("EQ", "EQUALS"), "write ="),
+    **dict.fromkeys(("NE", "NEQ"), "write <>"),
+    "LT": "write <",
+    "LE": "write <=",
+    "LTE": "write <=",
+    "GT": "write >",
+    "GE": "write >=",
+    "GTE": "write >=",
+    **dict.fromkeys(("MOD", "DIV"), _COMPUTED),
+    "COLLATE": f"{_NO_CASE_FOLDING}, {_SPELLINGS}",
+    **dict.fromkeys(("WHEN", "THEN", "ELSE", "END"), _NO_CASE),
+    "AS": _NO_CASTS,
+    **dict.fromkeys(("FROM", "WHERE"), ONLY_CONDITION),
+    **dict.fromkeys(("ORDER", "GROUP", "HAVING", "LIMIT"), _NO_ORDER),
+}
+"""Words that stand where the language has an operator."""
+
+PREFIXES: dict[str, str] = {
+    "CASE": _NO_CASE,
+    "EXISTS": _PRESENT,
+    "SELECT": "there are no subqueries: list the values, x IN (1, 2)",
+    "INTERVAL": _NO_CLOCK,
+    "DATE": "write the date in quotes: DATE '2026-01-31'",
+    "TIMESTAMP": "write the time in quotes: TIMESTAMP '2026-01-31 12:00:00'",
+}
+"""Words that stand before an operand, which the parser then does not expect."""
+
+CLOCKS: dict[str, str] = dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME"), _NO_CLOCK)
+"""Names that other dialects read as the time of the query; here they are names."""
+
+_FUNCTIONS: dict[str, str] = {
+    **dict.fromkeys(("lower", "upper", "lcase", "ucase"), f"{_NO_CASE_FOLDING}, {_SPELLINGS}"),
+    **dict.fromkeys(("startswith", "starts_with", "left"), _STARTS),
+    **dict.fromkeys(("endswith", "ends_with", "right"), _ENDS),
+    **dict.fromkeys(("contains", "instr", "locate", "position", "charindex"), _INSIDE),
+    **dict.fromkeys(("array_contains", "list_contains"), _OF_SET),
+    **dict.fromkeys(("any", "some"), _ANY),
+    "all": "join conditions with AND: x LIKE 'a%' AND x LIKE '%b'",
+    "isnull": _ABSENT,
+    **dict.fromkeys(("isnotnull", "exists"), _PRESENT),
+    **dict.fromkeys(("coalesce", "ifnull", "nvl"), "write (x = 1 OR x IS NULL)"),
+    **dict.fromkeys(("regexp", "regexp_like", "rlike", "similar_to", "matches"), _NO_PATTERNS),
+    **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate", "today"), _NO_CLOCK),
+    **dict.fromkeys(("date", "timestamp", "to_date", "to_timestamp"), _DATED),
+    "cast": _NO_CASTS,
+}
+
+SIGNS: dict[str, str] = {
+    "==": "equality is written with one =",
+    "===": "equality is written with one =",
+    "!==": "write <>",
+    "=>": "write >=",
+    "=<": "write <=",
+    "><": "write <>",
+    "=!": "write <>",
+    "<=>": "write =, and OR x IS NULL where a missing value is to match too",
+    ":=": "equality is written with =",
+    "->": "a path is written with points: a.b",
+    "->>": "a path is written with points: a.b",
+    "//": "a comment is written -- to the end of the line, or /* between */",
+    **dict.fromkeys(("~", "!~", "=~", "!=~", "~*", "!~*", "~~", "!~~"), _NO_PATTERNS),
+}
+"""Signs of which the language has only a part, or none."""
+
+CHARACTERS: dict[str, str] = {
+    '"': "a string is written in single quotes, 'like this', and a name in backticks, `like this`",
+    "'": "the string that starts here is not closed; inside a string a quote is written twice, ''",
+    "`": "the name that starts here is not closed",
+    **dict.fromkeys("\u2018\u2019\u201c\u201d\u00b4", "a string is written in straight single quotes, 'like this'"),
+    "&": "write AND",
+    "|": "write OR",
+    "!": "write NOT, or <> for not equal",
+    "?": "a variable is a question mark and a name: ?distance",
+    ";": "a subscription is one expression, without a semicolon",
+    **dict.fromkeys(":$", "there are no parameters: write the value itself"),
+    "%": f"% belongs in a LIKE pattern, in quotes; for the remainder of a division, {_COMPUTED}",
+    "#": "a comment is written -- to the end of the line, or /* between */",
+    **dict.fromkeys("[]", "a path goes through all elements of an array, without an index; IN takes (1, 2)"),
+    **dict.fromkeys("{}", "there are no parameters and no braces: IN takes (1, 2)"),
+    "\\": "a backslash has a meaning only in a LIKE pattern, which is written in quotes",
+    "\u2260": "write <>",
+    "\u2264": "write <=",
+    "\u2265": "write >=",
+    "\u2227": "write AND",
+    "\u2228": "write OR",
+    "\u00ac": "write NOT",
+}
+"""Characters that start no word and no sign of the language."""
+
+_SIGN_RUN = re.compile(r"[-<>=!~*/:]+")
+_NAME_RUN = re.compile(r"[\w.@$#:/]+(?:-[\w.@$#:/]+)*")
+_LONGEST_NAME = 80
+"""Characters of a name that a hint repeats."""
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE]-?[0-9]+)?")
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
+
+
+def function_hint(name: str) -> str | None:
+    """What to write in place of a call of a well-known function."""
+    return _FUNCTIONS.get(name.lower())
+
+
+def sign_hint(text: str, at: int) -> str | None:
+    """The hint for the run of signs that covers this offset of the text."""
+    return SIGNS.get(_run(_SIGN_RUN, text, at)[0].rstrip("-"))  # without the sign of a number
+
+
+def name_hint(text: str, at: int) -> str | None:
+    """The hint for what stands at this offset if it may be one name that needs backticks, such as user-agent."""
+    run = _run(_NAME_RUN, text, at)[0].rstrip(".:/")
+    if len(run) > _LONGEST_NAME or _PLAIN_NAME.fullmatch(run) or run.startswith((".", ":", "/")) or ".." in run:
+        return None
+    if "::" in run:
+        return _NO_CASTS
+    name = format_path(tuple(run.split(".")))
+    if run[:1].isdecimal():
+        return _number_hint(run, name)
+    return f"if this is one name, write it in backticks: {name}" if name != run and _has_letter(run) else None
+
+
+def _number_hint(run: str, name: str) -> str | None:
+    """The hint for what starts with a digit and is not a name without backticks."""
+    if _NUMBER.fullmatch(run):
+        return None
+    if _DATE.fullmatch(run):
+        return f"a date is written DATE '{run}'"
+    if ":" in run:
+        return "a time is written TIMESTAMP '2026-01-31 12:00:00'"
+    if _has_letter(run):
+        return f"a number is written with digits, 1000 or 1.5 or 1e6; a name is written in backticks: {name}"
+    return None
+
+
+def _has_letter(run: str) -> bool:
+    return any(each.isalpha() or each == "_" for each in run)
+
+
+def starts_before(text: str, at: int) -> bool:
+    """Whether what may be one name has begun before this offset."""
+    run, start = _run(_NAME_RUN, text, at)
+    return bool(run) and start < at
+
+
+def _run(pattern: re.Pattern[str], text: str, at: int) -> tuple[str, int]:
+    """What the pattern finds across this offset, and where it starts; nothing if it finds nothing there."""
+    line = text.rfind("\n", 0, at) + 1
+    for found in pattern.finditer(text, line):
+        if found.start() > at:
+            break
+        if at < found.end():
+            return found[0], found.start()
+    return "", at

@@ -1,0 +1,160 @@
+"""A small life of an engine, in which every kernel of the default algorithm is compiled and kept: `harken warm-up`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from harken.engine import Engine
+
+_LARGE = 6_000
+_EVENTS = 200
+_VERIFIED = 50
+"""Few conditions, one in so many, are of the forms that are verified one by one."""
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def warm_up(progress: Callable[[str], None] | None = None) -> int:
+    """Compile all that matching needs, where that was not done before, and return the number of matches on the way.
+
+    It takes about half a minute on a new machine, and some seconds afterwards. `progress` is told what is being done.
+    """
+    tell = progress or (lambda step: None)
+    draw = Random(1)
+    events = _events(draw)
+    tell("small engines")
+    matches = _small(events)
+    tell("large engines")
+    engine = _large(draw)
+    matches += _matched(engine, events)
+    tell("equalities and dense subscriptions")
+    matches += _equalities(draw, events) + _dense(draw)
+    tell("engines on disk")
+    with tempfile.TemporaryDirectory(prefix="harken-warm-up-") as folder:
+        return matches + _on_disk(engine, events, Path(folder))
+
+
+def _small(events: list[dict[str, Any]]) -> int:
+    engine = Engine(background=False)
+    engine.subscribe_many([(f"s{n}", _text(n, Random(n))) for n in range(300)])
+    matches = _matched(engine, events)
+    engine.subscribe("one", "category = 'new' AND price < 3.5")
+    engine.unsubscribe("one")
+    return matches + len(engine.match(events[0]).ids)
+
+
+def _large(draw: Random) -> Engine:
+    """An engine with a base, layers in front of it, deleted rows and recent ones."""
+    engine = Engine(background=False, recent_rows=512)
+    engine.subscribe_many([(f"s{n}", _text(n, draw)) for n in range(_LARGE)])
+    engine.subscribe_many([(f"t{n}", _text(n, draw)) for n in range(600)])
+    for number in range(0, 400, 3):
+        engine.unsubscribe(f"s{number}")
+    for number in range(5):
+        engine.subscribe(f"r{number}", _text(number, draw))
+    return engine
+
+
+def _equalities(draw: Random, events: list[dict[str, Any]]) -> int:
+    """Several equalities each and nothing else: a filter goes before their clusters."""
+    engine = Engine(background=False)
+    engine.subscribe_many(
+        (f"e{n}", f"category = 'c{n % 40}' AND title = 'title {n % 90}' AND size = {draw.randrange(1_000)}")
+        for n in range(_LARGE // 2)
+    )
+    engine.merge()
+    return _matched(engine, events)
+
+
+def _dense(draw: Random) -> int:
+    """Few values and many matches, from a table of predicates: it is laid out in other ways than the rest."""
+    import pyarrow as pa
+
+    predicates = [
+        [{"attribute": f"d{n}", "operator": draw.choice(["=", "<", ">="]), "value": draw.randrange(8)} for n in chosen]
+        for chosen in (draw.sample(range(10), draw.randint(1, 4)) for _ in range(_LARGE))
+    ]
+    table = pa.table({"id": [f"d{n}" for n in range(_LARGE)], "predicates": predicates})
+    engine = Engine(background=False)
+    engine.subscribe_many(table)
+    engine.merge()
+    return _matched(engine, [{f"d{n}": draw.randrange(8) for n in range(10)} for _ in range(200)])
+
+
+def _on_disk(engine: Engine, events: list[dict[str, Any]], folder: Path) -> int:
+    """What is mapped into memory cannot be written to, and has kernels of its own."""
+    engine.save(folder / "whole")
+    loaded = Engine.load(folder / "whole", background=False)
+    matches = _matched(loaded, events)
+    for number, part in enumerate(loaded.cut(2)):
+        part.save(folder / str(number))
+    joined, _ = Engine.join([Engine.load(folder / str(number)) for number in range(2)])
+    joined.unsubscribe("s1")
+    joined.subscribe("new", "category = 'c1'")
+    return matches + _matched(joined, events)
+
+
+def _matched(engine: Engine, events: list[dict[str, Any]]) -> int:
+    """Match events in all forms in which they come. Returns the number of matches."""
+    import pyarrow as pa
+
+    flat = [{key: value for key, value in event.items() if not isinstance(value, list)} for event in events]
+    table = pa.Table.from_pylist(flat)
+    large = table.cast(_with_large_strings(table.schema))
+    found = [
+        engine.match_batch(events),
+        engine.match_batch(table, threads=2, on_mismatch="ignore"),
+        engine.match_batch(large, on_mismatch="ignore"),
+    ]
+    for each in found:
+        each.arrow_ids()
+        each.arrow_names()
+        each.arrow_fields("owner")
+    return sum(len(each.numbers) for each in found) + sum(len(engine.match(event).ids) for event in events[:20])
+
+
+def _with_large_strings(schema: Any) -> Any:
+    import pyarrow as pa
+
+    fields = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in schema]
+    return pa.schema(fields)
+
+
+def _text(number: int, draw: Random) -> str:
+    """A condition, of one of several forms."""
+    category, price, size = f"c{draw.randrange(40)}", draw.randrange(500) / 4, draw.randrange(1_000)
+    forms = (
+        f"category = '{category}' AND price < {price}",
+        f"price BETWEEN {price} AND {price + 9} AND size > {size}",
+        f"category IN ('{category}', 'c1') AND size <> {size}",
+        f"category = '{category}' OR size = {size}",
+        f"at >= TIMESTAMP '2026-01-01T{draw.randrange(24):02}:00:00Z' AND sold = {draw.choice(['true', 'false'])}",
+        f"title < 'title {number % 90}' AND brand IS NULL AND size < {size}",
+        f"user = 'u{number}' AND size < {size}",
+    )
+    verified = (
+        f"title LIKE '%{number % 90}%' AND price > {price}",
+        f"tags CONTAINS 't{draw.randrange(9)}' AND seller.rating >= {draw.randrange(5)}",
+    )
+    return verified[number // _VERIFIED % 2] if number % _VERIFIED == 0 else forms[number % len(forms)]
+
+
+def _events(draw: Random) -> list[dict[str, Any]]:
+    return [
+        {
+            "category": f"c{draw.randrange(45)}",
+            "price": draw.randrange(500) / 4,
+            "size": draw.randrange(1_000),
+            "title": f"title {draw.randrange(100)}",
+            "at": _NOON + timedelta(hours=draw.randrange(-12, 12)),
+            "sold": draw.random() < 0.5,
+            "user": f"u{draw.randrange(_LARGE)}",
+            "seller": {"rating": draw.randrange(6)},
+            "tags": [f"t{draw.randrange(9)}" for _ in range(draw.randrange(3))],
+        }
+        for _ in range(_EVENTS)
+    ]

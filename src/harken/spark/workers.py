@@ -1,0 +1,68 @@
+"""The Python that Spark's workers run: on one machine it is ours; elsewhere one without Harken says what to set."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from harken.spark.session_facts import is_local
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    Step = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+_NAMED_BY_USER = "PYSPARK_PYTHON"
+
+
+@contextmanager
+def workers_with_harken(spark: SparkSession) -> Iterator[None]:
+    """Functions that are given to Spark in this block run on this Python, if Spark runs on this machine.
+
+    Without PYSPARK_PYTHON Spark takes whatever `python3` is on the PATH, which need not have Harken. A Python that the
+    user named is left as it is.
+    """
+    if _NAMED_BY_USER in os.environ or not sys.executable or not is_local(spark):
+        yield
+        return
+    context = spark.sparkContext
+    before = context.pythonExec
+    context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+def explaining_missing_modules(step: Step) -> Step:
+    """The same function for a worker that may lack Harken: it then fails with one line that says what to set.
+
+    Spark unpickles a function before it calls it, and with it every module that the function needs. So this one needs
+    none, and unpickles the other one itself.
+    """
+    from pyspark import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(step)  # type: ignore[no-untyped-call]
+    driver = sys.executable
+
+    def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pickle
+        import sys
+
+        try:
+            found = pickle.loads(packed)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"Spark's workers run {sys.executable}, which has no module {error.name!r}: install harken[spark] "
+                "there, or set PYSPARK_PYTHON, before Spark starts, to a Python that has it on every machine "
+                f"(the driver's is {driver})",
+                name=error.name,
+            ) from None
+        yield from found(batches)
+
+    unpacked.__name__ = step.__name__
+    return unpacked
