@@ -14,9 +14,10 @@ from pathlib import Path
 from time import perf_counter
 
 from harken import Engine
-from harken.bench.environment import environment
-from harken.bench.rounds import interleaved
-from harken.language import Compiler, check, normalise, parse
+from harken.lab.bench.environment import environment
+from harken.lab.bench.rounds import interleaved
+from harken.language import Compiler, normalise, parse
+from harken.language.sql import check
 
 RESULTS = Path(__file__).parent / "results" / "shape_cache.json"
 SHAPES = 1_000

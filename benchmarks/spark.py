@@ -24,10 +24,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harken import Engine
-from harken.bench.environment import environment
-from harken.bench.rounds import interleaved
+from harken.lab.bench.environment import environment
+from harken.lab.bench.rounds import interleaved
+from harken.lab.workloads import generate
 from harken.spark import Index, build_index, match
-from harken.workloads import generate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -180,7 +180,7 @@ def _bounds(spark: SparkSession, workload: Any, folder: Path) -> DataFrame:
 
 
 def workload_less() -> int:
-    from harken.workloads.conditions import LESS
+    from harken.lab.workloads.conditions import LESS
 
     return LESS
 

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from harken import Engine
-from harken.bench.environment import environment
+from harken.lab.bench.environment import environment
 
 RESULTS = Path(__file__).parent / "results" / "user.json"
 SIZES = (10, 100, 1_000, 4_000, 10_000, 100_000, 1_000_000)

@@ -8,10 +8,10 @@ from harken.errors import HarkenError, HarkenWarning
 from harken.events import Event, EventBatch
 from harken.explain import Explanation
 from harken.limits import Limits
+from harken.live.results import BatchMatches, Matches
+from harken.live.subscriptions import Fault, Subscription
 from harken.rehearsal import warm_up
-from harken.results import BatchMatches, Matches
 from harken.schema import Schema, load_schema
-from harken.subscriptions import Fault, Subscription
 
 __version__ = "0.1.0"
 

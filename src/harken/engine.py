@@ -9,7 +9,6 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from harken.catalogue import Catalogue
 from harken.errors import (
     CapabilityError,
     DuplicateIdError,
@@ -24,26 +23,27 @@ from harken.errors import (
 from harken.events import Decoded, Event, EventBatch, held, looked_at, validate
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
 from harken.explain import Explanation, explain
-from harken.filling import collector_paused, filled
 from harken.forking import ENGINE, fork_rlock
 from harken.language.ast import attributes as paths_of
 from harken.language.compiled import Compiled, Compiler
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.live.catalogue import Catalogue
+from harken.live.filling import collector_paused, filled
+from harken.live.mismatch import Asking, Compared, FirstSubscriptions, Mismatches, OnMismatch, mismatches, require_word
+from harken.live.numbering import Numbering
+from harken.live.results import BatchMatches, Matches, Reading
+from harken.live.subscriptions import NO_FIELDS, Fault, Record, Subscription, checked_id, has_predicates, records_of
 from harken.matchers import Capability, Entry, FormOf, Matcher, create_matcher, required_capabilities
 from harken.matchers.registry import DEFAULT_ALGORITHM, refuse_incapable
 from harken.matchers.sharing import match_shared
-from harken.mismatch import Asking, Compared, FirstSubscriptions, Mismatches, OnMismatch, mismatches, require_word
-from harken.numbering import Numbering
-from harken.results import BatchMatches, Matches, Reading
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
-from harken.subscriptions import NO_FIELDS, Fault, Record, Subscription, checked_id, has_predicates, records_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from harken.parts import Part
-    from harken.segments.folder import Folder
+    from harken.live.parts import Part
+    from harken.versions.folder import Folder
 
 _MOST_FOR_A_HINT = 10_000
 _MOST_FORMS = 65_536
@@ -357,7 +357,7 @@ class Engine:
         Whatever happens, the folder has the version before or this one. Others who have loaded it may go on; those who
         follow it see the new version. Raises SegmentError if somebody else has saved there since it was loaded.
         """
-        from harken.segments.folder import Folder
+        from harken.versions.folder import Folder
 
         folder = Folder(path)
         with self._lock:
@@ -369,13 +369,13 @@ class Engine:
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the engine to a folder, as `save` does, and have no more to do with that folder."""
-        from harken.segments.folder import Folder
+        from harken.versions.folder import Folder
 
         with self._lock:
             self._write(Folder(path), None)
 
     def _write(self, folder: Folder, seen: int | None) -> int:
-        from harken.saved import Settings, save
+        from harken.live.saved import Settings, save
 
         state = self._state
         settings = Settings(self.schema, self.algorithm, self.limits, self.options)
@@ -389,7 +389,7 @@ class Engine:
         index that an earlier Harken saved is built anew from the texts; else it is refused. Options are those of the
         algorithm, in place of the saved ones.
         """
-        from harken.segments.folder import Folder
+        from harken.versions.folder import Folder
 
         engine = cls.__new__(cls)
         engine._lock = fork_rlock(ENGINE)
@@ -403,7 +403,7 @@ class Engine:
 
     def cut(self, parts: int) -> list[Engine]:
         """Engines that have the subscriptions of this one among them: each event costs about the same in all."""
-        from harken.parts import cut
+        from harken.live.parts import cut
 
         with self._lock:
             state = self._state
@@ -416,7 +416,7 @@ class Engine:
 
         Of those it has the first.
         """
-        from harken.parts import join
+        from harken.live.parts import join
 
         states = [each._state for each in engines]
         parts = [(each.matcher, each.catalogue, each.numbering.size) for each in states]
@@ -484,7 +484,7 @@ class Engine:
 
     def _take_over(self) -> None:
         """Become what the folder holds."""
-        from harken.saved import load
+        from harken.live.saved import load
 
         assert self._folder is not None
         saved = load(self._folder, self.options, self._rebuilds)
@@ -595,7 +595,7 @@ class Engine:
         """Take subscriptions from a table of predicates: those that need no normalising without their texts."""
         import pyarrow
 
-        from harken.bulk import TableOfSubscriptions
+        from harken.live.bulk import TableOfSubscriptions
 
         table = source if isinstance(source, pyarrow.Table) else pyarrow.table(source)
         given = TableOfSubscriptions(table, self.limits)

@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any
 
 from harken.language.ast import And, Attribute, Constant, Contains, Expression, Not, Or, attributes, leaves, predicates
-from harken.language.doubts import substring_doubt
-from harken.language.printer import print_expression
+from harken.language.sql.doubts import substring_doubt
+from harken.language.sql.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.reference import all_values, array_on, find_binding
 from harken.schema import Schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harken import Engine, reference
 from harken.language.ast import Expression
-from harken.language.printer import print_expression
+from harken.language.sql.printer import print_expression
 from harken.schema import Schema
 from properties.generators import RawEvent
 

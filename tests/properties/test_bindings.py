@@ -18,8 +18,8 @@ from harken.errors import ContradictionError, LimitError
 from harken.events import Event
 from harken.language.ast import Expression
 from harken.language.normalise import normalise
-from harken.language.printer import print_expression
-from harken.language.sql import parse
+from harken.language.sql.parser import parse
+from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.matchers import verify
 from properties.generators import Expressions, RawEvent, nested_events, vocabulary_of

@@ -10,7 +10,7 @@ import pytest
 from harken import Engine
 from harken.errors import ContradictionError
 from harken.language.ast import Expression
-from harken.language.printer import print_expression
+from harken.language.sql.printer import print_expression
 from harken.matchers.columnar import matcher, plan
 from harken.schema import Schema
 from properties.agreement import check

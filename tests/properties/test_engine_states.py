@@ -14,7 +14,7 @@ from harken import Engine, reference
 from harken.errors import ContradictionError
 from harken.events import Event
 from harken.language import parse
-from harken.language.printer import print_expression
+from harken.language.sql.printer import print_expression
 from properties.generators import Expressions, nested_events, vocabulary_of
 from properties.replay import TIMES
 

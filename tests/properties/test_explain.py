@@ -13,7 +13,7 @@ from harken import reference
 from harken.events import Event
 from harken.explain import MARKS, Part, explain
 from harken.language.ast import And, Expression, Not, Or
-from harken.language.printer import print_expression
+from harken.language.sql.printer import print_expression
 from harken.schema import Schema
 from properties.generators import Expressions, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harken import reference
+from harken.codes.conjunctions import Conjunctions
+from harken.codes.encode import EncodedBatch, encode
+from harken.codes.flat import Flat
 from harken.errors import ContradictionError
 from harken.events import Event, EventBatch
 from harken.language.ast import Expression
 from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
-from harken.language.printer import print_expression
+from harken.language.sql.printer import print_expression
 from harken.schema import Schema
-from harken.segments.conjunctions import Conjunctions
-from harken.segments.encode import EncodedBatch, encode
-from harken.segments.flat import Flat
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from harken.errors import ContradictionError, HarkenError, LimitError, ParseError, UnavailableError
 from harken.language.ast import Expression
 from harken.language.compiled import Compiled, Compiler
-from harken.language.printer import print_expression
-from harken.language.sql import parse
+from harken.language.sql.parser import parse
+from harken.language.sql.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from properties.generators import OperatorExpressions, nested_events, vocabulary_of
 from properties.replay import many_examples

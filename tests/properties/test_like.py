@@ -13,7 +13,7 @@ from harken.errors import ContradictionError, ParseError
 from harken.events import Event
 from harken.language.ast import Attribute, Constant, Expression, Like, Not
 from harken.language.normalise import normalise
-from harken.language.sql import parse
+from harken.language.sql.parser import parse
 from harken.matchers import verify
 from harken.schema.values import show
 

@@ -13,10 +13,10 @@ from harken import reference
 from harken.errors import ContradictionError
 from harken.events import Event
 from harken.language.ast import Expression, Not, conjunction, disjunction
-from harken.language.check import check
 from harken.language.normalise import normalise
-from harken.language.printer import print_expression
-from harken.language.sql import parse
+from harken.language.sql.check import check
+from harken.language.sql.parser import parse
+from harken.language.sql.printer import print_expression
 from harken.matchers import verify
 from harken.schema import Schema
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of

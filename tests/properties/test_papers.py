@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from harken import Engine
+from harken.codes import growing as labels_module
 from harken.errors import CapabilityError, ContradictionError, HarkenError, LimitError
 from harken.language.ast import Expression
-from harken.language.printer import print_expression
+from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.matchers import ALGORITHMS, create_matcher
-from harken.matchers import row_matcher as matcher_module
-from harken.matchers import rows as rows_module
 from harken.matchers.base import Capability
+from harken.matchers.papers import labelled_rows as rows_module
+from harken.matchers.papers import row_matcher as matcher_module
 from harken.schema import Schema
-from harken.segments import growing as labels_module
 from properties.agreement import check
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events

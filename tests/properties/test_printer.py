@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from harken.errors import UnavailableError
 from harken.language.ast import Call, Expression, Not, Predicate, Variable, leaves, predicates
-from harken.language.printer import DIALECTS, print_expression
-from harken.language.sql import parse
+from harken.language.sql.parser import parse
+from harken.language.sql.printer import DIALECTS, print_expression
 from properties.generators import OperatorExpressions, nested_events, vocabulary_of
 from properties.replay import many_examples
 from properties.scalars import one_in

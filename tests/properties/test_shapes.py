@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harken.errors import HarkenError
-from harken.language import sql
-from harken.language.check import check
 from harken.language.compiled import Compiler
 from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
-from harken.language.printer import print_expression
+from harken.language.sql import parser as sql
+from harken.language.sql.check import check
+from harken.language.sql.printer import print_expression
 from harken.schema import Schema
 from harken.schema.faults import first_of
 from harken.schema.values import show

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from harken import reference
 from harken.language.ast import Expression, attributes
-from harken.language.printer import print_expression
-from harken.language.sql import parse
+from harken.language.sql.parser import parse
+from harken.language.sql.printer import print_expression
 from properties.generators import COLUMNS, Expressions, RawEvent, plain_events, plain_vocabulary
 from properties.replay import Bulk
 

@@ -11,7 +11,7 @@ import pytest
 from services.kafka import Kafka
 from services.postgres import Postgres
 from services.scripts import run_harken, spark_environment
-from unit.spark.pipeline.crashes import World, new_seed
+from unit.pipeline.crashes import World, new_seed
 
 pytestmark = pytest.mark.processes
 

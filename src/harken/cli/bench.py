@@ -15,8 +15,8 @@ from harken.cli.screen import Screen
 from harken.cli.session import session
 
 if TYPE_CHECKING:
-    from harken.bench.figures import Result
-    from harken.bench.run import Settings
+    from harken.lab.bench.figures import Result
+    from harken.lab.bench.run import Settings
 
 EXAMPLES = """\b
 Examples:
@@ -84,11 +84,11 @@ def bench(
             _compare(screen, *compare)
         else:
             if plots is not None:
-                from harken.bench.plots import refuse_without_altair
+                from harken.lab.bench.plots import refuse_without_altair
 
                 refuse_without_altair()
             if show is not None:
-                from harken.bench.figures import read_result
+                from harken.lab.bench.figures import read_result
 
                 result = read_result(show)
             else:
@@ -109,9 +109,9 @@ def _settings(
     engine_size: int | None,
     quick: bool,
 ) -> Settings:
-    from harken.bench.contestants import CONTESTANTS
-    from harken.bench.run import Settings
-    from harken.workloads import WORKLOADS
+    from harken.lab.bench.contestants import CONTESTANTS
+    from harken.lab.bench.run import Settings
+    from harken.lab.workloads import WORKLOADS
 
     _refuse_unknown("--workload", workloads, list(WORKLOADS))
     _refuse_unknown("--matcher", matchers, list(CONTESTANTS))
@@ -159,8 +159,8 @@ def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
 
     What is measured so far stands beside that place meanwhile: a run takes long, and may be stopped.
     """
-    from harken.bench.run import run
-    from harken.cli.atomic import replacing
+    from harken.lab.bench.run import run
+    from harken.versions.atomic import replacing
 
     started = perf_counter()
 
@@ -201,8 +201,8 @@ def _show(screen: Screen, result: Result) -> None:
 
 
 def _draw(screen: Screen, result: Result, folder: str) -> None:
-    from harken.bench.peers import BENCHMARKS, read_peers
-    from harken.bench.plots import draw
+    from harken.lab.bench.peers import BENCHMARKS, read_peers
+    from harken.lab.bench.plots import draw
 
     known = BENCHMARKS / "peers.json"
     paths = draw(result, folder, read_peers(known) if known.exists() else [])
@@ -211,9 +211,9 @@ def _draw(screen: Screen, result: Result, folder: str) -> None:
 
 
 def _check(screen: Screen, path: str, targets: str | None) -> None:
-    from harken.bench.figures import read_result
-    from harken.bench.peers import BENCHMARKS, read_peers
-    from harken.bench.targets import judge, read_targets, targets_from
+    from harken.lab.bench.figures import read_result
+    from harken.lab.bench.peers import BENCHMARKS, read_peers
+    from harken.lab.bench.targets import judge, read_targets, targets_from
 
     wanted = read_targets(Path(targets) if targets else BENCHMARKS / "targets.json")
     if targets is None:
@@ -236,8 +236,8 @@ def _check(screen: Screen, path: str, targets: str | None) -> None:
 
 
 def _compare(screen: Screen, old: str, new: str) -> None:
-    from harken.bench.comparison import compare
-    from harken.bench.figures import read_result
+    from harken.lab.bench.comparison import compare
+    from harken.lab.bench.figures import read_result
 
     comparison = compare(read_result(old), read_result(new))
     if screen.json:

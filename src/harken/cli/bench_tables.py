@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from harken.bench.comparison import Change
-    from harken.bench.figures import Figure, Key, Result
-    from harken.bench.targets import Verdict
+    from harken.lab.bench.comparison import Change
+    from harken.lab.bench.figures import Figure, Key, Result
+    from harken.lab.bench.targets import Verdict
 
 
 class _Group(NamedTuple):

@@ -17,8 +17,8 @@ from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import DuplicateIdError, HarkenError, SchemaError, SegmentError, SourceError
 from harken.language.compiled import Compiled, Compiler
+from harken.live.subscriptions import Fault, Record
 from harken.schema import Schema, check_schema, load_schema
-from harken.subscriptions import Fault, Record
 
 _STEP = 1_000
 

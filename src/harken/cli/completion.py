@@ -12,7 +12,7 @@ def algorithm_names(incomplete: str) -> list[str]:
 
 
 def workload_names(incomplete: str) -> list[str]:
-    from harken.workloads.recipes import WORKLOADS
+    from harken.lab.workloads.recipes import WORKLOADS
 
     return _starting(WORKLOADS, incomplete)
 

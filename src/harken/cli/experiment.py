@@ -13,8 +13,8 @@ from harken.cli.screen import Screen
 from harken.cli.session import session
 
 if TYPE_CHECKING:
-    from harken.experiments.experiment import Experiment, Result, Tell
-    from harken.experiments.findings import Finding
+    from harken.lab.experiments.experiment import Experiment, Result, Tell
+    from harken.lab.experiments.findings import Finding
 
 ALL = "all"
 EXAMPLES = """\b
@@ -55,7 +55,7 @@ def experiment(
             _list(screen)
             return
         if plots is not None:
-            from harken.bench.charts import refuse_without_altair
+            from harken.lab.bench.charts import refuse_without_altair
 
             refuse_without_altair()
         if show is not None:
@@ -68,13 +68,13 @@ def experiment(
 
 
 def _names() -> list[str]:
-    from harken.experiments import EXPERIMENTS
+    from harken.lab.experiments import EXPERIMENTS
 
     return list(EXPERIMENTS)
 
 
 def _refuse_unknown(name: str, scale: str) -> None:
-    from harken.experiments.experiment import SCALES
+    from harken.lab.experiments.experiment import SCALES
 
     if name not in (*_names(), ALL):
         text = f"there is no {name}; there are: {', '.join([*_names(), ALL])}"
@@ -84,7 +84,7 @@ def _refuse_unknown(name: str, scale: str) -> None:
 
 
 def _list(screen: Screen) -> None:
-    from harken.experiments import find_experiment
+    from harken.lab.experiments import find_experiment
 
     width = max(map(len, _names()))
     for name in _names():
@@ -97,7 +97,7 @@ def _list(screen: Screen) -> None:
 
 
 def _run(screen: Screen, name: str, scale: str, seed: int, output: str | None, plots: str | None) -> None:
-    from harken.experiments import find_experiment
+    from harken.lab.experiments import find_experiment
 
     started = perf_counter()
 
@@ -132,7 +132,7 @@ def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
 
 def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> Result:
     """Measure, and write the result if there is a place for it, which is tried before."""
-    from harken.cli.atomic import replacing
+    from harken.versions.atomic import replacing
 
     if path is None:
         return found.run(scale, seed, tell)
@@ -143,8 +143,8 @@ def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path |
 
 
 def _show_saved(screen: Screen, path: str, plots: str | None) -> None:
-    from harken.experiments import find_experiment
-    from harken.experiments.experiment import read_result
+    from harken.lab.experiments import find_experiment
+    from harken.lab.experiments.experiment import read_result
 
     result = read_result(path)
     found = find_experiment(result.experiment)
@@ -164,7 +164,7 @@ def _show(screen: Screen, found: Experiment, result: Result) -> None:
         return
     from rich.text import Text
 
-    from harken.experiments.tables import tables
+    from harken.lab.experiments.tables import tables
 
     screen.show(Text(f"{result.experiment}: {result.title}", style="bold"))
     screen.show(f"{result.paper}; scale {result.scale}, seed {result.seed}\n")
@@ -200,7 +200,7 @@ def _show_finding(screen: Screen, finding: Finding) -> None:
 
 
 def _draw(screen: Screen, found: Experiment, result: Result, folder: str) -> None:
-    from harken.experiments.plotting import draw
+    from harken.lab.experiments.plotting import draw
 
     names = [str(path) for path in draw(found, result, folder)]
     screen.aside({"kind": "plots", "files": names}, f"drawn: {', '.join(names) or 'nothing, for lack of figures'}")

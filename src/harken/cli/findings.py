@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from harken.cli.inputs import FileBatch
     from harken.events import Refused
-    from harken.subscriptions import Fault
+    from harken.live.subscriptions import Fault
 
 Kind = Literal["schema", "subscription", "event", "match"]
 FAULT, WARNING = ("✗ ", "red"), ("! ", "yellow")

@@ -15,7 +15,7 @@ from harken.cli.screen import Screen, counted
 from harken.cli.session import session
 
 if TYPE_CHECKING:
-    from harken.workloads.workload import Workload
+    from harken.lab.workloads.workload import Workload
 
 Form = Literal["where", "predicates"]
 
@@ -75,7 +75,7 @@ def generate(
             raise typer.BadParameter("they go with --format parquet or arrow", param_hint="--predicates")
         parameters = _parameters(settings or [])
         _check(workload, parameters)
-        from harken.workloads import generate as draw
+        from harken.lab.workloads import generate as draw
 
         started = perf_counter()
         drawn = draw(workload, subscriptions, events, seed, **parameters)
@@ -98,7 +98,7 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
 
 def _check(workload: str, parameters: dict[str, Any]) -> None:
     """Raise BadParameter if there is no such workload, or it does not take the parameters."""
-    from harken.workloads.recipes import find_recipe
+    from harken.lab.workloads.recipes import find_recipe
 
     try:
         recipe = find_recipe(workload)
@@ -112,9 +112,9 @@ def _check(workload: str, parameters: dict[str, Any]) -> None:
 
 def _write(screen: Screen, drawn: Workload, to: str, format: str, form: Form) -> dict[str, str]:
     """Write both files, and tell their paths. Raises SourceError."""
-    from harken.cli.atomic import replacing
-    from harken.workloads.files import write_rows
-    from harken.workloads.workload import subscription_schema
+    from harken.lab.workloads.files import write_rows
+    from harken.lab.workloads.workload import subscription_schema
+    from harken.versions.atomic import replacing
 
     _make_folder(to)
     files = {name: str(Path(to, f"{name}.{format}")) for name in ("subscriptions", "events")}
@@ -155,7 +155,7 @@ def _show_summary(screen: Screen, drawn: Workload, files: dict[str, str], second
 
 
 def _show_all(screen: Screen) -> None:
-    from harken.workloads import WORKLOADS
+    from harken.lab.workloads import WORKLOADS
 
     if screen.json:
         for name, recipe in WORKLOADS.items():

@@ -17,9 +17,9 @@ from harken.cli.screen import printable
 from harken.errors import SourceError
 from harken.events import Decoded, read_events, read_rows
 from harken.events.sources import STANDARD_INPUT, find_source, format_of
+from harken.live.subscriptions import Fault, Record, records_of_rows
 from harken.schema import Schema
-from harken.segments.folder import MANIFEST
-from harken.subscriptions import Fault, Record, records_of_rows
+from harken.versions.folder import MANIFEST
 
 if TYPE_CHECKING:
     from harken.engine import Engine

@@ -18,10 +18,10 @@ from harken.cli.rows import EVENT, EventNames, Fields, Row
 from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
+from harken.live.results import BatchMatches
+from harken.live.subscriptions import Fault, Record
 from harken.matchers.registry import DEFAULT_ALGORITHM
-from harken.results import BatchMatches
 from harken.schema import load_schema
-from harken.subscriptions import Fault, Record
 
 _STEP = 1_000
 

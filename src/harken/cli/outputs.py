@@ -11,12 +11,12 @@ from contextlib import contextmanager, nullcontext
 from datetime import date, datetime
 from typing import Any, BinaryIO, Protocol
 
-from harken.cli.atomic import replacing
 from harken.cli.json_text import to_json, to_text
 from harken.cli.rows import EVENT, SUBSCRIPTION, EventNames, Fields, Row
 from harken.cli.screen import Screen, printable
 from harken.errors import SourceError
 from harken.events.sources import COMPRESSIONS
+from harken.versions.atomic import replacing
 
 STANDARD_OUTPUT = "-"
 _ROWS_IN_A_TABLE = 20

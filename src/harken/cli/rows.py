@@ -10,12 +10,12 @@ import typer
 
 from harken.cli.json_text import encodable
 from harken.errors import EventError, InvalidValueError
-from harken.subscriptions import NO_FIELDS
+from harken.live.subscriptions import NO_FIELDS
 
 if TYPE_CHECKING:
     from harken.engine import Engine
     from harken.events import Event, EventBatch
-    from harken.results import BatchMatches
+    from harken.live.results import BatchMatches
     from harken.schema import Path, Value
 
 Row = dict[str, Any]

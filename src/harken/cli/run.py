@@ -15,10 +15,10 @@ from harken.cli.session import session, show_error
 from harken.errors import ConfigError
 
 if TYPE_CHECKING:
-    from harken.spark.pipeline.config import Config
-    from harken.spark.pipeline.metrics import Meter
-    from harken.spark.pipeline.planning import Plan
-    from harken.spark.pipeline.stream import Told
+    from harken.pipeline.config import Config
+    from harken.pipeline.metrics import Meter
+    from harken.pipeline.planning import Plan
+    from harken.pipeline.stream import Told
 
 EXAMPLES = """\b
 Examples:
@@ -28,7 +28,7 @@ Examples:
 
 \b
 On a cluster, where spark-submit starts Spark:
-  spark-submit --master yarn $(python -c "import harken.spark.pipeline as p;
+  spark-submit --master yarn $(python -c "import harken.pipeline as p;
       print(p.__path__[0])")/__main__.py pipeline.toml
 
 \b
@@ -55,14 +55,14 @@ def run(
     with session(json, verbose) as screen:
         config = _configured(screen, configuration)
         if dry_run:
-            from harken.spark.pipeline.planning import plan
+            from harken.pipeline.planning import plan
 
             with _working(screen, "starting Spark"):
                 found = plan(config)
             _show_plan(screen, found)
             return
-        from harken.spark.pipeline.metrics import Meter
-        from harken.spark.pipeline.run import run as run_pipeline
+        from harken.pipeline.metrics import Meter
+        from harken.pipeline.run import run as run_pipeline
 
         meter = Meter(config)
         with _working(screen, "starting Spark") as say:
@@ -77,7 +77,7 @@ def run(
 
 def _configured(screen: Screen, path: str) -> Config:
     """The configuration. All of its faults are shown, and end the command."""
-    from harken.spark.pipeline.config import load_config
+    from harken.pipeline.config import load_config
 
     try:
         return load_config(path)
@@ -94,8 +94,8 @@ def _show_ui(screen: Screen, say: Callable[[str], None], ui: str | None) -> None
 
 
 def _show_told(screen: Screen, say: Callable[[str], None], meter: Meter, told: Told) -> None:
-    from harken.spark.pipeline.metrics import line_of
-    from harken.spark.pipeline.progress import running_text, text_of
+    from harken.pipeline.metrics import line_of
+    from harken.pipeline.progress import running_text, text_of
 
     if screen.json:
         screen.line(line_of(told))

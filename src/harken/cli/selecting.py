@@ -14,8 +14,8 @@ from harken.errors import SourceError, UnknownIdError, did_you_mean
 from harken.events import Event
 from harken.events.json_text import decode_object
 from harken.limits import DEFAULT_LIMITS
+from harken.live.subscriptions import Fault
 from harken.schema import Path, Schema, parse_path
-from harken.subscriptions import Fault
 
 _MOST_FOR_A_HINT = 10_000
 _BATCH = 256

@@ -15,7 +15,7 @@ from harken.cli.session import session
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harken.workloads.auction.demo import DemoResult, Story
+    from harken.lab.workloads.auction.demo import DemoResult, Story
 
 
 def tour(
@@ -27,7 +27,7 @@ def tour(
 ) -> None:
     """Watch a made-up auction market, and who is told of what."""
     with session(json, verbose) as screen:
-        from harken.workloads.auction.demo import run
+        from harken.lab.workloads.auction.demo import run
 
         with screen.progress("matching events") as advance:
             result = run(subscriptions, events, seed, advance)

@@ -21,7 +21,7 @@ from numba.core import event
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True}
 IS_PLAIN: bool = getattr(numba.config, "DISABLE_JIT", 0) != 0
 """Whether kernels run as Python, as NUMBA_DISABLE_JIT=1 asks."""
-_SOURCES = sorted(Path(__file__).parent.glob("*.py"))
+_SOURCES = sorted(Path(__file__).parent.rglob("*.py"))
 log = logging.getLogger(__name__)
 
 

@@ -1,4 +1,4 @@
-"""Values to codes: 2r + 2 is the constant of rank r, 2r + 1 the gap before it; see harken/segments/dictionary.py.
+"""Values to codes: 2r + 2 is the constant of rank r, 2r + 1 the gap before it; see harken/codes/dictionary.py.
 
 Dense integers are looked up in a table (ToPSS, section 3.1), others by binary search, strings by their hash. Where
 values may be missing, `valid` has a bit for each, that of the first value being bit number `bit`, and the code of a

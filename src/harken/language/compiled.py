@@ -6,14 +6,14 @@ import sys
 from dataclasses import dataclass
 
 from harken.errors import ContradictionError, HarkenError, LanguageError, LimitError, UnavailableError
-from harken.language import sql
 from harken.language.ast import Attribute, Expression, leaves, predicates
-from harken.language.check import check
-from harken.language.complaints import located
-from harken.language.doubts import doubts
 from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
-from harken.language.shapes import ShapeCache
+from harken.language.sql import parser as sql
+from harken.language.sql.check import check
+from harken.language.sql.complaints import located
+from harken.language.sql.doubts import doubts
+from harken.language.sql.shapes import ShapeCache
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
 from harken.schema.faults import first_of

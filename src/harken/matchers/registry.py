@@ -12,16 +12,16 @@ from harken.matchers.base import Capability, Matcher
 ALGORITHMS: dict[str, str] = {
     "columnar": "harken.matchers.columnar:Columnar",
     "naive": "harken.matchers.naive:Naive",
-    "scan": "harken.matchers.scan:Scan",
-    "counting_lists": "harken.matchers.counting_lists:CountingLists",
-    "counting_bits": "harken.matchers.counting_bits:CountingBits",
-    "counting_bytes": "harken.matchers.counting_bytes:CountingBytes",
-    "equality_preferred": "harken.matchers.equality_preferred:EqualityPreferred",
-    "quarantine": "harken.matchers.quarantine:Quarantine",
-    "hanson": "harken.matchers.hanson:Hanson",
-    "gough": "harken.matchers.gough:Gough",
-    "neon": "harken.matchers.neon:Neon",
-    "matching_tree": "harken.matchers.matching_tree:MatchingTree",
+    "scan": "harken.matchers.papers.scan:Scan",
+    "counting_lists": "harken.matchers.papers.counting_lists:CountingLists",
+    "counting_bits": "harken.matchers.papers.counting_bits:CountingBits",
+    "counting_bytes": "harken.matchers.papers.counting_bytes:CountingBytes",
+    "equality_preferred": "harken.matchers.papers.equality_preferred:EqualityPreferred",
+    "quarantine": "harken.matchers.papers.quarantine:Quarantine",
+    "hanson": "harken.matchers.papers.hanson:Hanson",
+    "gough": "harken.matchers.papers.gough:Gough",
+    "neon": "harken.matchers.papers.neon:Neon",
+    "matching_tree": "harken.matchers.papers.matching_tree:MatchingTree",
 }
 DEFAULT_ALGORITHM = "columnar"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import SourceError
-from harken.mismatch import IGNORE, NO_MISMATCHES, Mismatches, may_mismatch, tell, tell_of_fields
+from harken.live.mismatch import IGNORE, NO_MISMATCHES, Mismatches, may_mismatch, tell, tell_of_fields
 from harken.schema import EventColumns, Kind, format_path
 from harken.spark.index import IndexVersion
 from harken.spark.local import opened

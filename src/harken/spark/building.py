@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from harken.engine import Engine
 from harken.errors import HarkenError, SourceError, SubscriptionError, did_you_mean
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.mismatch import IGNORE, OnMismatch, require_word, tell
+from harken.live.mismatch import IGNORE, OnMismatch, require_word, tell
+from harken.live.subscriptions import Fault
 from harken.schema import Schema
 from harken.spark.asked_columns import columns_of
 from harken.spark.files import HadoopFiles, files_of, local_path
 from harken.spark.frames import mapped
 from harken.spark.index import KEPT, Index, IndexVersion
 from harken.spark.session_facts import is_connect
-from harken.subscriptions import Fault
 
 if TYPE_CHECKING:
     import pyarrow as pa

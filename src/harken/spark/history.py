@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from harken.engine import Engine
 from harken.errors import HarkenError, SourceError, did_you_mean
-from harken.mismatch import OnMismatch, require_word
+from harken.live.mismatch import OnMismatch, require_word
 from harken.schema import Schema
 from harken.spark.asked_columns import columns_of, compare
 from harken.spark.frames import USUAL_IDS, column, from_arrow, mapped, refuse_stream, require_column

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harken.engine import Engine
 from harken.errors import HarkenError, SchemaError, SourceError, did_you_mean
-from harken.mismatch import OnMismatch, require_word
+from harken.live.mismatch import OnMismatch, require_word
 from harken.schema import Schema
 from harken.spark.asked_columns import columns_of, compare, refuse_unreadable
 from harken.spark.building import build

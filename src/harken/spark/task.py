@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from harken.errors import HarkenError
 from harken.events import Decoded, rows_from_arrow, validate
-from harken.results import BatchMatches
+from harken.live.results import BatchMatches
 from harken.schema import Schema
 from harken.spark.index import IndexVersion
 from harken.spark.local import opened

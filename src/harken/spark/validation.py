@@ -16,9 +16,9 @@ from harken.events import rows_from_arrow
 from harken.events import validate as validate_rows
 from harken.language.compiled import Compiler
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.live.subscriptions import Fault, record_of
 from harken.schema import EVENT_TYPE, Schema, format_path
 from harken.spark.frames import USUAL_IDS, column, mapped, refuse_column, refuse_stream, require_column, require_events
-from harken.subscriptions import Fault, record_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harken.bench import processes
-from harken.bench import run as whole
-from harken.bench.figures import Key, Result, read_result
-from harken.bench.run import Settings
-from harken.bench.targets import read_targets
+from harken.lab.bench import processes
+from harken.lab.bench import run as whole
+from harken.lab.bench.figures import Key, Result, read_result
+from harken.lab.bench.run import Settings
+from harken.lab.bench.targets import read_targets
 
 from .conftest import Run, lines
 

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from harken.cli.demo.findings import Findings, gather
-from harken.cli.demo.folder import Folder, prepare
-from harken.cli.demo.layouts import LAYOUTS, as_sentences, reached
-from harken.cli.demo.page import page
-from harken.cli.demo.plots import Bar, bars, day, doubling, heat, nice
-from harken.cli.demo.timeline import INDEX, MATCH, NOTIFY, REFUSE, STEPS
 from harken.errors import SourceError
+from harken.lab.demo.findings import Findings, gather
+from harken.lab.demo.folder import Folder, prepare
+from harken.lab.demo.layouts import LAYOUTS, as_sentences, reached
+from harken.lab.demo.page import page
+from harken.lab.demo.plots import Bar, bars, day, doubling, heat, nice
+from harken.lab.demo.timeline import INDEX, MATCH, NOTIFY, REFUSE, STEPS
 from harken.matchers.columnar.costs import LAYOUT_NAMES
 
 from .conftest import PROGRAM, Run, lines

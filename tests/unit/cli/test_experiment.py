@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harken.experiments import EXPERIMENTS
-from harken.experiments.experiment import Experiment, Result, Tell
-from harken.experiments.findings import Finding
+from harken.lab.experiments import EXPERIMENTS
+from harken.lab.experiments.experiment import Experiment, Result, Tell
+from harken.lab.experiments.findings import Finding
 
 from .conftest import Run, lines
 

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from pyarrow import ipc
 
-from harken.workloads import WORKLOADS, generate
+from harken.lab.workloads import WORKLOADS, generate
 
 from .conftest import Run, lines
 
@@ -101,7 +101,7 @@ def test_what_fails_leaves_the_old_files(run: Run, tmp_path: Path, monkeypatch: 
     def fails(batch: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harken.workloads.files._json_lines", fails)
+    monkeypatch.setattr("harken.lab.workloads.files._json_lines", fails)
     result = run("generate", "w4", "--to", tmp_path, "-s", 9, "-e", 9)
     assert result.exit_code == 3
     assert "No space left on device" in result.stderr

@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from harken import catalogue
+from harken.live import catalogue
 
 from .conftest import EVENTS, PAIRS, SUBSCRIPTIONS, Run, Write, lines
 

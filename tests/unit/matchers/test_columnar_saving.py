@@ -13,23 +13,23 @@ import numpy as np
 import pytest
 
 from harken import reference
+from harken.codes.flat import Flat
 from harken.errors import ContradictionError, SegmentError
 from harken.events.batch import validate
 from harken.kernels import clusters, columnar, delta, encode, pool, several
 from harken.kernels.compile import IS_PLAIN
+from harken.lab.workloads import generate
 from harken.language import Compiler
 from harken.language.ast import Expression
 from harken.language.normal_form import NormalForm
-from harken.language.printer import print_expression
+from harken.language.sql.printer import print_expression
 from harken.matchers import Entry
 from harken.matchers.columnar import Columnar
 from harken.matchers.columnar import saving as module
 from harken.matchers.columnar.sample import Statistics
 from harken.matchers.columnar.saving import load_matcher, load_statistics, save_matcher, save_state, save_statistics
 from harken.schema import Schema
-from harken.segments.flat import Flat
-from harken.segments.folder import Folder
-from harken.workloads import generate
+from harken.versions.folder import Folder
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 

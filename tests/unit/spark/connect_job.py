@@ -52,8 +52,8 @@ def main(folder: Path) -> None:
         '[subscriptions]\npath = "rules.jsonl"\n[[sink]]\nformat = "console"\n'
     )
     try:
-        from harken.spark.pipeline.config import load_config
-        from harken.spark.pipeline.run import run
+        from harken.pipeline.config import load_config
+        from harken.pipeline.run import run
 
         run(load_config(folder / "pipeline.toml"))
     except HarkenError as error:

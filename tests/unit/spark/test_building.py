@@ -11,9 +11,9 @@ import pytest
 
 from harken import Engine
 from harken.errors import HarkenError, MismatchError, MismatchWarning, SourceError, SubscriptionError
+from harken.lab.workloads import generate
 from harken.spark import Index, build_index
 from harken.spark.local import opened
-from harken.workloads import generate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,12 +20,12 @@ from harken.errors import (
     SourceError,
     SubscriptionError,
 )
+from harken.lab.workloads import generate
 from harken.limits import Limits
 from harken.schema import parse_schema
 from harken.spark import Index, match
 from harken.spark.matching import choose
 from harken.spark.task import Question, answers
-from harken.workloads import generate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

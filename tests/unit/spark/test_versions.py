@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from harken.errors import HarkenError
-from harken.spark.pipeline.session import pipeline_session
-
-from .pipeline.project import Project
+from harken.pipeline.session import pipeline_session
+from unit.pipeline.project import Project
 
 JOB = Path(__file__).parent / "versions_job.py"
 INSTALLED = "installed"

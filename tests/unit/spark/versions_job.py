@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import HarkenError
+from harken.pipeline.config import load_config
+from harken.pipeline.run import run
 from harken.schema import parse_schema
 from harken.spark import Index, backtest, build_index, check, match, profile, validate
-from harken.spark.pipeline.config import load_config
-from harken.spark.pipeline.run import run
 from harken.spark.session import local_session
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.encode import EncodedBatch
 from harken.errors import CapabilityError
 from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Clusters
 from harken.kernels.columnar import CHUNK, Room, match_codes
@@ -20,7 +21,6 @@ from harken.matchers.columnar.clusters import ClusterBuilder
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import Rows
-from harken.segments.encode import EncodedBatch
 
 _VISITS = 1 << 19
 _MOST_RUNS = 1 << 20

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.columns import Column
+from harken.codes.conjunctions import CodedPredicates, Conjunctions
+from harken.codes.dictionary import Dictionary
 from harken.kernels.unbuild import cluster_rows, pool_rows
 from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUTS, Costs
 from harken.matchers.columnar.index import Index, build
 from harken.matchers.columnar.plan import Plan, plan
 from harken.matchers.columnar.rows import rows_of
 from harken.matchers.columnar.statistics import frequencies
-from harken.segments.columns import Column
-from harken.segments.conjunctions import CodedPredicates, Conjunctions
-from harken.segments.dictionary import Dictionary
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.encode import EncodedBatch
 from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.kernels.columnar import fill_reserved
@@ -17,7 +18,6 @@ from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.search import Deleted, Searched
 from harken.matchers.columnar.versions import Snapshot
-from harken.segments.encode import EncodedBatch
 
 
 class Match:

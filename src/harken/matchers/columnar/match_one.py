@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.encode_one import of_one
 from harken.errors import HarkenError
 from harken.events import Event
 from harken.kernels.delta import FLAG_BITS, OVERLAPS, STALE, VERIFY
@@ -15,7 +16,6 @@ from harken.matchers.base import FormOf, MatchResult
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.versions import Snapshot
 from harken.matchers.verify import is_match
-from harken.segments.encode_one import of_one
 
 _NOT_SKIPPED = np.zeros(1, np.bool_)
 _AGAIN = VERIFY | OVERLAPS

@@ -13,6 +13,10 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.columns import Column
+from harken.codes.encode import encode
+from harken.codes.encode_one import codes_of_one
+from harken.codes.flat import Flat
 from harken.events import Event, EventBatch
 from harken.forking import MATCHER, fork_lock
 from harken.language.normal_form import NormalForm
@@ -28,10 +32,6 @@ from harken.matchers.columnar.report import report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.versions import Snapshot, Version, merged, middle, rows_of_base
 from harken.schema.paths import Path
-from harken.segments.columns import Column
-from harken.segments.encode import encode
-from harken.segments.encode_one import codes_of_one
-from harken.segments.flat import Flat
 
 RECENT_ROWS = 4_096
 """Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""

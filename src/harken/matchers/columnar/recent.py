@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.conjunctions import Conjunctions
+from harken.codes.flat import Flat, joined
 from harken.kernels.delta import (
     FLAG_BITS,
     NEVER,
@@ -21,8 +23,6 @@ from harken.kernels.delta import (
 from harken.kernels.several import Values
 from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.rows import rows_of
-from harken.segments.conjunctions import Conjunctions
-from harken.segments.flat import Flat, joined
 
 CodedPredicate = tuple[int, int, int, int]
 """The place of a column, the lowest and the highest code that is admitted, and the greatest that there is."""

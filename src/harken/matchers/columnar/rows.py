@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.conjunctions import Conjunctions
 from harken.kernels import rows as kernels
-from harken.segments.conjunctions import Conjunctions
 
 _SEED = 0x6861726B656E
 

@@ -9,9 +9,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.segments.columns import Column
-from harken.segments.constants import as_cells, selected
-from harken.segments.dictionary import Dictionary, dictionary_of
+from harken.codes.columns import Column
+from harken.codes.constants import as_cells, selected
+from harken.codes.dictionary import Dictionary, dictionary_of
 
 _EVENTS = 1_024
 _AT_ONCE = 64

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.codes.columns import Column
+from harken.codes.constants import holds_strings
+from harken.codes.dictionary import Dictionary, Numbers, Strings
 from harken.errors import SegmentError
 from harken.kernels.clusters import Clusters
 from harken.kernels.pool import Pools
@@ -21,10 +24,7 @@ from harken.matchers.columnar.sample import Sample, SampleState, Statistics
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
 from harken.schema import Kind
-from harken.segments.columns import Column
-from harken.segments.constants import holds_strings
-from harken.segments.dictionary import Dictionary, Numbers, Strings
-from harken.segments.files import ArrayFile
+from harken.versions.array_file import ArrayFile
 
 Write = Callable[[str, Mapping[str, NDArray[Any]], Mapping[str, Any]], object]
 """Writes a file of this name with arrays and plain data, as a draft of a folder does."""

@@ -7,6 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from harken.codes.columns import Column
+from harken.codes.conjunctions import CodedPredicates, Conjunctions
+from harken.codes.dictionary import Dictionary, Strings, code_of, dictionary_of
+from harken.codes.flat import Flat, joined
+from harken.codes.flatten import plain_predicates
+from harken.codes.recode import recode
 from harken.kernels.recode import admitted
 from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.layer import Choices, build_layer, unbuild
@@ -15,12 +21,6 @@ from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.search import Deleted, Searched
 from harken.schema import Kind
 from harken.schema.paths import Path
-from harken.segments.columns import Column
-from harken.segments.conjunctions import CodedPredicates, Conjunctions
-from harken.segments.dictionary import Dictionary, Strings, code_of, dictionary_of
-from harken.segments.flat import Flat, joined
-from harken.segments.flatten import plain_predicates
-from harken.segments.recode import recode
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,1 @@
+"""Subscriptions from Arrow tables of predicates to rows, without texts in between."""

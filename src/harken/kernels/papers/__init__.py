@@ -1,0 +1,1 @@
+"""Kernels of the papers' algorithms. The default engine needs none of them."""

@@ -1,0 +1,96 @@
+"""Many lists of numbers in one array, each of which can grow: a full one moves to where there is twice the room.
+
+A kernel never makes an array longer: it asks `needed` first, and stops where there is no room. Who called it makes room
+(harken/matchers/papers/growing_lists.py) and calls again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import kernel
+
+TOP, WASTED = range(2)
+_LEAST_ROOM = 2
+
+
+class ListTable(NamedTuple):
+    """List i is `cells[starts[i] : starts[i] + sizes[i]]`."""
+
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int32]
+    rooms: NDArray[np.int32]
+    """How many cells each list has."""
+    cells: NDArray[np.int32]
+    state: NDArray[np.int64]
+    """Where no list has cells yet, and how many cells before that no list has any more."""
+
+
+@kernel
+def needed(lists, which):
+    """How many new cells one more element of a list takes."""
+    room = lists.rooms[which]
+    return 0 if lists.sizes[which] < room else max(2 * room, _LEAST_ROOM)
+
+
+@kernel
+def has_room(lists, cells):
+    """Whether there are so many new cells."""
+    return lists.state[TOP] + cells <= lists.cells.size
+
+
+@kernel
+def append_to(lists, which, value):
+    """Append to a list, for which there is room."""
+    size = lists.sizes[which]
+    more = needed(lists, which)
+    if more:
+        start, top = lists.starts[which], lists.state[TOP]
+        for i in range(size):
+            lists.cells[top + i] = lists.cells[start + i]
+        lists.state[WASTED] += lists.rooms[which]
+        lists.state[TOP] += more
+        lists.starts[which] = top
+        lists.rooms[which] = more
+    lists.cells[lists.starts[which] + size] = value
+    lists.sizes[which] = size + 1
+
+
+@kernel
+def insert_at(lists, which, place, value):
+    """Insert a value before the one at a place, into a list for which there is room."""
+    append_to(lists, which, value)
+    start = lists.starts[which]
+    for at in range(start + lists.sizes[which] - 1, start + place, -1):
+        lists.cells[at] = lists.cells[at - 1]
+    lists.cells[start + place] = value
+
+
+@kernel
+def remove_at(lists, which, place):
+    """Remove the value at a place. Those behind it move up."""
+    start = lists.starts[which]
+    for at in range(start + place, start + lists.sizes[which] - 1):
+        lists.cells[at] = lists.cells[at + 1]
+    lists.sizes[which] -= 1
+
+
+@kernel
+def remove_from(lists, which, value):
+    """Remove a value from a list that has it. The last element takes its place."""
+    start, size = lists.starts[which], lists.sizes[which]
+    at = start + size - 1
+    while lists.cells[at] != value:
+        at -= 1
+    lists.cells[at] = lists.cells[start + size - 1]
+    lists.sizes[which] = size - 1
+
+
+@kernel
+def release(lists, which):
+    """Give the cells of an empty list back."""
+    lists.state[WASTED] += lists.rooms[which]
+    lists.rooms[which] = 0

@@ -1,0 +1,1 @@
+"""Measuring: workloads, benchmarks, the papers' experiments, and the demo."""

@@ -1,0 +1,106 @@
+"""Measurements in a process of their own: peak of memory, and the first match.
+
+The process is `python -m harken.lab.bench.child TASK MATCHER FOLDER`, and prints one line of JSON. FOLDER holds what
+`pack` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from harken.engine import Engine
+
+_PACKED = "packed.pickle"
+_IMPORTED = perf_counter()
+
+
+def pack(folder: Path, size: int, predicates: list[Any], events: Any, sample: Any) -> None:
+    """Write what a child needs: normalised arrays, events, and a sample of others. Drawing them would use memory."""
+    with (folder / _PACKED).open("wb") as stream:
+        pickle.dump((size, predicates, events, sample), stream, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def in_child(task: str, matcher: str, folder: Path) -> dict[str, float]:
+    """What a child measured. If it fails, so do we."""
+    command = [sys.executable, "-m", "harken.lab.bench.child", task, matcher, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def peak(matcher: str, folder: Path) -> dict[str, float]:
+    """MiB before building, and at the peak of building and matching."""
+    import numpy as np
+
+    from harken.lab.bench.contestants import CONTESTANTS, encode_table, ready
+
+    size, predicates, events, sample = _unpacked(folder)
+    before = peak_mib()
+    conjunctions, contestant = ready(CONTESTANTS[matcher], predicates, size, sample)
+    # What an index that serves would not keep.
+    del predicates, sample
+    contestant.find(encode_table(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
+    return {"start": before, "peak": peak_mib()}
+
+
+def first_match(matcher: str, folder: Path) -> dict[str, float]:
+    """Seconds from `import harken` to the first answer, without reading the arrays and building.
+
+    Kernels that only match are loaded by the match, and those libraries that it needs are imported.
+    """
+    started = perf_counter()
+    import numpy as np
+
+    from harken.lab.bench.contestants import CONTESTANTS, encode_table, ready
+
+    imported = perf_counter()
+    size, predicates, events, sample = _unpacked(folder)
+    conjunctions, contestant = ready(CONTESTANTS[matcher], predicates, size, sample)
+    built = perf_counter()
+    contestant.find(encode_table(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
+    return {"seconds": perf_counter() - built + imported - started}
+
+
+def first_match_of_engine(matcher: str, folder: Path) -> dict[str, float]:
+    """Seconds from `import harken` to the first answer of an engine with one subscription, all that is in between."""
+    started = perf_counter()
+    engine = Engine(algorithm=matcher)
+    engine.subscribe("cheap toys", "category = 'Toy' AND price < 5")
+    found = engine.match({"category": "Toy", "price": 3.5}).ids
+    seconds = perf_counter() - started
+    assert found == ["cheap toys"], found
+    return {"seconds": seconds}
+
+
+def peak_mib() -> float:
+    """The peak of this process's resident memory.
+
+    By /proc where there is one: getrusage counts the parent's memory in, as it was when the child was started.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) / 1024
+    except (OSError, StopIteration):
+        kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return kib / (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+TASKS = {"peak": peak, "first_match": first_match, "first_match_of_engine": first_match_of_engine}
+
+
+def _unpacked(folder: Path) -> Any:
+    with (folder / _PACKED).open("rb") as stream:
+        return pickle.load(stream)
+
+
+if __name__ == "__main__":
+    print(json.dumps(TASKS[sys.argv[1]](sys.argv[2], Path(sys.argv[3]))))

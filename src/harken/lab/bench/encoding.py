@@ -1,0 +1,74 @@
+"""From Python dicts, JSON and Arrow to codes: events of ten attributes, in batches."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from harken.codes.columns import ColumnPredicates
+from harken.codes.conjunctions import Conjunctions, code
+from harken.codes.encode import encode
+from harken.events import EventBatch, read_events, validate
+from harken.lab.bench.contestants import Codes, encode_table
+from harken.lab.bench.figures import Key, Result, WrongAnswerError
+from harken.lab.bench.rounds import interleaved
+from harken.lab.workloads import generate
+
+BATCH = 4_096
+
+
+def measure_encoding(result: Result, size: int, seed: int, rounds: int, batch: int = BATCH) -> None:
+    """Time a batch from three forms, of integers alone, and of strings and numbers of which some are missing."""
+    for name, (predicates, events) in {
+        "w4": _of("w4", size, batch, seed),
+        "le-subscribe and stock": _both(size, batch, seed),
+    }.items():
+        conjunctions = code(np.arange(size, dtype=np.int32), predicates)
+        forms = _forms(events, conjunctions)
+        expected = encode_table(events, conjunctions).codes
+        for form, run in forms.items():
+            if not np.array_equal(run(), expected):
+                raise WrongAnswerError(f"the events of {name} have other codes from {form} than from Arrow")
+        for form, timing in interleaved(forms, rounds).items():
+            result.add(Key("to_codes", name, part=form), timing.microseconds(batch))
+
+
+def _of(name: str, size: int, events: int, seed: int) -> tuple[list[ColumnPredicates], pa.Table]:
+    workload = generate(name, size, events, seed)
+    return workload.predicates, workload.events
+
+
+def _both(size: int, events: int, seed: int) -> tuple[list[ColumnPredicates], pa.Table]:
+    """The six attributes of le-subscribe, half of them missing, and four of stock. Four of the ten are strings."""
+    left, left_events = _of("le-subscribe", size, events, seed)
+    right, right_events = _of("stock", size, events, seed)
+    columns = {name: table[name] for table in (left_events, right_events) for name in table.column_names}
+    return [*left, *right[:4]], pa.table(dict(list(columns.items())[:10]))
+
+
+def _forms(events: pa.Table, conjunctions: Conjunctions) -> dict[str, Callable[[], Codes]]:
+    dicts = [{name: value for name, value in row.items() if value is not None} for row in events.to_pylist()]
+    lines = "".join(json.dumps(each) + "\n" for each in dicts).encode()
+
+    def coded(batch: EventBatch) -> Codes:
+        return encode(batch, conjunctions.columns, conjunctions.dictionaries).codes
+
+    return {
+        "dicts": lambda: coded(validate(dicts).batch),
+        "JSON lines": lambda: coded(_read(lines, len(dicts))),
+        "Arrow": lambda: encode_table(events, conjunctions).codes,
+    }
+
+
+def _read(lines: bytes, count: int) -> EventBatch:
+    decoded = list(read_events(io.BytesIO(lines), format="jsonl", batch_size=count))
+    refused: list[Any] = list(chain.from_iterable(each.refused for each in decoded))
+    if len(decoded) != 1 or refused:
+        raise RuntimeError(f"{count:,} lines became {len(decoded)} batches, {len(refused)} lines were refused")
+    return decoded[0].batch

@@ -1,0 +1,88 @@
+"""match_batch with one thread and with two, beside a loop that touches no memory: all that a second can gain."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+
+from harken.engine import Engine
+from harken.kernels.compile import kernel
+from harken.lab.bench.figures import Key, Result, Unavailable
+from harken.lab.bench.rounds import Timing, interleaved
+
+TURN = 0.2
+"""Seconds that a turn is to last, about as long as that of the loop. In a tenth of that the loop itself gains only 1.6
+times from a second thread, for what it takes to get one going.
+"""
+ROUNDS = 3
+"""So many times as many rounds as elsewhere: whether a second thread has a core or the other half of one may change
+from turn to turn, where a machine is shared.
+"""
+LEAST_GAIN = 1.5
+"""Where a loop gains less than this, the second core is not free, and nothing can be said."""
+
+
+@kernel
+def alu_loop(steps: int, seed: int) -> int:
+    """Arithmetic in registers (xorshift), which no compiler can foresee."""
+    state = np.uint64(seed)
+    for _ in range(steps):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+    return int(state)
+
+
+def alu_gain(rounds: int, steps: int) -> list[float]:
+    """How many times as much two threads do in the same time, round by round."""
+    with ThreadPoolExecutor(2) as pool:
+        timings = interleaved(
+            {"one": lambda: alu_loop(steps, 1), "two": lambda: list(pool.map(alu_loop, [steps, steps], [1, 2]))},
+            rounds,
+        )
+    return [2 * each for each in timings["one"].times(timings["two"])]
+
+
+def measure_threads(
+    result: Result, key: Key, engine: Engine | Unavailable, events: pa.Table, rounds: int, steps: int
+) -> None:
+    """match_batch with one thread and two, beside the loop with one and two, in the same rounds. Raises Unavailable."""
+    if isinstance(engine, Unavailable):
+        raise engine
+    match_batch = engine.match_batch
+    result.add(
+        key._replace(name="batch"), _in_a_loop(lambda: match_batch(events), rounds).microseconds(events.num_rows)
+    )
+    with ThreadPoolExecutor(2) as pool:
+        found: dict[str, Timing] = interleaved(
+            {
+                "one": lambda: match_batch(events, threads=1),
+                "two": lambda: match_batch(events, threads=2),
+                "loop": lambda: alu_loop(steps, 1),
+                "loops": lambda: list(pool.map(alu_loop, [steps, steps], [1, 2])),
+            },
+            ROUNDS * rounds,
+            TURN,
+        )
+    gain = found["one"].times(found["two"])
+    most = [2 * each for each in found["loop"].times(found["loops"])]
+    one, two, loop, loops = (min(found[name].seconds) for name in ("one", "two", "loop", "loops"))
+    gained, share = key._replace(name="thread_gain"), key._replace(name="thread_share")
+    quickest = key._replace(name="thread_share_quickest")
+    with result.unless_unavailable(gained, share, quickest):
+        if median(most) < LEAST_GAIN:
+            raise Unavailable(f"a loop gained only {median(most):.2f} times from a second thread: the machine was busy")
+        result.add(gained, gain)
+        result.add(share, [each / bound for each, bound in zip(gain, most, strict=True)])
+        result.add(quickest, one / two / (2 * loop / loops))
+
+
+def _in_a_loop(match: Callable[[], object], rounds: int) -> Timing:
+    """One batch right after the other, each answer there until the next one is: there is memory for two in the end."""
+    last: deque[object] = deque([match()], maxlen=1)
+    return interleaved({"": lambda: last.append(match())}, rounds)[""]

@@ -1,0 +1,33 @@
+"""The experiments of the papers, run again: `harken experiment NAME`. A file holds an experiment."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from harken.errors import CapabilityError, did_you_mean
+
+if TYPE_CHECKING:
+    from harken.lab.experiments.experiment import Experiment
+
+EXPERIMENTS: dict[str, str] = {
+    "topss-predicates": "harken.lab.experiments.topss_predicates",
+    "topss-counting": "harken.lab.experiments.topss_counting",
+    "topss-tables": "harken.lab.experiments.topss_tables",
+    "le-subscribe-sizes": "harken.lab.experiments.le_subscribe_sizes",
+    "le-subscribe-equality": "harken.lab.experiments.le_subscribe_equality",
+    "le-subscribe-all-equal": "harken.lab.experiments.le_subscribe_all_equal",
+    "le-subscribe-insertion": "harken.lab.experiments.le_subscribe_insertion",
+    "gryphon-tree": "harken.lab.experiments.gryphon_tree",
+    "overview": "harken.lab.experiments.overview",
+}
+"""By name, in the order of the papers. A module is imported only when its experiment is asked for."""
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of this name. Raises CapabilityError, with what may have been meant."""
+    if name not in EXPERIMENTS:
+        hint = did_you_mean(name, EXPERIMENTS) or f"there are: {', '.join(EXPERIMENTS)}"
+        raise CapabilityError(f"there is no experiment `{name}`", hint=hint)
+    found: Experiment = import_module(EXPERIMENTS[name]).EXPERIMENT
+    return found

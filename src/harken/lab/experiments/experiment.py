@@ -1,0 +1,89 @@
+"""What an experiment is: sizes by scale, a way to measure, claims to judge, plots to draw, and a result as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.errors import CapabilityError, SourceError
+from harken.lab.bench.environment import environment
+from harken.lab.experiments.findings import Finding
+from harken.lab.experiments.plotting import Dots, Plot
+from harken.lab.experiments.rows import Row, Rows
+
+if TYPE_CHECKING:
+    from harken.lab.experiments.running import Run
+
+SCALES = ("smoke", "laptop", "full")
+
+TOPSS = "Ashayer, Leung, Jacobsen: Predicate Matching and Subscription Matching in Publish/Subscribe Systems (ToPSS)"
+LE_SUBSCRIBE = "Fabret, Llirbat, Pereira, Shasha: Efficient Matching for Content-based Publish/Subscribe Systems"
+GRYPHON = "Aguilera, Strom, Sturman, Astley, Chandra: Matching Events in a Content-based Subscription System"
+
+Tell = Callable[[str], None]
+"""Is told what goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A table or a figure of a paper, to be measured again."""
+
+    name: str
+    title: str
+    paper: str
+    scales: Mapping[str, Mapping[str, Any]]
+    """The parameters of each scale."""
+    measure: Callable[[Run], Iterable[Row]]
+    judge: Callable[[Rows], Iterable[Finding]]
+    plots: tuple[Plot | Dots, ...] = ()
+
+    def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> Result:
+        """Measure, and judge what was measured. Parameters stand in place of the scale's."""
+        from harken.lab.experiments.running import PACES, Run
+
+        if scale not in self.scales:
+            raise CapabilityError(f"there is no scale `{scale}`", hint=f"there are: {', '.join(self.scales)}")
+        chosen = dict(self.scales[scale]) | parameters
+        run = Run(chosen, PACES[scale], seed, lambda text: tell(f"{self.name}: {text}"))
+        rows = list(self.measure(run))
+        parts = (self.name, self.title, self.paper, scale, seed, environment("numba"), chosen, rows)
+        return Result(*parts).judged(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an experiment measured, where, and what follows from it."""
+
+    experiment: str
+    title: str
+    paper: str
+    scale: str
+    seed: int
+    environment: dict[str, Any]
+    parameters: dict[str, Any]
+    rows: list[Row]
+    findings: list[Finding] = field(default_factory=list)
+
+    def judged(self, experiment: Experiment) -> Result:
+        """The same measurements with the findings that follow from them."""
+        return replace(self, findings=list(experiment.judge(Rows(self.rows))))
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Result:
+        return cls(**{**data, "findings": [Finding(**each) for each in data["findings"]]})
+
+
+def read_result(path: str | Path) -> Result:
+    """A result that was written. Raises SourceError."""
+    try:
+        return Result.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise SourceError(f"{path} is not the result of an experiment: {error}") from error

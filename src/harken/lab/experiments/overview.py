@@ -1,0 +1,58 @@
+"""All algorithms side by side, on four workloads: what the table of docs/algorithms.md is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harken.lab.experiments.changing import measure_changes
+from harken.lab.experiments.entrants import Entrant
+from harken.lab.experiments.experiment import Experiment
+from harken.lab.experiments.findings import Finding
+from harken.lab.experiments.plotting import Dots
+from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.running import Run
+from harken.matchers.registry import ALGORITHMS
+
+WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
+    "le-subscribe": ("le-subscribe", {}),
+    "w4": ("w4", {}),
+    "gryphon": ("gryphon", {}),
+    "two attributes": ("gryphon", {"attributes": 2, "values": 200, "popularity": 0.9, "decline": 0.9}),
+}
+"""By the name that they have in the table: the name and the parameters that they are drawn by."""
+
+
+def measure(run: Run) -> Iterator[Row]:
+    entrants = tuple(map(Entrant.of, ALGORITHMS))
+    for title, (name, parameters) in WORKLOADS.items():
+        workload = run.draw(name, run["size"], **parameters)
+        rows = [row | {"workload": title} for row in run.compare(workload, entrants)]
+        able = [entrant for entrant, row in zip(entrants, rows, strict=True) if "refused" not in row]
+        changes = {row["entrant"]: row for row in measure_changes(run, workload, able)}
+        for row in rows:
+            yield {**changes.get(row["entrant"], {}), **row}
+
+
+def judge(rows: Rows) -> Iterator[Finding]:
+    """No paper says anything of all of them."""
+    return iter(())
+
+
+EXPERIMENT = Experiment(
+    name="overview",
+    title="All algorithms side by side",
+    paper="none: it is for docs/algorithms.md",
+    scales={
+        "smoke": {"size": 1_000, "events": 8, "changes": 5},
+        "laptop": {"size": 100_000, "events": 256, "changes": 100},
+        "full": {"size": 100_000, "events": 1_000, "changes": 1_000},
+    },
+    measure=measure,
+    judge=judge,
+    plots=(
+        Dots("time", "Matching one event"),
+        Dots("memory", "Memory", "bytes", "bytes"),
+        Dots("insert", "Adding one subscription", "insert_us", "µs"),
+    ),
+)

@@ -1,0 +1,190 @@
+"""The generated parts of docs/algorithms.md and docs/experiments.md, written from the registry and committed results.
+
+    python -m harken.lab.experiments.page docs/algorithms.md docs/experiments.md benchmarks/results/experiments
+
+What stands between `<!-- generated: NAME -->` and `<!-- end -->` is written anew; all else is left as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from harken.errors import CapabilityError
+from harken.lab.bench.charts import shown
+from harken.lab.experiments import EXPERIMENTS, find_experiment
+from harken.lab.experiments.experiment import Result, read_result
+from harken.lab.experiments.rows import Row, Rows
+from harken.matchers import Capability, algorithm_capabilities, create_matcher
+from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM
+
+_PART = re.compile(r"(?P<head><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+_HOLDS = {True: "yes", False: "**no**", None: "cannot be told"}
+_MEASURED = {
+    "µs per event": lambda row: row["us_per_event"],
+    "looked at per event": lambda row: row["examined_per_event"],
+    "bytes per subscription": lambda row: row["bytes"] / row["subscriptions"],
+    "µs to add one": lambda row: row["insert_us"],
+    "µs to remove one": lambda row: row["delete_us"],
+}
+
+Lines = Iterator[str]
+
+
+def written(text: str, folder: str | Path) -> str:
+    """The page with its generated parts written anew from the results of a folder. Raises CapabilityError."""
+
+    def part(found: re.Match[str]) -> str:
+        if found["name"] not in PARTS:
+            raise CapabilityError(f"there is no part `{found['name']}`", hint=f"there are: {', '.join(PARTS)}")
+        lines = "\n".join(PARTS[found["name"]](Path(folder)))
+        return f"{found['head']}\n{lines}\n\n{found['end']}"
+
+    return _PART.sub(part, text)
+
+
+def results(folder: Path) -> Iterator[Result]:
+    """The results of a folder, in the order of the experiments."""
+    for name in EXPERIMENTS:
+        path = folder / f"{name}.json"
+        if path.exists():
+            yield read_result(path)
+
+
+def _capabilities(folder: Path) -> Lines:
+    """Who can do what. What all of them can do is told in a sentence."""
+    able = {name: algorithm_capabilities(name) for name in ALGORITHMS}
+    common = [each for each in Capability if all(each in capabilities for capabilities in able.values())]
+    others = [each for each in Capability if each not in common]
+    if common:
+        yield f"All of them: {', '.join(common)}."
+        yield ""
+    yield from _table(
+        ["algorithm", *others, "options, with what they are unless given"],
+        (
+            [_named(name), *("✓" if each in able[name] else "" for each in others), _options(name)]
+            for name in ALGORITHMS
+        ),
+    )
+
+
+def _named(name: str) -> str:
+    return f"`{name}` (the default)" if name == DEFAULT_ALGORITHM else f"`{name}`"
+
+
+def _options(name: str) -> str:
+    parameters = inspect.signature(type(create_matcher(name))).parameters
+    return ", ".join(f"`{each.name}={_plain(each.default)}`" for each in parameters.values() if each.name != "limits")
+
+
+def _plain(value: Any) -> str:
+    return repr(list(value)) if isinstance(value, tuple) else repr(value)
+
+
+def _measured(folder: Path) -> Lines:
+    """A table for each workload of the overview."""
+    path = folder / "overview.json"
+    if not path.exists():
+        yield "Nothing was measured yet: `harken experiment overview --output benchmarks/results/experiments`."
+        return
+    result = read_result(path)
+    yield f"{_origin(result)} Events are matched in batches; a row is the median of all rounds, the quickest first."
+    rows = Rows(result.rows)
+    for workload in rows.each("workload"):
+        inside = rows.where(workload=workload)
+        yield ""
+        yield f"**{workload}**, {result.parameters['size']:,} subscriptions, {_matches(inside)} matches an event"
+        yield ""
+        timed = sorted((row for row in inside if "refused" not in row), key=lambda row: float(row["us_per_event"]))
+        refused = [row for row in inside if "refused" in row]
+        yield from _table(["algorithm", *_MEASURED], map(_measured_cells, timed))
+        if refused:
+            yield ""
+            yield from (f"- `{row['entrant']}`: {row['refused']}" for row in refused)
+
+
+def _measured_cells(row: Row) -> list[str]:
+    return [f"`{row['entrant']}`", *(_figure(row, figure) for figure in _MEASURED.values())]
+
+
+def _figure(row: Row, figure: Callable[[Row], float | None]) -> str:
+    try:
+        value = figure(row)
+    except KeyError:
+        return ""
+    return "" if value is None else shown(value)
+
+
+def _matches(rows: Rows) -> str:
+    most = max((row for row in rows if "events" in row), key=lambda row: int(row["events"]), default=None)
+    return "no" if most is None else shown(most["matches_per_event"])
+
+
+def _origin(result: Result) -> str:
+    where = result.environment
+    return (
+        f"Scale `{result.scale}`, seed {result.seed}, on {where['processor']} ({where['cores']} cores, "
+        f"{where['memory_gib']:g} GiB), Python {where['python']}."
+    )
+
+
+def _experiments(folder: Path) -> Lines:
+    """Which experiments there are."""
+    found = map(find_experiment, EXPERIMENTS)
+    yield from _table(["name", "what", "paper"], ([f"`{each.name}`", each.title, each.paper] for each in found))
+
+
+def _findings(folder: Path) -> Lines:
+    """What the papers found, beside what was found here."""
+    found = [result for result in results(folder) if result.findings]
+    if not found:
+        yield "Nothing was measured yet: `harken experiment all --output benchmarks/results/experiments`."
+        return
+    every = [finding for result in found for finding in result.findings]
+    counts = {holds: sum(finding.holds is holds for finding in every) for holds in _HOLDS}
+    yield f"{counts[True]} of {len(every)} claims hold, {counts[False]} do not, {counts[None]} cannot be told."
+    for result in found:
+        yield ""
+        yield f"### {result.experiment}"
+        yield ""
+        yield f"{result.paper}. {_origin(result)}"
+        yield ""
+        yield from _table(
+            ["the paper's claim", "its figure", "here", "holds", "why"],
+            ([each.claim, each.paper_figure, each.ours, _HOLDS[each.holds], each.why] for each in result.findings),
+        )
+
+
+def _table(headings: Sequence[str], rows: Iterator[list[str]]) -> Lines:
+    yield _line(headings)
+    yield _line(["---"] * len(headings))
+    yield from map(_line, rows)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+PARTS: dict[str, Callable[[Path], Lines]] = {
+    "capabilities": _capabilities,
+    "measured": _measured,
+    "experiments": _experiments,
+    "findings": _findings,
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write pages anew; the last argument is the folder of results."""
+    if len(arguments) < 2:
+        sys.exit("usage: python -m harken.lab.experiments.page PAGE… RESULTS_FOLDER")
+    *pages, folder = arguments
+    for page in map(Path, pages):
+        page.write_text(written(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

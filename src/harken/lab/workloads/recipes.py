@@ -1,0 +1,129 @@
+"""The workloads by name. A module that draws one is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from harken.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from harken.lab.workloads.workload import Model, Workload
+
+_MOST_ROWS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a workload is made: the model that draws it, and the parameters in which it differs from that model's."""
+
+    model: str
+    description: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def model_with(self, parameters: Mapping[str, Any]) -> Model:
+        """The model, with the given parameters in place of the recipe's. Raises ValueError."""
+        module, _, name = self.model.partition(":")
+        model = getattr(import_module(module), name)
+        defaults = {each.name: each.default for each in fields(model)}
+        fitting = {given: _fitting(given, value, defaults) for given, value in parameters.items()}
+        made: Model = model(**(dict(self.parameters) | fitting))
+        return made
+
+    def all_parameters(self) -> dict[str, Any]:
+        """Every parameter, with the value that it has unless another is given."""
+        return asdict(self.model_with({}))
+
+
+_TOPSS = "harken.lab.workloads.topss:Topss"
+_SMALL, _MEDIUM, _BIG = (1, 250), (250, 10_000), (10_000, 100_000)
+
+WORKLOADS: dict[str, Recipe] = {
+    "w0": Recipe(
+        _TOPSS, "ToPSS, small domains: 1 to 20 predicates over 120 attributes of 1..250", {"domains": (_SMALL,)}
+    ),
+    "w1": Recipe(_TOPSS, "ToPSS, medium domains: as w0, but of 250..10,000", {"domains": (_MEDIUM,)}),
+    "w2": Recipe(_TOPSS, "ToPSS, big domains: as w0, but of 10,000..100,000", {"domains": (_BIG,)}),
+    "w3": Recipe(
+        _TOPSS,
+        "ToPSS, mixed domains: a third of the attributes is as in each of w0, w1 and w2",
+        {"domains": (_SMALL, _MEDIUM, _BIG)},
+    ),
+    "w4": Recipe(
+        _TOPSS,
+        "ToPSS, many matches: 1 to 5 predicates over 10 attributes of 1..10",
+        {"attributes": 10, "predicates": (1, 5), "carried": 10, "domains": ((1, 10),)},
+    ),
+    "le-subscribe": Recipe(
+        "harken.lab.workloads.le_subscribe:LeSubscribe",
+        "Le Subscribe: 6 optional attributes, 3 strings tested for equality and 3 numbers for equality or a range",
+    ),
+    "stock": Recipe(
+        "harken.lab.workloads.stock:Stock",
+        "Stock ticks of relational XML publish/subscribe: a symbol and four inequalities",
+    ),
+    "gryphon": Recipe(
+        "harken.lab.workloads.gryphon:Gryphon",
+        "Gryphon: equality tests on 30 attributes of 5 values, each less popular than the one before",
+    ),
+    "mixed": Recipe(
+        "harken.lab.workloads.mixed:Mixed",
+        "A quarter of each of w4, le-subscribe, stock and gryphon, interleaved, with attributes of their own",
+    ),
+}
+
+
+def find_recipe(name: str) -> Recipe:
+    """The recipe of this name. Raises ValueError, with what may have been meant."""
+    if name not in WORKLOADS:
+        hint = did_you_mean(name, WORKLOADS) or f"there are: {', '.join(WORKLOADS)}"
+        raise ValueError(f"there is no workload `{name}`; {hint}")
+    return WORKLOADS[name]
+
+
+def generate(name: str, subscriptions: int, events: int, seed: int = 0, **parameters: Any) -> Workload:
+    """Draw the workload of this name. The same arguments give the same workload.
+
+    How many events there are makes no difference to the subscriptions, nor the other way round. Raises ValueError if
+    there is no such workload or parameter.
+    """
+    recipe = find_recipe(name)
+    for count, noun in ((subscriptions, "subscriptions"), (events, "events")):
+        if not 0 <= count <= _MOST_ROWS:
+            raise ValueError(f"there can be 0 to {_MOST_ROWS:,} {noun}, not {count:,}")
+    if seed < 0:
+        raise ValueError(f"a seed is not negative, as {seed} is")
+    model = recipe.model_with(parameters)
+
+    from numpy.random import SeedSequence
+
+    from harken.lab.workloads.workload import Workload
+
+    drawn = model.draw(subscriptions, events, SeedSequence(seed))
+    return Workload(name, recipe.description, asdict(model), seed, subscriptions, *drawn)
+
+
+def _fitting(name: str, value: Any, defaults: Mapping[str, Any]) -> Any:
+    """The value of a parameter, with lists as tuples. Raises ValueError unless it is of the default's type."""
+    if name not in defaults:
+        hint = did_you_mean(name, defaults) or f"there are: {', '.join(defaults)}"
+        raise ValueError(f"there is no parameter `{name}`; {hint}")
+    fitting = _tuples(value)
+    if not _is_like(fitting, defaults[name]):
+        raise ValueError(
+            f"`{name}` is something like {json.dumps(defaults[name])}, not {json.dumps(value, default=str)}"
+        )
+    return fitting
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _is_like(value: Any, example: Any) -> bool:
+    if isinstance(example, tuple):
+        return isinstance(value, tuple) and len(value) > 0 and all(_is_like(each, example[0]) for each in value)
+    return type(value) is type(example) or (type(example) is float and type(value) is int)

@@ -1,0 +1,111 @@
+"""A workload as it was drawn: its subscriptions as arrays, as texts and as a table, and its events as a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harken.codes.columns import ColumnPredicates
+from harken.lab.workloads.conditions import Conditions
+from harken.lab.workloads.listing import PREDICATE, Listing
+
+BLOCK = 65_536
+"""How many subscriptions are written out at once. It bounds memory, and keeps Arrow's offsets within 32 bits."""
+
+_TYPES = {"where": pa.string(), "predicates": pa.list_(PREDICATE)}
+
+
+class Drawn(NamedTuple):
+    """What a model draws."""
+
+    conditions: Sequence[Conditions]
+    events: pa.Table
+    parts: Mapping[str, Workload] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Model(ABC):
+    """Draws subscriptions and events. Its fields are the parameters."""
+
+    @abstractmethod
+    def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
+        """So many of both. How many there are of the one makes no difference to the other."""
+
+
+@dataclass(frozen=True)
+class PlainModel(Model):
+    """Draws subscriptions and events of one kind."""
+
+    def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
+        for_subscriptions, for_events = map(np.random.default_rng, seeds.spawn(2))
+        conditions = list(self.conditions(subscriptions, for_subscriptions))
+        return Drawn([each for each in conditions if len(each.rows)], self.events(events, for_events))
+
+    @abstractmethod
+    def conditions(self, rows: int, rng: np.random.Generator) -> Iterator[Conditions]:
+        """The subscriptions, attribute by attribute."""
+
+    @abstractmethod
+    def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
+        """The events, with nulls where they lack an attribute."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Subscriptions and events of one kind. Subscription i is row i of the predicates, and has the id `s{i}`."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    seed: int
+    """With the name, the sizes and the parameters, it draws the same workload again."""
+    subscriptions: int
+    """How many there are."""
+    conditions: Sequence[Conditions] = field(repr=False)
+    """The subscriptions by operator and constant, an attribute at a time."""
+    events: pa.Table = field(repr=False)
+    parts: Mapping[str, Workload] = field(default_factory=dict, repr=False)
+    """Of a mixed workload, what it was mixed from: each with rows of its own, and the attributes of the mixture."""
+
+    @cached_property
+    def predicates(self) -> list[ColumnPredicates]:
+        """The subscriptions, column by column, as an index takes them in."""
+        return [each.as_predicates() for each in self.conditions]
+
+    def texts(self) -> pa.ChunkedArray:
+        """The subscriptions in Harken's language."""
+        return pa.chunked_array([each.column("where") for each in self.batches("where")], pa.string())
+
+    def table(self) -> pa.Table:
+        """The subscriptions as `id` and `predicates`; of the fields `integer` and `string`, one holds the value."""
+        return pa.Table.from_batches(self.batches("predicates"), subscription_schema("predicates"))
+
+    def batches(self, form: Literal["where", "predicates"]) -> Iterator[pa.RecordBatch]:
+        """The subscriptions a block at a time: `id`, and their texts or their lists of predicates."""
+        listing = self._listing
+        for start in range(0, self.subscriptions, BLOCK):
+            stop = min(start + BLOCK, self.subscriptions)
+            content = listing.texts(start, stop) if form == "where" else listing.predicates(start, stop)
+            yield pa.record_batch([_ids(start, stop), content], schema=subscription_schema(form))
+
+    @cached_property
+    def _listing(self) -> Listing:
+        return Listing(self.conditions, self.subscriptions)
+
+
+def subscription_schema(form: Literal["where", "predicates"]) -> pa.Schema:
+    """The columns of subscriptions with their texts or their predicates."""
+    return pa.schema([("id", pa.string()), (form, _TYPES[form])])
+
+
+def _ids(start: int, stop: int) -> pa.Array:
+    numbers = pc.cast(pa.array(np.arange(start, stop)), pa.string())
+    return pc.binary_join_element_wise("s", numbers, "")

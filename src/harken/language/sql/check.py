@@ -1,0 +1,177 @@
+"""Names and types of an expression against a schema, and what this build cannot evaluate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+
+from harken.errors import CheckError, InvalidValueError, LanguageError, UnavailableError, did_you_mean, in_backticks
+from harken.language.ast import (
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Constant,
+    Contains,
+    Expression,
+    Holds,
+    In,
+    Like,
+    Operand,
+    Predicate,
+    Variable,
+    leaves,
+    offset_of,
+    predicates,
+)
+from harken.language.sql.complaints import located
+from harken.language.sql.habits import CLOCKS, function_hint
+from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_path
+from harken.schema.values import show
+
+_SHOWN = 8
+_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def check(expression: Expression, schema: Schema | None = None, text: str | None = None) -> list[LanguageError]:
+    """Every fault of the expression, in the order of the text; with the text, each has its place."""
+    found: list[tuple[LanguageError, int]] = []
+    for predicate, _ in predicates(expression):
+        found.extend(_unavailable(predicate))
+        if schema is not None:
+            found.extend(_mistyped(predicate, schema))
+    if text is not None:
+        for error, at in found:
+            error.at(*located(text, at))
+    return [error for error, _ in found]
+
+
+def _unavailable(predicate: Predicate) -> Iterator[tuple[LanguageError, int]]:
+    if isinstance(predicate, Call):
+        message = f"the operator `{predicate.name}` is not available: this version evaluates no operator predicates yet"
+        yield UnavailableError(message, hint=function_hint(predicate.name)), predicate.at
+        return
+    for leaf in leaves(predicate):
+        if isinstance(leaf, Variable):
+            yield UnavailableError(f"the variable ?{leaf.name} is not available: no operator binds it yet"), leaf.at
+
+
+def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    unknown = [leaf for leaf in leaves(predicate) if isinstance(leaf, Attribute) and _domain(schema, leaf) is None]
+    for leaf in unknown:
+        hint = _unquoted(leaf, predicate, schema) or CLOCKS.get(leaf.name.upper()) or _near(leaf.name, schema)
+        yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=hint), leaf.at
+    if unknown:
+        return
+    match predicate:
+        case Comparison(left=left, right=right):
+            yield from _unlike(left, right, schema)
+        case Between(operand=operand, low=low, high=high):
+            yield from _unlike(operand, low, schema)
+            yield from _unlike(operand, high, schema)
+        case In(operand=operand, values=values):
+            for value in values:
+                yield from _unlike(operand, value, schema)
+        case Contains(attribute=attribute, value=value):
+            yield from _unlike(attribute, value, schema)
+        case Like(operand=operand):
+            yield from _not_of_kind(operand, Kind.STRING, "LIKE is for strings", schema)
+        case Holds(operand=operand):
+            message = "only a boolean can stand alone as a condition"
+            yield from _not_of_kind(operand, Kind.BOOLEAN, message, schema)
+
+
+def _unlike(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    """Faults of comparing two operands: kinds that differ, domains that differ, a value outside its domain."""
+    if isinstance(left, Constant) and isinstance(right, Attribute):
+        left, right = right, left
+    left_kind, right_kind = _kind(left, schema), _kind(right, schema)
+    if left_kind is None or right_kind is None:
+        return
+    at = offset_of(right)
+    if left_kind is not right_kind:
+        message = f"{_described(left, schema)} does not compare with {_described(right, schema)}"
+        yield CheckError(message, hint=_rewritten(right, left_kind)), at
+        return
+    domain, other = _domain(schema, left), _domain(schema, right)
+    if isinstance(right, Attribute):
+        if domain != other and (isinstance(domain, CodedDomain) or isinstance(other, CodedDomain)):
+            yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
+    elif isinstance(domain, CodedDomain) and isinstance(right, Constant):
+        try:
+            domain.code(str(right.value))
+        except InvalidValueError as error:
+            hint = error.hint or error.message
+            yield CheckError(f"{show(right.value)} is no value of `{_name(left)}`", hint=hint), at
+
+
+def _not_of_kind(operand: Operand, kind: Kind, rule: str, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    if _kind(operand, schema) not in (kind, None):
+        yield CheckError(f"{rule}, and this is {_described(operand, schema)}"), offset_of(operand)
+
+
+def _rewritten(operand: Operand, kind: Kind) -> str | None:
+    """How a constant would be written as a value of this kind, if it looks like one."""
+    if not isinstance(operand, Constant):
+        return None
+    match kind, operand.value:
+        case ((Kind.TIMESTAMP | Kind.DATE), str(text)):
+            return f"write {kind.upper()} {show(text)}"
+        case Kind.BOOLEAN, str(text) if text.lower() in ("true", "false"):
+            return f"write {text.upper()}, without quotes"
+        case Kind.NUMBER, str(text) if _NUMBER.fullmatch(text):
+            return f"write {text}, without quotes"
+        case Kind.STRING, (int() | float()) as number if not isinstance(number, bool):
+            return f"write '{number}', in quotes"
+        case Kind.BOOLEAN, (0 | 1) as number:
+            return f"write {show(bool(number))}"
+        case Kind.DATE, datetime() as time:
+            return f"write {show(time.date())}"
+        case Kind.TIMESTAMP, date() as day:
+            return f"write {show(datetime(day.year, day.month, day.day, tzinfo=UTC))}"
+        case _:
+            return None
+
+
+def _unquoted(leaf: Attribute, predicate: Predicate, schema: Schema) -> str | None:
+    """The hint for a name that is compared with an attribute that lists it among its values."""
+    if isinstance(predicate, Comparison):
+        other = predicate.left if predicate.right is leaf else predicate.right
+        domain = _domain(schema, other)
+        if isinstance(domain, CodedDomain) and leaf.name in domain.values:
+            return f"a string is written in single quotes: {show(leaf.name)}"
+    return None
+
+
+def _near(name: str, schema: Schema) -> str | None:
+    """What was probably meant or, if nothing is near, some of what there is."""
+    known = [*map(format_path, schema.attributes), *([format_path(EVENT_TYPE)] if schema.event_types else [])]
+    near = did_you_mean(name, known) or did_you_mean(name, known, case_sensitive=False)
+    if near is not None or not known:
+        return near
+    more = ", …" if len(known) > _SHOWN else ""
+    shown = ", ".join(map(in_backticks, known[:_SHOWN]))
+    return f"the schema has {shown}{more}; a string is written in single quotes"
+
+
+def _domain(schema: Schema, operand: Operand) -> Domain | None:
+    return schema.domain_of(operand.path) if isinstance(operand, Attribute) else None
+
+
+def _kind(operand: Operand, schema: Schema) -> Kind | None:
+    if isinstance(operand, Constant):
+        return operand.kind
+    domain = _domain(schema, operand)
+    return None if domain is None else domain.kind
+
+
+def _described(operand: Operand, schema: Schema) -> str:
+    if isinstance(operand, Constant):
+        return f"the {operand.kind} {show(operand.value)}"
+    domain = _domain(schema, operand)
+    return f"`{_name(operand)}` ({domain.describe() if domain is not None else 'unknown'})"
+
+
+def _name(operand: Operand) -> str:
+    return operand.name if isinstance(operand, Attribute | Variable) else "constant"

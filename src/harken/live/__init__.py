@@ -1,0 +1,1 @@
+"""The live set of subscriptions: what they are, their numbers, their changes, and what is saved of them."""

@@ -1,0 +1,119 @@
+"""Engines cut into parts, each of which finds its share of the subscriptions, and parts made one engine again.
+
+Rows of the index are carried over as they are, with their constants: nothing is parsed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harken.codes.flat import Flat, joined
+from harken.limits import Limits
+from harken.live.catalogue import Catalogue, Columns
+from harken.live.numbering import Numbering
+from harken.matchers import Matcher
+from harken.matchers.columnar import Columnar
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Subscriptions and their matcher. None for a matcher that takes the subscriptions anew."""
+
+    catalogue: Catalogue
+    numbering: Numbering
+    matcher: Matcher | None
+
+
+def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int, limits: Limits) -> list[Part]:
+    """Parts of about the same cost and size. All rows of a subscription are in one of them.
+
+    Neighbours in the index stay together, so that a part has few clusters, and an event finds nothing in most.
+    """
+    table = catalogue.table(size)
+    if not isinstance(matcher, Columnar):
+        taken = np.flatnonzero(table.column(0).is_valid().to_numpy())
+        return [_part(table.take(pa.array(each)), None, catalogue.asked) for each in np.array_split(taken, parts)]
+    flat, statistics = matcher.rows(), matcher.statistics()
+    share = _shares(*matcher.weights(), size, parts)
+    found = []
+    for place in range(parts):
+        chosen = np.flatnonzero(share == place)
+        rows = _renumbered(flat.only(share[flat.numbers] == place), chosen)
+        made = _matcher([rows], statistics, limits, matcher.options)
+        found.append(_part(table.take(pa.array(chosen)), made, catalogue.asked))
+    return found
+
+
+def join(parts: Sequence[tuple[Matcher, Catalogue, int]], limits: Limits) -> tuple[Part, list[str]]:
+    """One of several parts, given with the size of their numberings, and the ids that a part before had taken.
+
+    What was learnt of events is that of the first part.
+    """
+    tables = [catalogue.table(size) for _, catalogue, size in parts]
+    table = pa.concat_tables(tables)
+    kept, twice = _first_of_each(table.column(0).combine_chunks())
+    chosen = np.flatnonzero(kept)
+    firsts = np.cumsum([0, *(each.num_rows for each in tables)])
+    names = [catalogue.asked for _, catalogue, _ in parts]
+    asked = None if None in names else frozenset[str]().union(*(each or () for each in names))
+    flats, own = [], []
+    for (matcher, _, _), first in zip(parts, firsts.tolist(), strict=False):
+        if not isinstance(matcher, Columnar):
+            return _part(table.take(pa.array(chosen)), None, asked), twice
+        flat = matcher.rows()
+        moved = Flat(flat.numbers + np.int32(first), flat.columns, flat.inexact, flat.overlapping)
+        flats.append(_renumbered(moved.only(kept[moved.numbers]), chosen))
+        own.append(matcher)
+    made = _matcher(flats, own[0].statistics(), limits, own[0].options) if own else None
+    return _part(table.take(pa.array(chosen)), made, asked), twice
+
+
+def _part(table: pa.Table, matcher: Matcher | None, asked: frozenset[str] | None) -> Part:
+    columns = [Columns(0, table)] if table.num_rows else []
+    return Part(Catalogue(columns, asked=asked), Numbering(table.num_rows), matcher)
+
+
+def _matcher(flats: Sequence[Flat], statistics: Any, limits: Limits, options: dict[str, Any]) -> Columnar:
+    made = Columnar(limits, **options)
+    made.give(statistics)
+    made.add_flat(joined(flats))
+    made.merge()
+    return made
+
+
+def _renumbered(flat: Flat, chosen: NDArray[np.int64]) -> Flat:
+    """The same rows, their subscriptions numbered by their places among those that are chosen, which ascend."""
+    numbers = np.searchsorted(chosen, flat.numbers).astype(np.int32)
+    return Flat(numbers, flat.columns, flat.inexact, flat.overlapping)
+
+
+def _shares(numbers: NDArray[np.int32], weights: NDArray[np.float64], size: int, parts: int) -> NDArray[np.int64]:
+    """The part of every number, -1 for those that are free, given the rows in the order of the index."""
+    share = np.full(size, -1, np.int64)
+    known, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    if not len(known):
+        return share
+    weight = np.bincount(inverse, weights)
+    order = np.argsort(first, kind="stable")
+    behind = np.cumsum(weight[order]) - weight[order] / 2
+    share[known[order]] = np.minimum(behind / weight.sum() * parts, parts - 1).astype(np.int64)
+    return share
+
+
+def _first_of_each(ids: pa.Array) -> tuple[NDArray[np.bool_], list[str]]:
+    """Which rows have an id that no row before them has, and the ids of others."""
+    codes = ids.dictionary_encode()
+    owner = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    kept = owner >= 0
+    if not kept.any():
+        return kept, []
+    first = np.full(len(codes.dictionary), len(owner), np.int64)
+    np.minimum.at(first, owner[kept], np.flatnonzero(kept))
+    again = kept & (first[owner] != np.arange(len(owner)))
+    return kept & ~again, ids.filter(pa.array(again)).to_pylist()

@@ -1,0 +1,169 @@
+"""What matching tells: ids when they are asked for, numbers and offsets for those who count in millions."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from harken.errors import HarkenError
+from harken.events import EventBatch, Refused
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from harken.live.catalogue import Catalogue
+    from harken.live.numbering import Numbering
+    from harken.matchers import MatchResult
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What one event matched."""
+
+    ids: list[str]
+    candidates: int
+    """How many rows of the index were examined to find them. A subscription has a row for each side of its ORs."""
+    errors: list[tuple[str, HarkenError]] = field(default_factory=list)
+    """Subscriptions that failed on this event."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Where the time went: decode and match."""
+
+
+class Reading:
+    """The right to ask for the ids of numbers: while it lives, the numbers that were found mean what they meant."""
+
+    def __init__(self, catalogue: Catalogue, numbering: Numbering) -> None:
+        self.catalogue = catalogue
+        self._finalize = weakref.finalize(self, numbering.end, numbering.begin())
+
+
+class BatchMatches:
+    """What the events of a batch matched. Everything has an item for every event, none of it for a refused one.
+
+    `numbers` and `offsets` are there at once; `ids`, `arrow_ids()` and the like are made when they are asked for.
+    """
+
+    def __init__(
+        self,
+        results: list[tuple[EventBatch, MatchResult]],
+        refused: tuple[Refused, ...],
+        reading: Reading,
+        seconds: dict[str, float],
+    ) -> None:
+        self._results = results
+        self._reading = reading
+        self.refused = refused
+        self.seconds = seconds
+        """Where the time went: decode and match."""
+
+    @cached_property
+    def positions(self) -> list[int]:
+        """Where each event was in the input, from 0."""
+        found = [position for batch, _ in self._results for position in batch.positions]
+        return sorted([*found, *(each.position for each in self.refused)]) if self.refused else found
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """The matches of event i are `numbers[offsets[i] : offsets[i + 1]]`."""
+        import numpy as np
+
+        counts = [np.empty(0, np.int64), *(np.diff(result.offsets) for _, result in self._results)]
+        offsets = np.zeros(len(self.positions) + 1, np.int64)
+        np.cumsum(self._placed(np.concatenate(counts)), out=offsets[1:])
+        return offsets
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int32]:
+        """The numbers of the matching subscriptions, event by event."""
+        import numpy as np
+
+        parts = [result.numbers for _, result in self._results]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int32), *parts])
+
+    @cached_property
+    def ids(self) -> list[list[str]]:
+        """The ids of the matching subscriptions of each event."""
+        names: list[Any] = self._reading.catalogue.names()
+        ends = self.offsets.tolist()
+        every = [names[number] for number in self.numbers.tolist()]
+        return [every[ends[i] : ends[i + 1]] for i in range(len(ends) - 1)]
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of matches of each event."""
+        import numpy as np
+
+        counts: list[int] = np.diff(self.offsets).tolist()
+        return counts
+
+    @cached_property
+    def candidates(self) -> list[int]:
+        """How many rows of the index were examined for each event, as in `Matches`."""
+        import numpy as np
+
+        parts = [np.empty(0, np.int64), *(result.candidates for _, result in self._results)]
+        examined: list[int] = self._placed(np.concatenate(parts)).tolist()
+        return examined
+
+    @cached_property
+    def errors(self) -> list[tuple[int, str, HarkenError]]:
+        """Subscriptions that failed on an event: (position of the event, id, error)."""
+        return [
+            (batch.positions[index], self._reading.catalogue.of(number).id, error)
+            for batch, result in self._results
+            for index, number, error in result.errors
+        ]
+
+    def arrow_ids(self) -> pa.LargeListArray:
+        """The ids of each event, as an Arrow array of lists of strings."""
+        import pyarrow
+
+        names = self._reading.catalogue.arrow_names(self.numbers)
+        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), names)
+
+    def arrow_names(self, these: slice = slice(None)) -> pa.Array:
+        """The ids of all matches behind each other, or of some: one for each of `numbers[these]`.
+
+        Offsets have 32 bits. Raises OverflowError if the ids have more than 2 GB.
+        """
+        return self._reading.catalogue.picked_names(self.numbers[these])
+
+    def arrow_fields(self, name: str, these: slice = slice(None)) -> pa.Array:
+        """A field of the subscriptions, as a string, for each of `numbers[these]`: JSON for what is no string."""
+        return self._reading.catalogue.arrow_fields(self.numbers[these], name)
+
+    def arrow_numbers(self) -> pa.LargeListArray:
+        """The numbers of each event, as an Arrow array of lists of integers."""
+        import pyarrow
+
+        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), pyarrow.array(self.numbers))
+
+    def fields(self, number: int) -> Mapping[str, Any]:
+        """The fields that travel with the subscription that one of `numbers` stands for."""
+        return self._reading.catalogue.of(number).fields
+
+    def of(self, index: int) -> NDArray[np.int32]:
+        """The numbers of one event."""
+        return self.numbers[self.offsets[index] : self.offsets[index + 1]]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __repr__(self) -> str:
+        return f"<BatchMatches: {len(self)} events, {len(self.numbers)} matches, {len(self.refused)} refused>"
+
+    def _placed(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A value for every event, 0 for those that were refused."""
+        import numpy as np
+
+        if not self.refused:
+            return values
+        order = [position for batch, _ in self._results for position in batch.positions]
+        placed = np.zeros(len(self.positions), np.int64)
+        placed[np.searchsorted(self.positions, order)] = values
+        return placed

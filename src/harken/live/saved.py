@@ -1,0 +1,139 @@
+"""An engine on disk: its index and its subscriptions as files that are mapped into memory, published as one version."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harken.codes.dictionary import utf8_of
+from harken.errors import SegmentError
+from harken.limits import Limits
+from harken.live.catalogue import Catalogue, Columns
+from harken.live.numbering import Numbering
+from harken.matchers import Matcher
+from harken.matchers.columnar import Columnar
+from harken.matchers.columnar.saving import INDEX, is_outdated, load_matcher, save_state
+from harken.schema import Schema
+from harken.schema.files import format_schema, parse_schema
+from harken.versions.folder import Draft, Folder
+
+log = logging.getLogger(__name__)
+_SUBSCRIPTIONS = "subscriptions"
+_MOST_FIELD_NAMES = 10_000
+"""Beyond this the names of fields are not saved apart: who asks for them reads the fields themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an engine was made with."""
+
+    schema: Schema | None
+    algorithm: str
+    limits: Limits
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An engine as it lies on disk."""
+
+    version: int
+    settings: Settings
+    catalogue: Catalogue
+    numbering: Numbering
+    matcher: Matcher | None
+    """None if the algorithm has no files of its own, or those of an earlier Harken: then it takes the subscriptions
+    anew."""
+
+
+def save(
+    folder: Folder,
+    seen: int | None,
+    settings: Settings,
+    matcher: Matcher,
+    catalogue: Catalogue,
+    numbering: Numbering,
+) -> int:
+    """Publish a version, and return its number. `seen` is the version that the caller knows of the folder, if any.
+
+    Raises SegmentError if somebody else has published another one since: that would be lost.
+    """
+    with folder.publishing() as draft:
+        if seen is not None and draft.version != seen + 1:
+            hint = "load it again, or save under another path"
+            raise SegmentError(f"{folder.path} was changed by somebody else (version {draft.version - 1})", hint=hint)
+        if isinstance(matcher, Columnar):
+            save_state(matcher.state(), draft.write)
+        _write_catalogue(catalogue, numbering.size, draft)
+        schema = settings.schema
+        draft.meta.update(
+            algorithm=settings.algorithm,
+            schema=None if schema is None else format_schema(schema),
+            schema_version=None if schema is None else schema.version,
+            limits=asdict(settings.limits),
+            options=dict(settings.options),
+            names=None if catalogue.asked is None else sorted(catalogue.asked),
+        )
+        return draft.version
+
+
+def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Saved:
+    """The current version. Options given here stand in for those that were saved. Raises SegmentError.
+
+    With `rebuild` an index of an earlier Harken is left out; else it is refused.
+    """
+    contents = folder.open()
+    meta = contents.meta
+    try:
+        schema = None if meta["schema"] is None else parse_schema(meta["schema"])
+        settings = Settings(schema, meta["algorithm"], Limits(**meta["limits"]), {**meta["options"], **options})
+        file = contents.files[_SUBSCRIPTIONS]
+        columns = Columns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
+    except (KeyError, TypeError) as problem:
+        raise SegmentError(f"{folder.path} does not hold an engine: {problem}") from None
+    ids = columns.table.column(0)
+    free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
+    matcher = None
+    if rebuild and is_outdated(contents.files):
+        log.warning(
+            "%s: the index of an earlier Harken is built anew from the texts, and what was learnt of events is lost; "
+            "saving keeps it",
+            folder.path,
+        )
+    elif INDEX in contents.files:
+        matcher = load_matcher(contents.files, settings.limits, **options)
+    names = meta.get("names")  # an earlier Harken did not write them
+    asked = None if names is None else frozenset(names)
+    catalogue = Catalogue([columns] if len(columns) else [], asked=asked)
+    return Saved(contents.version, settings, catalogue, Numbering(len(columns), free), matcher)
+
+
+def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:
+    table = catalogue.table(size)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        whole = column.combine_chunks()
+        arrays[f"{name}/valid"] = whole.is_valid().to_numpy(zero_copy_only=False)
+        data, offsets = utf8_of(whole.fill_null(""))
+        arrays[f"{name}/data"] = np.ascontiguousarray(data[offsets[0] : offsets[-1]])
+        arrays[f"{name}/offsets"] = offsets - offsets[0]
+    counts = catalogue.field_counts()
+    known = {"field_counts": counts} if len(counts) <= _MOST_FIELD_NAMES else {}
+    draft.write(_SUBSCRIPTIONS, arrays, {"columns": table.column_names, **known})
+
+
+def _read_catalogue(arrays: Mapping[str, NDArray[Any]]) -> pa.Table:
+    columns = {}
+    for name in ("id", "where", "language", "fields"):
+        valid, offsets, data = (arrays[f"{name}/{part}"] for part in ("valid", "offsets", "data"))
+        bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+        columns[name] = pa.LargeStringArray.from_buffers(
+            len(valid), pa.py_buffer(offsets), pa.py_buffer(data), null_bitmap=bits
+        )
+    return pa.table(columns)

@@ -1,0 +1,1 @@
+"""The papers' algorithms, one a file, over rows in labels."""

@@ -1,0 +1,40 @@
+"""A pipeline without the command line around it, for `spark-submit` and `python -m harken.pipeline`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from harken.errors import ConfigError, HarkenError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the pipeline of a configuration file. Returns the exit code: 0, or 3 if it cannot go on."""
+    parser = argparse.ArgumentParser("harken.pipeline", description="Run a Harken pipeline.")
+    parser.add_argument("configuration", metavar="PIPELINE.TOML")
+    parser.add_argument("--dry-run", action="store_true", help="show what it would do, and end")
+    given = parser.parse_args(arguments)
+    from harken.pipeline.config import load_config
+    from harken.pipeline.planning import plan
+    from harken.pipeline.progress import text_of
+    from harken.pipeline.run import run
+
+    try:
+        config = load_config(given.configuration)
+        if given.dry_run:
+            for label, line in plan(config).lines():
+                print(f"{label}: {line}")
+            return 0
+        result = run(config, lambda told: print(text_of(told), file=sys.stderr, flush=True))
+        print(f"{config.name}: {result}", flush=True)
+        return 0
+    except ConfigError as error:
+        for each in error.faults or (error,):
+            print(f"error: {each}", file=sys.stderr)
+    except HarkenError as error:
+        print(f"error: {error}", file=sys.stderr)
+    return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

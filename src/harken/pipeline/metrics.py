@@ -1,0 +1,178 @@
+"""How a run goes, for machines: JSON lines that grow, and a text for Prometheus that is replaced.
+
+The file of JSON lines has a line for every batch (`kind` is "batch"), for every change of the subscriptions ("change")
+and one at the end ("end").
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.errors import SourceError
+from harken.pipeline.counts import STAGES, Counts
+from harken.pipeline.stream import BatchReport, Told
+from harken.spark.files import LocalFiles
+
+if TYPE_CHECKING:
+    from harken.pipeline.config import Config
+
+
+_log = logging.getLogger(__name__)
+
+
+class Meter:
+    """Takes in what a pipeline tells, and keeps the files of its metrics up to date.
+
+    Raises SourceError at once if a file cannot be written. Later that is logged: for want of metrics nothing stops.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.name = config.name
+        self.mode = config.mode
+        self.counts = Counts()
+        self.batches = 0
+        self.refused_changes = 0
+        self.last: BatchReport | None = None
+        self._started = time.monotonic()
+        self._json = None if config.metrics.json is None else Path(config.metrics.json)
+        self._prometheus = None if config.metrics.prometheus is None else Path(config.metrics.prometheus)
+        self._append("")
+        self._replace()
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self._started
+
+    def take(self, told: Told) -> None:
+        """Count a batch or a change of the subscriptions."""
+        if isinstance(told, BatchReport):
+            self.batches += 1
+            self.counts += told.counts
+            self.last = told
+        else:
+            self.refused_changes += told.refused is not None
+        self._line(line_of(told))
+        self._update()
+
+    def end(self, error: str | None = None) -> None:
+        """Write the last line and the last text. `error` is what the run failed for."""
+        whole = {"mode": self.mode, "batches": self.batches, "seconds": round(self.seconds, 3), **self.counts.to_dict()}
+        self._line({"kind": "end", **whole, "error": error})
+        self._update(succeeded=error is None)
+
+    def _line(self, data: dict[str, Any]) -> None:
+        told = {"kind": data["kind"], "pipeline": self.name, "time": datetime.now(UTC).isoformat(), **data}
+        try:
+            self._append(json.dumps(told, ensure_ascii=False) + "\n")
+        except SourceError as error:
+            _log.warning("%s", error)
+
+    def _update(self, succeeded: bool | None = None) -> None:
+        try:
+            self._replace(succeeded)
+        except SourceError as error:
+            _log.warning("%s", error)
+
+    def _append(self, text: str) -> None:
+        if self._json is None:
+            return
+        try:
+            self._json.parent.mkdir(parents=True, exist_ok=True)
+            with self._json.open("a", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise SourceError(f"{self._json} cannot be written: {error.strerror or error}") from error
+
+    def _replace(self, succeeded: bool | None = None) -> None:
+        if self._prometheus is not None:
+            text = prometheus_text(self, succeeded).encode("utf-8", "backslashreplace")
+            LocalFiles(self._prometheus.parent).write(self._prometheus.name, text)
+
+
+def line_of(told: Told) -> dict[str, Any]:
+    """A batch, or a change of the subscriptions, as plain data."""
+    if isinstance(told, BatchReport):
+        return _batch_line(told)
+    changes = {"added": told.added, "replaced": told.replaced, "removed": told.removed, "left_out": len(told.faults)}
+    mismatches = {"mismatches": told.mismatches.to_dict()} if told.mismatches else {}
+    return {"kind": "change", "index_version": told.version.version, **changes, "refused": told.refused, **mismatches}
+
+
+def _batch_line(report: BatchReport) -> dict[str, Any]:
+    return {
+        "kind": "batch",
+        "batch": report.batch,
+        "index_version": report.version.version,
+        "subscriptions": report.version.subscriptions,
+        "match_time": report.time.isoformat(),
+        "seconds": round(report.seconds, 3),
+        "replay": report.is_replay,
+        **report.counts.to_dict(),
+        "lag_seconds": lag_of(report),
+    }
+
+
+def lag_of(report: BatchReport) -> float | None:
+    """How long before the end of a batch its newest event was, in seconds; None if events have no time."""
+    newest = report.counts.max_event_time
+    return None if newest is None else round(report.time.timestamp() + report.seconds - newest.timestamp(), 3)
+
+
+def prometheus_text(meter: Meter, succeeded: bool | None = None) -> str:
+    """The metrics in Prometheus's text format. `succeeded` is there once the run has ended."""
+    counts, last = meter.counts, meter.last
+    text = _Text(meter.name)
+    text.add("events_total", "counter", "Events that came.", counts.events)
+    text.add("notifications_total", "counter", "Pairs of an event and a subscription.", counts.notifications)
+    text.add("duplicates_total", "counter", "Events dropped because their id had come before.", counts.duplicates)
+    text.add("late_total", "counter", "Events that came late.", counts.late)
+    stages = [(counts.dead_letters.get(stage, 0), {"stage": stage}) for stage in STAGES]
+    text.add("dead_letters_total", "counter", "Dead letters, by the stage that refused.", *stages)
+    odd = [(count, {"attribute": attribute}) for attribute, count in counts.odd_values.items()]
+    text.add("odd_values_total", "counter", "Values of another kind than subscriptions ask for.", *odd)
+    text.add("batches_total", "counter", "Batches that are done.", meter.batches)
+    text.add(
+        "refused_changes_total", "counter", "Changes of the subscriptions that were refused.", meter.refused_changes
+    )
+    text.add("run_seconds", "gauge", "Time since the run began.", round(meter.seconds, 3))
+    if last is not None:
+        text.add("index_version", "gauge", "Version of the index that the last batch used.", last.version.version)
+        text.add("subscriptions", "gauge", "Subscriptions in that version.", last.version.subscriptions)
+        text.add("last_batch", "gauge", "Number of the last batch.", last.batch)
+        text.add("last_batch_seconds", "gauge", "Time that the last batch took.", round(last.seconds, 3))
+        text.add("last_batch_events", "gauge", "Events of the last batch.", last.counts.events)
+        lag = lag_of(last)
+        if lag is not None:
+            text.add("lag_seconds", "gauge", "Age of the newest event when the last batch was done.", lag)
+    if succeeded is not None:
+        text.add("succeeded", "gauge", "Whether the run ended well.", int(succeeded))
+    return str(text)
+
+
+class _Text:
+    def __init__(self, pipeline: str) -> None:
+        self._pipeline = pipeline
+        self._lines: list[str] = []
+
+    def add(self, name: str, kind: str, help: str, *values: float | tuple[float, dict[str, str]]) -> None:
+        """A metric with its values, each with labels if it has some."""
+        whole = f"harken_pipeline_{name}"
+        self._lines += [f"# HELP {whole} {help}", f"# TYPE {whole} {kind}"]
+        for each in values:
+            value, labels = each if isinstance(each, tuple) else (each, {})
+            named = {"pipeline": self._pipeline, **labels}
+            inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in named.items())
+            self._lines.append(f"{whole}{{{inside}}} {value}")
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

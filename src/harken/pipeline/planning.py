@@ -1,0 +1,146 @@
+"""What a pipeline would do: the plan that `harken run --dry-run` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from harken.live.mismatch import NO_MISMATCHES, Mismatches
+from harken.pipeline.asked import asked_of
+from harken.pipeline.enriching import enriched
+from harken.pipeline.failures import told
+from harken.pipeline.odd_values import counted_odd, odd_values
+from harken.pipeline.opening import opened_source
+from harken.pipeline.progress import told_odd
+from harken.pipeline.session import pipeline_session
+from harken.pipeline.source_columns import SourceColumns
+from harken.pipeline.sources import event_columns, read
+from harken.pipeline.subscriptions import Subscriptions
+from harken.spark.asked_columns import refuse_unreadable
+from harken.spark.frames import column, require_column
+from harken.spark.index import IndexVersion
+from harken.spark.local import opened
+from harken.spark.matching import Strategy, choose
+from harken.spark.session_facts import parallelism
+from harken.spark.task import EXACT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from harken.pipeline.config import Config
+
+_ODD = "of another type than subscriptions ask for; the events are matched, the values listed with the dead letters"
+_MIXED = "of several types for which subscriptions ask; each value is matched as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is known before a run."""
+
+    settings: tuple[tuple[str, str], ...]
+    """What the configuration says, as labels and lines."""
+    columns: tuple[tuple[str, str], ...]
+    """The names and types of the events' columns, as they are matched."""
+    partitions: int | None
+    """Tasks that read the source; None for a stream, where it depends on what comes."""
+    parallelism: int
+    """Tasks that run at a time."""
+    index: IndexVersion
+    strategy: Strategy
+    expected_ns: float | None
+    """What the engine expects an event to cost it; None if the matcher does not tell."""
+    mismatches: Mismatches = NO_MISMATCHES
+    """What subscriptions ask for and the columns of the events do not have."""
+    odd_values: Mapping[str, int] = field(default_factory=dict)
+    """By attribute: values that the source has now of another kind than subscriptions ask for."""
+    mixed: tuple[str, ...] = ()
+    """Columns that hold values of several types for which subscriptions ask."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        return {
+            "settings": dict(self.settings),
+            "columns": dict(self.columns),
+            "partitions": self.partitions,
+            "parallelism": self.parallelism,
+            "subscriptions": self.index.subscriptions,
+            "index_bytes": self.index.nbytes,
+            "index_attributes": None if self.index.attributes is None else list(self.index.attributes),
+            "strategy": self.strategy.name,
+            "shards": self.strategy.shards,
+            "strategy_reason": self.strategy.reason,
+            "expected_ns_per_event": self.expected_ns,
+            "mismatches": self.mismatches.to_dict() if self.mismatches else None,
+            "odd_values": dict(self.odd_values),
+            "mixed_columns": list(self.mixed),
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The plan as labels and lines for people."""
+        shown = [f"{name} {kind.upper()}" for name, kind in self.columns]
+        attributes = self.index.attributes
+        looked_at = "all attributes of an event" if attributes is None else ", ".join(attributes) or "nothing"
+        cost = "unknown" if self.expected_ns is None else f"{self.expected_ns:,.0f} ns an event, besides Spark's own"
+        mismatches = [line.strip() for line in str(self.mismatches).splitlines()] if self.mismatches else []
+        partitions = "by what a batch has" if self.partitions is None else f"{self.partitions:,}"
+        return [
+            *self.settings,
+            ("events", ", ".join(shown)),
+            *([("odd values", f"{told_odd(self.odd_values)}: {_ODD}")] if self.odd_values else []),
+            *([("mixed columns", f"{', '.join(self.mixed)}: {_MIXED}")] if self.mixed else []),
+            ("index", f"{self.index.subscriptions:,} subscriptions, {self.index.nbytes / 1e6:,.1f} MB"),
+            ("looks at", looked_at),
+            ("chosen strategy", str(self.strategy)),
+            ("partitions", f"{partitions}, {self.parallelism} at a time"),
+            ("expected cost", cost),
+            *zip(("mismatches", *[""] * len(mismatches)), mismatches, strict=False),
+        ]
+
+
+def plan(config: Config) -> Plan:
+    """What a run would do. Spark is started, the index is built or opened, and no event is matched or written.
+
+    Raises HarkenError for all that would keep a run from beginning.
+    """
+    with pipeline_session(config) as spark, told():
+        given = replace(config.subscriptions, keep=None)  # what is built to look at it is not kept
+        subscriptions = Subscriptions(replace(config, subscriptions=given), spark)
+        source = opened_source(config, spark, subscriptions)
+        index, columns = subscriptions.current(), source.columns
+        events = enriched(source.events, config.enrichments)
+        for name in config.match.columns:
+            require_column(events.select(*map(column, event_columns(events))), name, "events")
+        refuse_unreadable(index, source.matched, spark)
+        opening = subscriptions.opening
+        return Plan(
+            settings=tuple(config.describe()),
+            columns=tuple((name, events.schema[name].dataType.simpleString()) for name in event_columns(events)),
+            partitions=None if config.is_stream else _partitions(source.events),
+            parallelism=parallelism(spark),
+            index=index,
+            strategy=choose(index, spark, config.match.strategy, config.match.shards),
+            expected_ns=_expected_ns(index, spark),
+            mismatches=NO_MISMATCHES if opening is None else opening.mismatches,
+            odd_values={} if columns is None else _odd_values(config, spark, columns, index),
+            mixed=() if columns is None else columns.mixed,
+        )
+
+
+def _odd_values(config: Config, spark: SparkSession, columns: SourceColumns, index: IndexVersion) -> dict[str, int]:
+    """The odd values that the source has now. It is read for that, also where it is that of a stream."""
+    events = read(replace(config, mode="batch"), spark, columns)
+    return counted_odd(odd_values(events, asked_of(index, spark))) if EXACT in events.columns else {}
+
+
+def _partitions(events: DataFrame) -> int:
+    frame: Any = events
+    count: int = frame._jdf.queryExecution().toRdd().getNumPartitions()
+    return count
+
+
+def _expected_ns(index: IndexVersion, spark: SparkSession) -> float | None:
+    layers = opened(index, spark=spark).stats()["matcher"].get("layers")
+    if layers is None:
+        return None
+    return float(sum(group["expected_ns"] for layer in layers for group in layer["groups"]))

@@ -1,0 +1,260 @@
+"""Where events come from: a DataFrame, batch or streaming, of decoded events, with what cannot be decoded among them.
+
+A line that does not fit the columns is a row like the others, with what is wrong with it. Nothing is dropped here but
+empty lines. Where nobody declares the columns, a single value that does not fit its column is kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harken.errors import SourceError
+from harken.pipeline.asked import NOTHING_ASKED, Asked, asked_of
+from harken.pipeline.attributes import columns_of
+from harken.pipeline.decoding import csv_reason, json_reason
+from harken.pipeline.exact import settled, tallied
+from harken.pipeline.failures import told
+from harken.pipeline.source_columns import SourceColumns, csv_columns, json_columns
+from harken.schema import load_schema
+from harken.spark.files import files_of
+from harken.spark.frames import column, require_column
+from harken.spark.index import IndexVersion
+from harken.spark.task import OWN
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+    from harken.pipeline.config import Config, Source
+
+ID, RAW, FAULT = f"{OWN}id", f"{OWN}raw", f"{OWN}fault"
+_LINE, _EVENT = f"{OWN}line", f"{OWN}event"
+_FILES = ("json", "csv", "parquet")
+_KEPT = "columns.json"
+"""The file of a checkpoint that has the columns of a stream that does not declare them."""
+# By position, a column that is new in a file of CSV would move all others: the header is looked at.
+_USUAL_OPTIONS = {"csv": {"header": "true", "enforceSchema": "false"}}
+
+
+def find_columns(config: Config, spark: SparkSession, version: IndexVersion | None = None) -> SourceColumns | None:
+    """The columns of a source for which neither the configuration nor its files declare them; None for others.
+
+    A stream that ran before has those that it kept. Else the source is read for it, all that there is now; types come
+    from the values, and from what the subscriptions of a version ask. Raises SourceError if there is nothing to read.
+    """
+    reading = _Reading(config, spark)
+    with told():
+        if reading.declared() is not None or config.source.format not in ("json", "csv", "kafka", "socket"):
+            return None
+        asked = NOTHING_ASKED if version is None else asked_of(version, spark)
+        return _kept_columns(config, spark) or reading.found(asked)
+
+
+def keep_columns(config: Config, spark: SparkSession, columns: SourceColumns) -> None:
+    """Keep the columns of a stream with its checkpoint, unless it has some: the next start takes the same."""
+    assert config.checkpoint is not None, "a stream has a checkpoint"
+    files = files_of(config.checkpoint, spark)
+    if files.read(_KEPT) is None:
+        files.write(_KEPT, columns.to_text().encode())
+
+
+def _kept_columns(config: Config, spark: SparkSession) -> SourceColumns | None:
+    if config.checkpoint is None:
+        return None
+    text = files_of(config.checkpoint, spark).read(_KEPT)
+    return None if text is None else SourceColumns.from_text(text, f"{config.checkpoint}/{_KEPT}")
+
+
+def read(config: Config, spark: SparkSession, columns: SourceColumns | None = None) -> DataFrame:
+    """The events of a pipeline's source: their columns and, as strings, `_harken_id`, `_harken_raw` (the line, where it
+    is at fault), `_harken_fault` (what is wrong with it, or null) and, where columns are loose, `_harken_exact`.
+
+    `columns` are those that `find_columns` found; by default it finds them without asking subscriptions.
+    Raises SourceError if the source cannot be read, or lacks a column that the configuration names.
+    """
+    reading = _Reading(config, spark, columns or find_columns(config, spark))
+    with told():
+        events = {"kafka": reading.kafka, "socket": reading.socket, "rate": reading.rate}.get(
+            config.source.format, reading.files
+        )()
+        return _identified(events, config.source)
+
+
+def event_columns(events: DataFrame) -> list[str]:
+    """The columns of the event, without ours."""
+    return [name for name in events.columns if not name.startswith(OWN)]
+
+
+class _Reading:
+    def __init__(self, config: Config, spark: SparkSession, found: SourceColumns | None = None) -> None:
+        self._config = config
+        self._source = config.source
+        self._spark = spark
+        self._is_stream = config.mode == "stream"
+        self._found = found
+        self._is_csv = config.source.format == "csv"
+        self._options = _USUAL_OPTIONS.get(config.source.format, {}) | dict(config.source.options)
+
+    def files(self) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        source = self._source
+        reader = self._reader(self._options, maxFilesPerTrigger=source.max_files_per_trigger).format(source.format)
+        if source.format == "parquet":
+            return _faultless(reader.schema(self.declared() or self._inferred()).load(source.path))
+        columns = self._columns()
+        types = columns.as_read(self._loose_type())
+        rows = _loaded(reader, types, source.path)
+        line = column(RAW)
+        reason = csv_reason(line, types, self._options) if self._is_csv else json_reason(line, types)
+        return settled(rows.withColumn(FAULT, f.when(line.isNotNull(), reason)), columns, self._is_csv)
+
+    def kafka(self) -> DataFrame:
+        return self._parsed(self._kafka_rows())
+
+    def _kafka_rows(self) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        source = self._source
+        reader = self._reader(source.options, maxOffsetsPerTrigger=source.max_offsets_per_trigger).format("kafka")
+        reader = reader.option("kafka.bootstrap.servers", source.servers).option("subscribe", source.topic)
+        rows: DataFrame = reader.option("startingOffsets", source.starting_offsets or "earliest").load()
+        number = f.concat_ws("/", "topic", "partition", "offset")
+        return rows.select(f.col("value").cast("string").alias(_LINE), number.alias(ID))
+
+    def socket(self) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        reader = self._reader(self._source.options).format("socket")
+        rows = reader.option("host", self._source.host).option("port", self._source.port).load()
+        return self._parsed(rows.select(f.col("value").alias(_LINE)).where(f.trim(_LINE) != ""))
+
+    def rate(self) -> DataFrame:
+        reader = self._reader(self._source.options, rowsPerSecond=self._source.rows_per_second)
+        return _faultless(reader.format("rate").load())
+
+    def _parsed(self, rows: DataFrame) -> DataFrame:
+        """Events from rows that have a JSON text each."""
+        from pyspark.sql import functions as f
+
+        columns = self._columns()
+        types = columns.as_read(self._loose_type())
+        options = {**self._source.options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW}
+        line = column(_LINE)
+        parsed = rows.withColumn(_EVENT, f.from_json(line, _with_raw(types), options))
+        values = [column(_EVENT)[each].alias(each) for each in types.names]
+        others = [name for name in rows.columns if name.startswith(OWN)]
+        is_wrong = f.trim(f.coalesce(line, f.lit(""))).isin("", "null") | column(_EVENT)[RAW].isNotNull()
+        found = parsed.select(*values, *map(column, others), is_wrong.alias(_EVENT))
+        reason = f.when(column(_EVENT), json_reason(line, types))
+        raw = f.when(column(_EVENT), line)
+        return settled(found.withColumns({RAW: raw, FAULT: reason}).drop(_LINE, _EVENT), columns)
+
+    def _reader(self, options: Mapping[str, str], **of_streams: int | None) -> Any:
+        """A reader with the user's options and, for a stream, those of ours that are given."""
+        reader: Any = self._spark.readStream if self._is_stream else self._spark.read
+        more = {name: str(value) for name, value in of_streams.items() if value is not None and self._is_stream}
+        return reader.options(**{**options, **more})
+
+    def declared(self) -> StructType | None:
+        """The columns that the configuration gives, by itself or by its schema. A file of Parquet has its own."""
+        from pyspark.sql.types import StructType
+
+        source = self._source
+        if source.columns is not None:
+            found: Any = StructType.fromDDL(source.columns)
+            return StructType(found.fields)
+        if self._config.schema is None or source.format == "parquet":
+            return None
+        return columns_of(load_schema(self._config.schema), source.event_id, source.event_time)
+
+    def found(self, asked: Asked) -> SourceColumns:
+        """The columns that are found by reading all there is, and by what subscriptions ask."""
+        if self._is_stream and self._source.format not in _FILES:
+            raise SourceError("nothing says which columns the events have", hint="give `columns` in [source]")
+        decide = csv_columns if self._is_csv else json_columns
+        columns = decide(self._inferred(), asked, self._protected(), self._is_stream)
+        if not columns.doubtful:
+            return columns
+        return columns.resolved(tallied(self._loose_rows(columns), columns.doubtful, self._is_csv))
+
+    def _columns(self) -> SourceColumns:
+        declared = self.declared()
+        if declared is not None:
+            return SourceColumns(declared)
+        assert self._found is not None, "what is not declared was found"
+        return self._found
+
+    def _protected(self) -> set[str]:
+        """Columns whose values are needed as they are, whatever subscriptions ask."""
+        named = (self._source.event_id, self._source.event_time)
+        keys = (key for each in self._config.enrichments for key in each.on)
+        return {name for name in (*named, *keys) if name is not None}
+
+    def _loose_type(self) -> DataType:
+        from pyspark.sql.types import StringType, VariantType
+
+        return StringType() if self._is_csv else VariantType()
+
+    def _loose_rows(self, columns: SourceColumns) -> DataFrame:
+        """All there is now, with loose columns as they are read."""
+        from pyspark.sql import functions as f
+
+        types = columns.as_read(self._loose_type())
+        if self._source.format == "kafka":
+            event = f.from_json(column(_LINE), types, self._options)
+            return self._kafka_rows().select(event.alias(_EVENT)).select(f"{_EVENT}.*")
+        reader = self._spark.read.options(**self._options).format(self._source.format)
+        return _loaded(reader, types, self._source.path)
+
+    def _inferred(self) -> StructType:
+        """The columns that Spark finds by reading all there is."""
+        from pyspark.sql import functions as f
+        from pyspark.sql.types import StructType
+
+        source = self._source
+        reader = self._spark.read.options(**self._options).option("columnNameOfCorruptRecord", RAW)
+        if source.format == "kafka":
+            text = self._kafka_rows().select(f.coalesce(column(_LINE), f.lit("")).alias("value"))
+            found = reader.json(text.rdd.map(lambda row: row.value)).schema
+        else:
+            found = reader.option("inferSchema", "true").format(source.format).load(source.path).schema
+        columns = StructType([each for each in found if each.name != RAW])
+        if not columns.fields:
+            hint = "give `columns` in [source]"
+            raise SourceError("there is nothing by which to tell the columns of the events", hint=hint)
+        return columns
+
+
+def _loaded(reader: Any, types: StructType, path: str | None) -> DataFrame:
+    """The rows of files with these columns. A line that does not fit them is kept."""
+    keeping = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", RAW)
+    rows: DataFrame = keeping.schema(_with_raw(types)).load(path)
+    return rows
+
+
+def _faultless(rows: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    nothing = f.lit(None).cast("string")
+    return rows.withColumns({RAW: nothing, FAULT: nothing})
+
+
+def _with_raw(columns: StructType) -> StructType:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    return StructType([*columns.fields, StructField(RAW, StringType())])
+
+
+def _identified(events: DataFrame, source: Source) -> DataFrame:
+    """The events with their ids as strings. What names an event of Kafka's is where it lies, if nothing else does."""
+    from pyspark.sql import functions as f
+
+    name = source.event_id if source.event_id is not None or source.format != "rate" else "value"
+    for each, what in ((name, "by which events are named"), (source.event_time, "which is their time")):
+        if each is not None:
+            require_column(events.select(*map(column, event_columns(events))), each, what)
+    if name is not None:
+        return events.withColumn(ID, column(name).cast("string"))
+    return events if ID in events.columns else events.withColumn(ID, f.lit(None).cast("string"))

@@ -1,1 +1,0 @@
-"""Subscriptions as columns of codes: dictionaries, conjunctions, and the files that hold them."""

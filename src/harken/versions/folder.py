@@ -1,0 +1,301 @@
+"""A folder of files of arrays, in versions: there is always one whole version, whatever happens while the next is
+written.
+
+    manifest.harken              which files make up the present version; written last, and replaced by one rename
+    index-00000012.segment       a file, named after what it holds and the version that it was written for
+    lock                         held by the writer, while there is one
+
+A new version is written beside the present one. The files of the version before stay until the next one is published:
+who has just read the old manifest can still open them, and who has them open keeps them in any case.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.errors import FolderLockedError, SegmentError
+from harken.kernels.checksum import checksum
+from harken.versions.array_file import ArrayFile, Seal, check_format, read_arrays, replacing, sync_folder, write_arrays
+
+FORMAT = 1
+MANIFEST = "manifest.harken"
+LOCK = "lock"
+_TITLE = "harken manifest"
+log = logging.getLogger(__name__)
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+# What a writer leaves behind: files, those that were not finished, and manifests that were not.
+_SEGMENT = re.compile(r"[a-z][a-z0-9_]*-(\d{8,})\.segment\Z")
+_UNFINISHED = re.compile(rf"\.(?:[a-z][a-z0-9_]*-\d{{8,}}\.segment|{re.escape(MANIFEST)})\.[0-9a-f]{{8}}\.tmp\Z")
+_LATER = 1_000
+"""By so many nanoseconds at least a manifest is younger than the one before, so that its date tells it apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file of a version: its name in the folder, and what it is sealed by."""
+
+    file: str
+    seal: Seal
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What makes up a version."""
+
+    version: int
+    """From 1 on."""
+    files: Mapping[str, NamedFile]
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A version, opened."""
+
+    version: int
+    files: Mapping[str, ArrayFile]
+    meta: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A version that is being written."""
+
+    folder: Path
+    version: int
+    before: Manifest | None
+    """The version that it is to follow, if there is one."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    """What is to be known of the version, beside its files: whatever JSON can hold."""
+    files: dict[str, NamedFile] = field(default_factory=dict)
+
+    def write(self, name: str, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any] | None = None) -> None:
+        """Write a file. A name is made of small letters, digits and underscores."""
+        if not _NAME.match(name) or name in self.files:
+            raise ValueError(f"{name!r} is no name for a file, or is taken")
+        file = f"{name}-{self.version:08d}.segment"
+        self.files[name] = NamedFile(file, write_arrays(self.folder / file, arrays, meta or {}))
+
+    def keep(self, name: str) -> None:
+        """Take over a file of the version before, as it is."""
+        if self.before is None:
+            raise KeyError(name)
+        self.files[name] = self.before.files[name]
+
+
+class Folder:
+    """Versions of something, the last of which can be opened. Many may read, in any process; one at a time writes."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.abspath(path))  # the process may change its folder
+        self._manifest = self.path / MANIFEST
+        self._seen: tuple[tuple[int, int, int], Manifest] | None = None
+        """The manifest that was read last, and what tells its file from others."""
+        self._opened: Manifest | None = None
+        self._taken: Manifest | None = None
+        """The version that is in use: what was opened and kept, or published last."""
+        self._is_gone = False
+
+    def identity(self) -> tuple[int, int]:
+        """What tells this folder from others, whatever it is called. (0, 0) if there is no such folder."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return 0, 0
+        return found.st_dev, found.st_ino
+
+    def current(self) -> Manifest:
+        """The present version. Raises SegmentError if there is none, or its manifest is damaged."""
+        found = self._read()
+        if found is None:
+            raise SegmentError(f"{self.path} has no saved index: there is no {MANIFEST} in it")
+        return found
+
+    def open(self) -> Contents:
+        """The present version with its files, all of which were checked."""
+        manifest = self.current()
+        while True:
+            try:
+                files = {name: self._open(manifest, each) for name, each in manifest.files.items()}
+                self._opened = manifest
+                return Contents(manifest.version, files, manifest.meta)
+            except SegmentError:
+                now = self.current()
+                if now.version == manifest.version:
+                    raise
+                manifest = now  # two versions came meanwhile, and the files of the first were removed
+
+    def keep(self) -> None:
+        """Use what was opened last: from now on only other versions are a change."""
+        self._taken = self._opened
+
+    def has_changed(self) -> bool:
+        """Whether the present version is not the one that is in use: kept after it was opened, or published last.
+
+        It looks at the date of the manifest, and seldom into it. Where there is no version any more, that is logged
+        once, and nothing has changed.
+        """
+        try:
+            if self._seen is None or _mark(os.stat(self._manifest)) != self._seen[0]:
+                self._read()
+        except FileNotFoundError:
+            if not self._is_gone:
+                log.warning("%s is gone: what was loaded from it is still used", self._manifest)
+            self._is_gone = True
+            return False
+        self._is_gone = False
+        return self._seen is not None and self._seen[1] != self._taken
+
+    @contextmanager
+    def publishing(self) -> Iterator[Draft]:
+        """A draft that becomes the present version at the end of the block, and vanishes if there is an error.
+
+        Raises FolderLockedError if another writer is at work.
+        """
+        with self._locked():
+            before = self._read()
+            self._remove_leftovers()
+            draft = Draft(self.path, 1 if before is None else before.version + 1, before)
+            try:
+                yield draft
+                self._write(draft)
+            except BaseException:
+                self._remove_leftovers()
+                raise
+            named = {each.file for each in draft.files.values()}
+            if before is not None:
+                named |= {each.file for each in before.files.values()}
+            self._remove(each for each in self._files() if each not in named)
+            self._opened = self._taken = self._read()
+
+    # Reading
+
+    def _read(self) -> Manifest | None:
+        try:
+            with self._manifest.open("rb") as stream:
+                mark = _mark(os.fstat(stream.fileno()))
+                text = stream.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SegmentError(f"{self._manifest} cannot be read: {error.strerror or error}") from error
+        manifest = _parsed(self._manifest, text)
+        self._seen = mark, manifest
+        return manifest
+
+    def _open(self, manifest: Manifest, wanted: NamedFile) -> ArrayFile:
+        path = self.path / wanted.file
+        found = read_arrays(path)
+        if found.seal != wanted.seal:
+            raise SegmentError(
+                f"{path} is not the file that version {manifest.version} was published with",
+                hint="files of different folders were mixed: copy a folder as a whole, or save the index again",
+            )
+        return found
+
+    # Writing
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            if not self.path.exists():
+                self.path.mkdir(parents=True, exist_ok=True)
+                sync_folder(self.path.parent)
+            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise SegmentError(f"{self.path} cannot be written to: {error.strerror or error}") from error
+        try:
+            _lock(lock, self.path)
+            yield
+        finally:
+            os.close(lock)
+
+    def _write(self, draft: Draft) -> None:
+        files = {
+            name: {"file": each.file, "size": each.seal.size, "checksum": f"{each.seal.checksum:016x}"}
+            for name, each in draft.files.items()
+        }
+        body = json.dumps({"version": draft.version, "files": files, "meta": draft.meta}, indent=1).encode()
+        date = max(time.time_ns(), 0 if self._seen is None else self._seen[0][2] + _LATER)
+        with replacing(self._manifest) as stream:
+            stream.write(f"{_TITLE} {FORMAT} {_checksum(body)}\n".encode())
+            stream.write(body)
+            stream.flush()
+            os.utime(stream.fileno(), ns=(date, date))
+
+    def _files(self) -> list[str]:
+        """What writers left in the folder; anything else is not ours."""
+        return [each for each in os.listdir(self.path) if _SEGMENT.match(each) or _UNFINISHED.match(each)]
+
+    def _remove_leftovers(self) -> None:
+        """Remove what was written for a version that was not published."""
+        present = self._read()
+        version = 0 if present is None else present.version
+        self._remove(each for each in self._files() if _version_of(each) > version)
+
+    def _remove(self, files: Iterator[str]) -> None:
+        for each in files:
+            with suppress(OSError):  # what cannot be removed now does no harm; the next writer tries again
+                os.unlink(self.path / each)
+
+
+def _lock(lock: int, folder: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
+        raise FolderLockedError(
+            f"{folder} is being written to by another writer (process {holder})",
+            hint="one writer at a time: wait until it has finished, or save to another folder",
+        ) from error
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+
+
+def _mark(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _version_of(file: str) -> float:
+    """The version that a file was written for; what is unfinished belongs to none that was published."""
+    found = _SEGMENT.match(file)
+    return float("inf") if found is None else int(found[1])
+
+
+def _checksum(body: bytes) -> str:
+    return f"{checksum(np.frombuffer(body, np.uint8)):016x}"
+
+
+def _parsed(path: Path, text: bytes) -> Manifest:
+    title, _, body = text.partition(b"\n")
+    words = title.decode(errors="replace").split(" ")
+    if " ".join(words[:2]) != _TITLE or len(words) != 4 or not words[2].isdecimal():
+        raise SegmentError(f"{path} is not the manifest of a saved index")
+    check_format(path, int(words[2]), FORMAT)
+    if _checksum(body) != words[3]:
+        raise SegmentError(
+            f"{path} does not have the checksum that it was written with",
+            hint="it was damaged or edited: save the index again, to another folder",
+        )
+    try:
+        known = json.loads(body)
+        files = {
+            name: NamedFile(each["file"], Seal(each["size"], int(each["checksum"], 16)))
+            for name, each in known["files"].items()
+        }
+        return Manifest(known["version"], files, known["meta"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SegmentError(f"{path} cannot be understood ({error})") from error

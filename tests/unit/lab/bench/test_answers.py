@@ -1,0 +1,138 @@
+"""Verification: a matcher with wrong answers never gets a figure, whoever agrees with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from harken import Engine
+from harken.codes.conjunctions import Conjunctions
+from harken.codes.encode import EncodedBatch
+from harken.errors import CapabilityError
+from harken.lab.bench import matching
+from harken.lab.bench.answers import Answers, every_true, refuse_unlike_arrow
+from harken.lab.bench.contestants import CONTESTANTS, Codes, CountingContestant, Factory, Ids, Offsets
+from harken.lab.bench.figures import Key, Result, WrongAnswerError
+from harken.lab.bench.matching import arrow_ints, arrow_strings, external_ids, measure_matching
+from harken.lab.bench.mixture import measure_mixture
+from harken.lab.bench.trials import Trial, prepare, sample_of
+from harken.lab.workloads import WORKLOADS, generate
+
+
+class Forgetful(CountingContestant):
+    """Loses the last answer of all events."""
+
+    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
+        ids = super().find(encoded, offsets)
+        offsets[-1] -= 1
+        return ids[:-1]
+
+
+class Mistaken(CountingContestant):
+    """Finds as many, but another one."""
+
+    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
+        ids = super().find(encoded, offsets)
+        ids[0] = next(each for each in range(10_000) if each not in set(ids[: offsets[1]].tolist()))
+        return ids
+
+
+def trial_of(name: str, factories: dict[str, Factory], size: int = 2_000, events: int = 8) -> Trial:
+    return prepare(generate(name, size, events), sample_of(name, 0).events, factories)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_matchers_agree_with_plain_evaluation(name: str) -> None:
+    trial = trial_of(name, CONTESTANTS)
+    assert set(trial.matchers) == set(CONTESTANTS)
+    trial.verify()
+
+
+def test_plain_evaluation_agrees_with_an_engine() -> None:
+    workload = generate("le-subscribe", 300, 4)
+    engine = Engine(algorithm="naive")
+    engine.subscribe_many(zip(map(str, range(300)), workload.texts().to_pylist(), strict=True))
+    found = engine.match_batch(workload.events).ids
+    assert any(found)
+    assert [every_true(workload, event).tolist() for event in range(4)] == [sorted(map(int, ids)) for ids in found]
+
+
+@pytest.mark.parametrize("wrong", [Forgetful, Mistaken])
+def test_a_wrong_matcher_is_found_out(wrong: type[CountingContestant]) -> None:
+    result = Result({}, {})
+    trial = trial_of("w4", {"wrong": wrong, "counting_lists": CountingContestant})
+    with pytest.raises(WrongAnswerError, match="w4 with 2,000 subscriptions, event"):
+        measure_matching(result, [trial], 1)
+    assert result.figures == []
+
+
+def test_two_that_are_wrong_alike_are_found_out() -> None:
+    trial = trial_of("w4", {"one": Mistaken, "two": Mistaken})
+    with pytest.raises(WrongAnswerError, match="event 0: one finds"):
+        trial.verify()
+
+
+def test_one_that_is_wrong_in_the_mixture_is_found_out() -> None:
+    sample = sample_of("mixed", 0)
+    trial = prepare(generate("mixed", 400, 16), sample.events, {"wrong": Mistaken})
+    with pytest.raises(WrongAnswerError, match="match other subscriptions in the mixture"):
+        measure_mixture(Result({}, {}), trial, sample, {"wrong": CountingContestant}, 1)
+
+
+def test_one_that_cannot_do_a_workload_says_so() -> None:
+    def unable(conjunctions: Conjunctions, sample: Codes) -> CountingContestant:
+        raise CapabilityError("strings are beyond it")
+
+    result = Result({}, {})
+    measure_matching(result, [trial_of("stock", {"unable": unable, "counting_lists": CountingContestant})], 1)
+    key = Key("match", "stock", 2_000, "unable")
+    assert result.find(key) is None
+    assert result.why_not(key) == "strings are beyond it"
+    assert result.find(key._replace(matcher="counting_lists")) is not None
+
+
+def test_whatever_else_fails_is_fatal() -> None:
+    def broken(conjunctions: Conjunctions, sample: Codes) -> CountingContestant:
+        raise RuntimeError("it is not set up")
+
+    with pytest.raises(RuntimeError, match="it is not set up"):
+        trial_of("stock", {"broken": broken})
+
+
+def test_answers_are_in_order() -> None:
+    answers = Answers(np.array([3, 1, 2, 9, 0], np.int32), np.array([0, 3, 3, 5]))
+    assert [answers.of(event).tolist() for event in range(3)] == [[1, 2, 3], [], [0, 9]]
+    other = Answers(np.array([3, 1, 2, 9, 1], np.int32), np.array([0, 3, 3, 5]))
+    assert answers != other
+    assert answers.first_difference(other) == 2
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, 1), (1_200, 3), (1 << 22, 8)])
+def test_the_answers_of_some_events_become_arrow(most: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def arrow(ids: Ids, offsets: Offsets) -> pa.ListArray:
+        made.append(len(offsets) - 1)
+        return arrow_ints(ids, offsets)
+
+    monkeypatch.setattr(matching, "_MATCHES_AS_ARROW", most)
+    monkeypatch.setattr(matching, "arrow_ints", arrow)
+    trial = trial_of("w4", {"counting_lists": CountingContestant})
+    offsets = next(iter(trial.matchers.values())).answers().offsets
+    assert most == 0 or offsets[expected] <= most
+    assert expected == 8 or offsets[expected + 1] > most
+    measure_matching(Result({}, {}), [trial], 1)
+    assert set(made) == {expected}
+
+
+def test_arrow_results() -> None:
+    ids, offsets = np.array([2, 0, 1], np.int32), np.array([0, 1, 1, 3])
+    ints, strings = arrow_ints(ids, offsets), arrow_strings(ids, offsets, external_ids(3))
+    assert (ints.type, strings.type) == (pa.list_(pa.int32()), pa.list_(pa.string()))
+    assert ints.to_pylist() == [[2], [], [0, 1]]
+    assert strings.to_pylist() == [["s2"], [], ["s0", "s1"]]
+    refuse_unlike_arrow(ids, offsets, ints)
+    refuse_unlike_arrow(ids, offsets, strings)
+    with pytest.raises(WrongAnswerError, match="Arrow result"):
+        refuse_unlike_arrow(ids[::-1], offsets, ints)

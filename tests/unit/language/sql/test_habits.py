@@ -1,0 +1,260 @@
+"""Hints for what people write out of habit: each tells what to write here, or plainly that there is no such thing."""
+
+from __future__ import annotations
+
+import pytest
+
+from harken.errors import HarkenError, ParseError, UnavailableError
+from harken.language.compiled import Compiler
+from harken.language.sql.habits import CHARACTERS, OPERATORS, SIGNS
+from harken.language.sql.parser import parse
+from unit.deadline import within
+
+NO_PATTERNS = "there are no regular expressions"
+
+
+def refusal(text: str) -> HarkenError:
+    with pytest.raises(HarkenError) as caught:
+        Compiler().compile(text)
+    return caught.value
+
+
+def hint_of(text: str) -> str:
+    return refusal(text).hint or ""
+
+
+def column_of(text: str) -> int | None:
+    place = refusal(text).place
+    assert place is not None
+    return place.column
+
+
+# Operators and functions of others
+
+
+@pytest.mark.parametrize("word", ["ILIKE", "RLIKE", "regexp", "XOR", "STARTSWITH", "HAS", "eq", "COLLATE", "WHERE"])
+@pytest.mark.parametrize("text", ["a {} 'x'", "a NOT {} 'x'"])
+def test_an_operator_of_others_is_named_as_such(text: str, word: str) -> None:
+    """It is not taken for a misspelt one of ours: `RLIKE` is not `LIKE`."""
+    error = refusal(text.format(word))
+    assert error.message == f"`{word}` is not part of the language"
+    assert "did you mean" not in str(error)
+    assert error.place is not None
+    assert error.place.column == text.index("{") + 1
+
+
+@pytest.mark.parametrize(
+    "text", ["price < 5 order = 'x'", "a = 1 end.x IS NULL", "a = 1 limit IN (1)", "a = date b = 2", "a = 1 match<2"]
+)
+def test_a_name_that_others_keep_for_an_operator_is_a_name(text: str) -> None:
+    error = refusal(text)
+    assert error.message.startswith("unexpected `")
+    assert error.hint == "join two conditions with AND or OR"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a ILIKE '%x%'", "= and LIKE tell upper from lower case"),
+        ("a RLIKE 'x.*'", NO_PATTERNS),
+        ("a SIMILAR TO 'x'", NO_PATTERNS),
+        ("a ~ 'x'", NO_PATTERNS),
+        ("a !~ 'x'", NO_PATTERNS),
+        ("a =~ 'x'", NO_PATTERNS),
+        ("a !=~ 'x'", NO_PATTERNS),
+        ("a STARTS WITH 'x'", "write x LIKE 'start%'"),
+        ("a XOR b", "write (a OR b) AND NOT (a AND b)"),
+        ("a ISNULL", "write x IS NULL"),
+        ("a NOTNULL", "write x IS NOT NULL"),
+        ("a eq 1", "write ="),
+        ("CASE WHEN a = 1 THEN b ELSE c END", "there is no CASE"),
+        ("CASE a WHEN 1 THEN b END", "there is no CASE"),
+        ("CAST(a AS INT) = 1", "there are no casts"),
+        ("a::int = 1", "there are no casts"),
+        ("a = 1 ORDER BY b", "write only the condition"),
+        ("a = 1 WHERE b = 2", "write only the condition"),
+        ("a IN (SELECT 1)", "there are no subqueries"),
+        ("EXISTS a", "write x IS NOT NULL"),
+    ],
+)
+def test_operators(text: str, hint: str) -> None:
+    assert hint_of(text).startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "hint"),
+    [
+        ("lower(a) = 'x'", "lower", "= and LIKE tell upper from lower case"),
+        ("a = UPPER('x')", "UPPER", "= and LIKE tell upper from lower case"),
+        ("a LIKE ANY ('x', 'y')", "ANY", "write x IN (…) for a list of values, x LIKE … OR x LIKE … for patterns"),
+        ("a NOT LIKE ALL ('x', 'y')", "ALL", "join conditions with AND"),
+        ("a = ANY (1, 2)", "ANY", "write x IN (…)"),
+        ("a > now()", "now", "there is no clock"),
+        ("a > DATE('2026-01-31')", "DATE", "write DATE '2026-01-31'"),
+        ("coalesce(a, 1) = 1", "coalesce", "write (x = 1 OR x IS NULL)"),
+        ("length(a) > 3", "length", "there are no functions: let the events carry the result"),
+    ],
+)
+def test_functions(text: str, name: str, hint: str) -> None:
+    error = refusal(text)
+    assert type(error) is ParseError
+    assert error.message == f"`{name}(…)` is not part of the language"
+    assert (error.hint or "").startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("startswith(a, 'x')", "write x LIKE 'start%'"),
+        ("contains(a, 'x')", "write x LIKE '%part%' to search in a string"),
+        ("array_contains(a, 'x')", "write tags CONTAINS 'red'"),
+        ("EXISTS(a)", "write x IS NOT NULL"),
+        ("near(a)", None),
+    ],
+)
+def test_functions_that_could_be_operator_predicates(text: str, hint: str | None) -> None:
+    error = refusal(text)
+    assert type(error) is UnavailableError
+    assert error.hint is None if hint is None else (error.hint or "").startswith(hint)
+
+
+def test_a_method_is_no_function_either() -> None:
+    assert hint_of("a.startswith('x')") == "the language has no functions"
+
+
+# IS
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a IS TRUE", "write x = TRUE"),
+        ("a IS FALSE", "write x = FALSE"),
+        ("a IS NOT TRUE", "write (x = FALSE OR x IS NULL)"),
+        ("a IS NOT FALSE", "write (x = TRUE OR x IS NULL)"),
+        ("a IS UNKNOWN", "write IS NULL"),
+        ("a IS NOT MISSING", "write IS NOT NULL"),
+        ("a IS DISTINCT FROM 1", "write (x <> 1 OR x IS NULL)"),
+        ("a IS NOT DISTINCT FROM 1", "write x = 1"),
+        ("a IS 5", "IS asks for NULL alone; a value is compared with ="),
+        ("a IS NOT 'x'", "IS asks for NULL alone; a value is compared with <>"),
+    ],
+)
+def test_is_asks_for_null_alone(text: str, hint: str) -> None:
+    assert hint_of(text) == hint
+
+
+# Names that need backticks
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("user-agent = 'x'", "`user-agent`"),
+        ("user-agent LIKE 'x%'", "`user-agent`"),
+        ("user-agent", "`user-agent`"),
+        ("a = 1 AND cs-uri-stem IN ('x')", "`cs-uri-stem`"),
+        ("cs-method IS NULL", "`cs-method`"),
+        ("cs-method CONTAINS 'x'", "`cs-method`"),
+        ("a = cs-method", "`cs-method`"),
+        ("http.user-agent = 'x'", "http.`user-agent`"),
+        ("@type = 'x'", "`@type`"),
+        ("a = 1\nAND @type = 'x'", "`@type`"),
+        ("a.@type = 'x'", "a.`@type`"),
+        ("a:b = 1", "`a:b`"),
+        ("$ref = 'x'", "`$ref`"),
+        ("a$b = 1", "`a$b`"),
+        ("#a = 1", "`#a`"),
+        ("a/b = 1", "`a/b`"),
+        ("a.1 = 1", "a.`1`"),
+        ("a.in = 1", "a.`in`"),
+    ],
+)
+def test_a_name_that_needs_backticks(text: str, name: str) -> None:
+    assert hint_of(text) == f"if this is one name, write it in backticks: {name}"
+    assert parse(f"{name} = 1")
+
+
+@pytest.mark.parametrize("text", ["a - b > 1", "a = b * 2", "a = 'x-y' b = 1", "a = @", "a = 1 # b-c"])
+def test_what_is_no_name_gets_another_hint(text: str) -> None:
+    assert "one name" not in hint_of(text)
+
+
+@pytest.mark.parametrize("text", ["1a = 1", "a = 0x1F", "a = 1_000", "a = 5L"])
+def test_what_starts_with_a_digit(text: str) -> None:
+    assert hint_of(text).startswith("a number is written with digits, 1000 or 1.5 or 1e6; a name is written in backt")
+
+
+# Values and signs
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a = 2026-01-31", "a date is written DATE '2026-01-31'"),
+        ("a = 10:30", "a time is written TIMESTAMP"),
+        ("a = DATE 2026-01-31", "write the date in quotes"),
+        ("a = TIMESTAMP 2026-01-31", "write the time in quotes"),
+        ("a = 'it's'", "inside a string a quote is written twice: 'it''s'"),
+        ("a = +5", "a number is written without +"),
+        ("a = 1, b = 2", "join two conditions with AND or OR"),
+        ("a <=> 1", "write =, and OR x IS NULL"),
+        ("a === 1", "equality is written with one ="),
+        ("a ==-1", "equality is written with one ="),
+        ("a := 1", "equality is written with ="),
+        ("a NOT = 1", "NOT is written before the whole comparison"),
+        ("a->b = 1", "a path is written with points"),
+        ("a->>'b' = 1", "a path is written with points"),
+        ("a[0] = 1", "a path goes through all elements of an array"),
+        ("a = :p", "there are no parameters"),
+        ("a ≠ 1", "write <>"),
+        ("a = 1 // why", "a comment is written -- to the end of the line"),
+        ("a = 1 # why", "a comment is written -- to the end of the line"),
+        ("a % 2 = 0", "% belongs in a LIKE pattern"),
+        ("a = “x”", "a string is written in straight single quotes"),
+        ("price * 2 > 3", "leave the attribute alone on its side"),
+    ],
+)
+def test_values_and_signs(text: str, hint: str) -> None:
+    assert hint_of(text).startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("a = 1 /* open", 7), ("/* open", 1), ("a /* open = 1 AND 'x", 3), ("a = 1 /* /* it's * /", 7), ("a //* b", 4)],
+)
+def test_a_comment_that_is_not_closed(text: str, column: int) -> None:
+    error = refusal(text)
+    assert error.message == "the comment that starts here is not closed"
+    assert error.hint == "end it with */"
+    assert column_of(text) == column
+
+
+def test_every_hint_is_a_line() -> None:
+    for hint in (*OPERATORS.values(), *SIGNS.values(), *CHARACTERS.values()):
+        assert hint
+        assert "\n" not in hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a-" * 30_000 + "b = 1", "a = " + "1-" * 30_000 + "a", "=" * 60_000, "a " + "@b" * 30_000],
+    ids=["hyphens", "differences", "signs", "names"],
+)
+def test_a_long_text_gets_a_short_hint_in_good_time(text: str) -> None:
+    with within(10):
+        assert len(hint_of(text)) < 200
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("tags CONTAINS ('a', 'b')", "write one CONTAINS for each value, joined with AND or OR"),
+        ("category = 'Toy' OR 'Book'", "compare it with an attribute; for one of several values write x IN ('a', 'b')"),
+        ("`` = 1", "write the name between the backticks"),
+    ],
+)
+def test_lists_of_values_and_names_that_are_empty(text: str, hint: str) -> None:
+    with pytest.raises(HarkenError) as raised:
+        parse(text)
+    assert raised.value.hint == hint
