@@ -64,7 +64,8 @@ ON_ARRAYS = {"kernels", "codes", "versions", "matchers", "live", "lab", "spark",
 # Even there these are imported where they are used: pyspark is an extra, and most of `spark` runs in its workers.
 NEVER_AT_HEAD = {"pyspark", "pandas"}
 # Rooms on arrays that `import harken` loads all the same.
-LOADED = {"live.catalogue", "live.results", "live.mismatch", "live.subscriptions", "live.numbering", "live.filling"}
+LOADED = {"live.catalogue", "live.results", "live.mismatch", "live.subscriptions", "live.numbering", "live.loading"}
+LOADED |= {"live.live_set", "live.changes", "live.home"}
 
 # Libraries that cost much to import, and the rooms that may, at the head of a module or inside a function.
 HEAVY: dict[str, set[str]] = {

@@ -3,11 +3,12 @@
 A subscription is a boolean expression over events. Harken tells, for every event, which of many subscriptions are true.
 """
 
-from harken.engine import Engine, Report
+from harken.engine import Engine
 from harken.errors import HarkenError, HarkenWarning
 from harken.events import Event, EventBatch
 from harken.explain import Explanation
 from harken.limits import Limits
+from harken.live.loading import Report
 from harken.live.results import BatchMatches, Matches
 from harken.live.subscriptions import Fault, Subscription
 from harken.rehearsal import warm_up

@@ -25,6 +25,7 @@
     ├── ConfigError              a pipeline's configuration is wrong
     ├── MissingExtraError        a library is missing that one of Harken's extras brings
     └── SegmentError             a saved index cannot be read or written: torn, damaged, foreign, newer or not there
+        ├── OutdatedError        it was saved by an earlier Harken, in a layout that is not read any more
         └── FolderLockedError    another writer is at work in its folder
 
     HarkenWarning
@@ -252,6 +253,10 @@ class MissingExtraError(HarkenError, ImportError):
 
 class SegmentError(HarkenError):
     """A saved index cannot be read or written. The message names the file and what is wrong with it."""
+
+
+class OutdatedError(SegmentError):
+    """A saved index is of an earlier Harken, in a layout that is not read any more."""
 
 
 class FolderLockedError(SegmentError):

@@ -10,8 +10,8 @@ from harken.errors import CapabilityError, DuplicateIdError, HarkenError, Unknow
 from harken.events import Event
 from harken.language import parse
 from harken.language.compiled import Compiler
-from harken.matchers import ALGORITHMS, algorithm_capabilities, required_capabilities
-from harken.matchers.base import Capability
+from harken.matchers import ALGORITHMS, algorithm_capabilities, algorithm_traits, required_capabilities
+from harken.matchers.base import Trait
 from harken.schema import NewEventType, Schema
 from harken.schema.event_types import EventType
 
@@ -102,7 +102,7 @@ def test_one_event_is_a_batch_of_one(algorithm: str) -> None:
 
 
 def test_subscriptions_come_and_go(algorithm: str) -> None:
-    if Capability.UNSUBSCRIBE not in algorithm_capabilities(algorithm):
+    if Trait.UNSUBSCRIBE not in algorithm_traits(algorithm):
         pytest.skip(f"{algorithm} does not unsubscribe, by design")
     engine = Engine(algorithm=algorithm)
     for number in range(20):

@@ -14,7 +14,7 @@ from harken.language.ast import Expression
 from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.matchers import ALGORITHMS, create_matcher
-from harken.matchers.base import Capability
+from harken.matchers.base import Trait
 from harken.matchers.papers import labelled_rows as rows_module
 from harken.matchers.papers import row_matcher as matcher_module
 from harken.schema import Schema
@@ -104,7 +104,7 @@ class Churn:
         self.events = events
         self.schema = schema
         self.engine = Engine(schema, algorithm, rng.choice(_LIMITS), **options)
-        self.can_remove = Capability.UNSUBSCRIBE in create_matcher(algorithm).capabilities
+        self.can_remove = Trait.UNSUBSCRIBE in create_matcher(algorithm).traits
         self.expressions: dict[str, Expression] = {}
         self.pairs = 0
 

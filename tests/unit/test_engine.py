@@ -42,9 +42,10 @@ from harken.errors import (
     UnknownIdError,
 )
 from harken.events import Decoded, EventBatch, validate
-from harken.matchers import ALGORITHMS, Capability, MatchResult
+from harken.matchers import ALGORITHMS, Capability, MatchResult, Trait
 from harken.matchers.base import FormOf
 from harken.matchers.naive import Naive
+from harken.matchers.registry import Algorithm
 from harken.schema import (
     BUILT_IN,
     EventType,
@@ -87,7 +88,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, type], None]:
         module = ModuleType(f"matcher_{name}")
         module.__dict__[kind.__name__] = kind
         monkeypatch.setitem(sys.modules, module.__name__, module)
-        monkeypatch.setitem(ALGORITHMS, name, f"{module.__name__}:{kind.__name__}")
+        monkeypatch.setitem(ALGORITHMS, name, Algorithm(f"{module.__name__}:{kind.__name__}"))
 
     return register
 
@@ -480,7 +481,7 @@ def test_a_matcher_that_fails_to_add_leaves_the_engine_as_it_was(engine: Engine,
     def fail(entries: object, replaced: object) -> None:
         raise HarkenError("the disk is full")
 
-    monkeypatch.setattr(engine._state.matcher, "add", fail)
+    monkeypatch.setattr(engine._live.matcher, "add", fail)
     with pytest.raises(HarkenError, match="disk"):
         engine.subscribe_many([("new", "x = 5"), ("one", "x = 7")], replace=True)
     assert "new" not in engine
@@ -554,7 +555,7 @@ def test_an_unknown_algorithm_is_refused() -> None:
 
 
 def test_an_option_that_the_algorithm_does_not_take_is_refused() -> None:
-    with pytest.raises(CapabilityError, match="`naive` does not take these options"):
+    with pytest.raises(CapabilityError, match="`naive` does not take the option `speed`"):
         Engine(algorithm="naive", speed="high")
 
 
@@ -578,7 +579,7 @@ def test_a_matcher_is_not_given_what_it_cannot_do(register: Callable[[str, type]
 class Growing(Naive):
     """Lets go of nothing."""
 
-    capabilities = Naive.capabilities - {Capability.UNSUBSCRIBE}
+    traits = Naive.traits - {Trait.UNSUBSCRIBE}
 
 
 @pytest.fixture
@@ -619,7 +620,7 @@ def test_extend_schema_is_refused_whole_by_a_matcher_that_only_adds(growing: Eng
 class Equal(Naive):
     """Takes equality, and lets go."""
 
-    capabilities = frozenset({Capability.EQUALITY, Capability.UNSUBSCRIBE})
+    capabilities = frozenset({Capability.EQUALITY})
 
 
 def test_extend_schema_is_refused_whole_where_it_would_ask_too_much_of_the_matcher(
@@ -848,7 +849,7 @@ def test_a_folder_of_an_earlier_harken_does_not_tell_what_is_asked_for(tmp_path:
     for algorithm in ("columnar", "naive"):
         engine = Engine(algorithm=algorithm)
         engine.subscribe_many([("1", "a = 1 AND b LIKE '%x%'"), ("2", "c < d")])
-        engine._state.catalogue.asked = None
+        engine._live.catalogue.asked = None
         engine.save(tmp_path / algorithm)
         assert Engine.load(tmp_path / algorithm).attributes() == {"a", "b", "c", "d"}
 

@@ -27,45 +27,51 @@ def algorithms(json: Json = False, verbose: Verbose = 0) -> None:
 
 
 def _show_lines(screen: Screen) -> None:
-    from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_capabilities, algorithm_summary
+    from harken.matchers import registry
 
-    for name in ALGORITHMS:
-        capabilities = sorted(algorithm_capabilities(name))
-        is_default = name == DEFAULT_ALGORITHM
-        data = {"name": name, "summary": algorithm_summary(name), "default": is_default, "capabilities": capabilities}
-        screen.line(data)
+    for name, algorithm in registry.ALGORITHMS.items():
+        screen.line(
+            {
+                "name": name,
+                "summary": registry.algorithm_summary(name),
+                "default": name == registry.DEFAULT_ALGORITHM,
+                "capabilities": sorted(registry.algorithm_capabilities(name)),
+                "traits": sorted(registry.algorithm_traits(name)),
+                "options": list(algorithm.options),
+            }
+        )
 
 
 def _show_table(screen: Screen) -> None:
     from rich.text import Text
 
-    from harken.matchers.base import Capability
+    from harken.matchers import Capability, Trait
     from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_summary
 
-    # Where the names of all capabilities do not fit, letters stand for them.
-    letters = "abcdefghijklmnopqrstuvwxyz"[: len(Capability)]
+    # Where the names of all capabilities and traits do not fit, letters stand for them.
+    names = [*map(str, Capability), *map(str, Trait)]
+    letters = "abcdefghijklmnopqrstuvwxyz"[: len(names)]
     is_wide = screen.out.width >= _WIDTH_FOR_NAMES
-    screen.show(_table([str(each) for each in Capability] if is_wide else list(letters)), wrap=True)
+    screen.show(_table(names, names if is_wide else list(letters)), wrap=True)
     if not is_wide:
-        for letter, capability in zip(letters, Capability, strict=True):
-            screen.show(f"  {letter}  {capability}")
+        for letter, name in zip(letters, names, strict=True):
+            screen.show(f"  {letter}  {name}")
         screen.show("")
     for name in ALGORITHMS:
         default = " (the default)" if name == DEFAULT_ALGORITHM else ""
         screen.show(Text.assemble((name, "bold"), default, f": {algorithm_summary(name)}"), wrap=True)
 
 
-def _table(headings: list[str]) -> Table:
+def _table(names: list[str], headings: list[str]) -> Table:
     from rich import box
     from rich.table import Table
 
-    from harken.matchers.base import Capability
-    from harken.matchers.registry import ALGORITHMS, algorithm_capabilities
+    from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, algorithm_traits
 
     table = Table("algorithm", box=box.SIMPLE_HEAD)
     for heading in headings:
         table.add_column(heading, justify="center")
     for name in ALGORITHMS:
-        able = algorithm_capabilities(name)
-        table.add_row(name, *("✓" if capability in able else "" for capability in Capability))
+        able = {*algorithm_capabilities(name), *algorithm_traits(name)}
+        table.add_row(name, *("✓" if each in able else "" for each in names))
     return table

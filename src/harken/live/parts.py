@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from harken.codes.flat import Flat, joined
-from harken.limits import Limits
 from harken.live.catalogue import Catalogue, Columns
 from harken.live.numbering import Numbering
 from harken.matchers import Matcher
-from harken.matchers.columnar import Columnar
+from harken.matchers.roles import Divides
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +28,26 @@ class Part:
     matcher: Matcher | None
 
 
-def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int, limits: Limits) -> list[Part]:
+def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int) -> list[Part]:
     """Parts of about the same cost and size. All rows of a subscription are in one of them.
 
     Neighbours in the index stay together, so that a part has few clusters, and an event finds nothing in most.
     """
     table = catalogue.table(size)
-    if not isinstance(matcher, Columnar):
+    if not isinstance(matcher, Divides):
         taken = np.flatnonzero(table.column(0).is_valid().to_numpy())
         return [_part(table.take(pa.array(each)), None, catalogue.asked) for each in np.array_split(taken, parts)]
-    flat, statistics = matcher.rows(), matcher.statistics()
+    flat = matcher.rows()
     share = _shares(*matcher.weights(), size, parts)
     found = []
     for place in range(parts):
         chosen = np.flatnonzero(share == place)
         rows = _renumbered(flat.only(share[flat.numbers] == place), chosen)
-        made = _matcher([rows], statistics, limits, matcher.options)
-        found.append(_part(table.take(pa.array(chosen)), made, catalogue.asked))
+        found.append(_part(table.take(pa.array(chosen)), matcher.made_of(rows), catalogue.asked))
     return found
 
 
-def join(parts: Sequence[tuple[Matcher, Catalogue, int]], limits: Limits) -> tuple[Part, list[str]]:
+def join(parts: Sequence[tuple[Matcher, Catalogue, int]]) -> tuple[Part, list[str]]:
     """One of several parts, given with the size of their numberings, and the ids that a part before had taken.
 
     What was learnt of events is that of the first part.
@@ -64,27 +61,19 @@ def join(parts: Sequence[tuple[Matcher, Catalogue, int]], limits: Limits) -> tup
     asked = None if None in names else frozenset[str]().union(*(each or () for each in names))
     flats, own = [], []
     for (matcher, _, _), first in zip(parts, firsts.tolist(), strict=False):
-        if not isinstance(matcher, Columnar):
+        if not isinstance(matcher, Divides):
             return _part(table.take(pa.array(chosen)), None, asked), twice
         flat = matcher.rows()
         moved = Flat(flat.numbers + np.int32(first), flat.columns, flat.inexact, flat.overlapping)
         flats.append(_renumbered(moved.only(kept[moved.numbers]), chosen))
         own.append(matcher)
-    made = _matcher(flats, own[0].statistics(), limits, own[0].options) if own else None
+    made = own[0].made_of(joined(flats)) if own else None
     return _part(table.take(pa.array(chosen)), made, asked), twice
 
 
 def _part(table: pa.Table, matcher: Matcher | None, asked: frozenset[str] | None) -> Part:
     columns = [Columns(0, table)] if table.num_rows else []
     return Part(Catalogue(columns, asked=asked), Numbering(table.num_rows), matcher)
-
-
-def _matcher(flats: Sequence[Flat], statistics: Any, limits: Limits, options: dict[str, Any]) -> Columnar:
-    made = Columnar(limits, **options)
-    made.give(statistics)
-    made.add_flat(joined(flats))
-    made.merge()
-    return made
 
 
 def _renumbered(flat: Flat, chosen: NDArray[np.int64]) -> Flat:

@@ -12,13 +12,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harken.codes.dictionary import utf8_of
-from harken.errors import SegmentError
+from harken.errors import OutdatedError, SegmentError
 from harken.limits import Limits
 from harken.live.catalogue import Catalogue, Columns
+from harken.live.live_set import LiveSet
 from harken.live.numbering import Numbering
 from harken.matchers import Matcher
-from harken.matchers.columnar import Columnar
-from harken.matchers.columnar.saving import INDEX, is_outdated, load_matcher, save_state
+from harken.matchers.registry import load_matcher
+from harken.matchers.roles import Persists
 from harken.schema import Schema
 from harken.schema.files import format_schema, parse_schema
 from harken.versions.folder import Draft, Folder
@@ -44,6 +45,8 @@ class Saved:
     """An engine as it lies on disk."""
 
     version: int
+    sequence: int | None
+    """The last change of a log that it knows."""
     settings: Settings
     catalogue: Catalogue
     numbering: Numbering
@@ -52,14 +55,7 @@ class Saved:
     anew."""
 
 
-def save(
-    folder: Folder,
-    seen: int | None,
-    settings: Settings,
-    matcher: Matcher,
-    catalogue: Catalogue,
-    numbering: Numbering,
-) -> int:
+def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
     """Publish a version, and return its number. `seen` is the version that the caller knows of the folder, if any.
 
     Raises SegmentError if somebody else has published another one since: that would be lost.
@@ -68,17 +64,18 @@ def save(
         if seen is not None and draft.version != seen + 1:
             hint = "load it again, or save under another path"
             raise SegmentError(f"{folder.path} was changed by somebody else (version {draft.version - 1})", hint=hint)
-        if isinstance(matcher, Columnar):
-            save_state(matcher.state(), draft.write)
-        _write_catalogue(catalogue, numbering.size, draft)
-        schema = settings.schema
+        if isinstance(live.matcher, Persists):
+            live.matcher.save(draft.write)
+        _write_catalogue(live.catalogue, live.numbering.size, draft)
+        schema, asked = live.schema, live.catalogue.asked
         draft.meta.update(
-            algorithm=settings.algorithm,
+            algorithm=live.algorithm,
             schema=None if schema is None else format_schema(schema),
             schema_version=None if schema is None else schema.version,
-            limits=asdict(settings.limits),
-            options=dict(settings.options),
-            names=None if catalogue.asked is None else sorted(catalogue.asked),
+            limits=asdict(live.limits),
+            options=live.options,
+            names=None if asked is None else sorted(asked),
+            sequence=live.sequence,
         )
         return draft.version
 
@@ -99,19 +96,21 @@ def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Sa
         raise SegmentError(f"{folder.path} does not hold an engine: {problem}") from None
     ids = columns.table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
-    matcher = None
-    if rebuild and is_outdated(contents.files):
+    try:
+        matcher = load_matcher(settings.algorithm, contents.files, settings.limits, options)
+    except OutdatedError:
+        if not rebuild:
+            raise
+        matcher = None
         log.warning(
             "%s: the index of an earlier Harken is built anew from the texts, and what was learnt of events is lost; "
             "saving keeps it",
             folder.path,
         )
-    elif INDEX in contents.files:
-        matcher = load_matcher(contents.files, settings.limits, **options)
     names = meta.get("names")  # an earlier Harken did not write them
     asked = None if names is None else frozenset(names)
     catalogue = Catalogue([columns] if len(columns) else [], asked=asked)
-    return Saved(contents.version, settings, catalogue, Numbering(len(columns), free), matcher)
+    return Saved(contents.version, meta.get("sequence"), settings, catalogue, Numbering(len(columns), free), matcher)
 
 
 def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:

@@ -1,7 +1,7 @@
 """Matching algorithms behind one protocol. An algorithm is a file here and a line in the registry."""
 
-from harken.matchers.base import Capability, Entry, FormOf, Matcher, MatchResult, required_capabilities
-from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, create_matcher
+from harken.matchers.base import Capability, Entry, FormOf, Matcher, MatchResult, Trait, required_capabilities
+from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, algorithm_traits, create_matcher
 
 __all__ = [
     "ALGORITHMS",
@@ -10,7 +10,9 @@ __all__ = [
     "FormOf",
     "MatchResult",
     "Matcher",
+    "Trait",
     "algorithm_capabilities",
+    "algorithm_traits",
     "create_matcher",
     "required_capabilities",
 ]

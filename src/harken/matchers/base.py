@@ -25,7 +25,7 @@ FormOf = Callable[[int], NormalForm]
 
 
 class Capability(StrEnum):
-    """What a subscription or an event may ask of a matcher. A matcher that lacks one refuses it by name."""
+    """What a subscription may ask of a matcher. A matcher that lacks one rejects the subscription by name."""
 
     EQUALITY = "equality"
     RANGE = "range"
@@ -36,9 +36,15 @@ class Capability(StrEnum):
     CONTAINS = "contains"
     ATTRIBUTE_COMPARISON = "attribute with attribute"
     DOMAIN_ORDER = "hierarchies and partial orders"
+
+
+class Trait(StrEnum):
+    """How an algorithm takes changes. No subscription asks for it."""
+
     UNSUBSCRIBE = "unsubscribe"
+    """Subscriptions can leave, and be replaced."""
     IN_PLACE = "changes in place"
-    """A change costs what the subscription costs, not what all of them do. No subscription asks for it."""
+    """A change costs what the subscription costs, not what all of them do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +73,17 @@ class MatchResult:
 
 
 MatchPart = Callable[[int, int], MatchResult]
-"""Matches the events of a batch from one on, up to another. Several threads may call it at once.
-
-A matcher may have `parts_of(batch, form_of)`, which gives one: to do once what all parts need.
-"""
+"""Matches the events first:last of a batch. Several threads may call it at once."""
 
 
 class Matcher(Protocol):
-    """An algorithm, made by `factory(limits=…, **options)`.
+    """An algorithm, made by `factory(limits=…, **options)`. What else it may do is said by roles (`roles.py`).
 
     Additions and removals come from one thread at a time; matching may go on in others meanwhile.
     """
 
     capabilities: ClassVar[frozenset[Capability]]
+    traits: ClassVar[frozenset[Trait]]
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         """Take subscriptions, whose numbers are free, in place of others: no match sees both."""

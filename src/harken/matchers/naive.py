@@ -11,7 +11,7 @@ from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, FormOf, MatchResult
+from harken.matchers.base import Capability, Entry, FormOf, MatchResult, Trait
 from harken.matchers.verify import is_match
 
 
@@ -19,6 +19,7 @@ class Naive:
     """Tests all subscriptions one by one. It can do all that the language can say."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
+    traits: ClassVar[frozenset[Trait]] = frozenset(Trait)
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits

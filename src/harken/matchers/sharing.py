@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from harken.events import EventBatch
-from harken.matchers.base import FormOf, Matcher, MatchPart, MatchResult
+from harken.matchers.base import FormOf, Matcher, MatchResult
+from harken.matchers.roles import MatchesInParts
 
 
 def match_shared(
@@ -16,16 +17,11 @@ def match_shared(
         return [(batch, matcher.match(batch, form_of))]
     share = -(-len(batch) // threads)
     parts = [(first, min(first + share, len(batch))) for first in range(0, len(batch), share)]
-    match = _parts_of(matcher, batch, form_of)
+    if isinstance(matcher, MatchesInParts):
+        match = matcher.parts_of(batch, form_of)
+    else:
+        match = lambda first, last: matcher.match(batch[first:last], form_of)  # noqa: E731
     with ThreadPoolExecutor(threads - 1) as pool:  # this thread is one of them
         others = [pool.submit(match, first, last) for first, last in parts[1:]]
         found = [match(*parts[0]), *(each.result() for each in others)]
     return [(batch[first:last], each) for (first, last), each in zip(parts, found, strict=True)]
-
-
-def _parts_of(matcher: Matcher, batch: EventBatch, form_of: FormOf) -> MatchPart:
-    """By the matcher's own way to do parts of a batch, if it has one."""
-    if hasattr(matcher, "parts_of"):
-        own: MatchPart = matcher.parts_of(batch, form_of)
-        return own
-    return lambda first, last: matcher.match(batch[first:last], form_of)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harken.matchers.base import Capability
-from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_capabilities
+from harken.matchers.base import Capability, Trait
+from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_capabilities, algorithm_traits
 
 from .conftest import Run, lines
 
@@ -17,9 +17,9 @@ def test_the_table_has_all_algorithms_and_capabilities(run: Run, width: str) -> 
     assert all(len(line) <= int(width) for line in result.stdout.splitlines())
     for name in ALGORITHMS:
         row = next(line for line in result.stdout.splitlines() if line.strip().startswith(name + " "))
-        assert row.count("✓") == len(algorithm_capabilities(name))
+        assert row.count("✓") == len(algorithm_capabilities(name)) + len(algorithm_traits(name))
     words = result.stdout.split()
-    assert all(word in words for capability in Capability for word in capability.split())
+    assert all(word in words for name in (*Capability, *Trait) for word in name.split())
 
 
 def test_as_json(run: Run) -> None:
@@ -27,5 +27,7 @@ def test_as_json(run: Run) -> None:
     assert list(found) == list(ALGORITHMS)
     for name, each in found.items():
         assert set(each["capabilities"]) == {str(able) for able in algorithm_capabilities(name)}
+        assert set(each["traits"]) == {str(trait) for trait in algorithm_traits(name)}
+        assert tuple(each["options"]) == ALGORITHMS[name].options
         assert each["default"] is (name == DEFAULT_ALGORITHM)
         assert each["summary"]

@@ -509,7 +509,7 @@ def test_what_fails_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(matcher, "middle", _fail)
     for n in range(300):
         engine.subscribe(n, f"x = {n}")
-    merger = engine._state.matcher._merger  # type: ignore[attr-defined]
+    merger = engine._live.matcher._merger  # type: ignore[attr-defined]
     merger.join()
     with pytest.raises(RuntimeError, match="no memory"):
         engine.match({"x": 5})
@@ -551,7 +551,7 @@ def test_readers_and_writers_at_once() -> None:
     for reader in readers:
         reader.join()
     assert not wrong, wrong[:3]
-    assert isinstance(engine._state.matcher, Columnar)
+    assert isinstance(engine._live.matcher, Columnar)
     assert engine.stats()["matcher"]["merges"] > 2
     assert len(engine.match({"x": 3}).ids) == 60
 
@@ -688,9 +688,9 @@ def test_a_merge_that_fails_is_told_once_and_changes_nothing(background: bool, m
     monkeypatch.setattr(index, "_PLACES", 1 << 10)
     for n in range(6):
         engine.subscribe(f"s{n}", f"x = {n}")
-        engine._state.matcher._absorb()  # as if an event had come
+        engine._live.matcher._absorb()  # as if an event had come
     engine.unsubscribe("s5")
-    merger = engine._state.matcher._merger
+    merger = engine._live.matcher._merger
     if merger is not None:
         merger.join()
     with pytest.raises(CapabilityError, match="cannot hold"):
@@ -724,7 +724,7 @@ def test_layers_of_unlike_sizes_are_merged_where_that_pays(monkeypatch: pytest.M
     for n in range(600):
         engine.subscribe(f"s{n}", f"y = {n}")
         assert engine.match({"y": n}).ids == [f"s{n}"]
-        sizes.add(tuple(len(each.searched) for each in engine._state.matcher._version.middles))
+        sizes.add(tuple(len(each.searched) for each in engine._live.matcher._version.middles))
     assert any(len(each) > 1 for each in sizes)
     for n in range(600):
         assert sorted(engine.match({"x": 1, "y": n}).ids) == ["b1", f"s{n}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from types import ModuleType
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 
 from harken.errors import CapabilityError
 from harken.limits import Limits
-from harken.matchers import ALGORITHMS, Capability, algorithm_capabilities, create_matcher
+from harken.matchers import ALGORITHMS, Capability, algorithm_capabilities, create_matcher, roles
 from harken.matchers.naive import Naive
-from harken.matchers.registry import DEFAULT_ALGORITHM, algorithm_summary, refuse_incapable
+from harken.matchers.registry import DEFAULT_ALGORITHM, Algorithm, algorithm_summary, plays, refuse_incapable
 
 ALL = frozenset(Capability)
 EQUALITY, RANGE, PATTERN = Capability.EQUALITY, Capability.RANGE, Capability.PATTERN
@@ -35,7 +36,7 @@ def _limited(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("limited_matcher", "Matches little (seed 000).\n\nAnd says more.")
     module.__dict__["Limited"] = Limited
     monkeypatch.setitem(sys.modules, "limited_matcher", module)
-    monkeypatch.setitem(ALGORITHMS, "limited", "limited_matcher:Limited")
+    monkeypatch.setitem(ALGORITHMS, "limited", Algorithm("limited_matcher:Limited", ("depth",)))
 
 
 @pytest.fixture
@@ -75,8 +76,42 @@ def test_limits_and_options_reach_the_matcher() -> None:
 
 @pytest.mark.usefixtures("_limited")
 def test_an_option_that_there_is_not_is_named() -> None:
-    with pytest.raises(CapabilityError, match=r"`limited` does not take these options: .*'width'"):
-        create_matcher("limited", width=3)
+    with pytest.raises(CapabilityError, match=r"`limited` does not take the option `colour`") as caught:
+        create_matcher("limited", colour=3)
+    assert caught.value.hint == "it takes: depth"
+    with pytest.raises(CapabilityError) as caught:
+        create_matcher("limited", dept=3)
+    assert caught.value.hint == "did you mean `depth`?"
+
+
+@pytest.mark.usefixtures("_limited")
+def test_a_mistake_inside_a_matcher_is_not_told_as_a_wrong_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, limits: Limits, depth: int = 1) -> None:
+        raise TypeError("unsupported operand")
+
+    monkeypatch.setattr(Limited, "__init__", fail)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        create_matcher("limited", depth=2)
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_the_options_are_those_of_the_constructor(algorithm: str) -> None:
+    taken = inspect.signature(type(create_matcher(algorithm)).__init__).parameters
+    assert ALGORITHMS[algorithm].options == tuple(name for name in taken if name not in ("self", "limits"))
+
+
+ROLES = [
+    each for each in vars(roles).values() if getattr(each, "_is_runtime_protocol", False) and each is not roles.Protocol
+]
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_the_roles_are_those_that_its_matchers_play(algorithm: str) -> None:
+    matcher = create_matcher(algorithm)
+    assert len(ROLES) == 6
+    assert {role for role in ROLES if isinstance(matcher, role)} == set(ALGORITHMS[algorithm].roles)
+    assert all(plays(algorithm, role) == isinstance(matcher, role) for role in ROLES)
+    assert (ALGORITHMS[algorithm].loader is not None) == isinstance(matcher, roles.Persists)
 
 
 @pytest.mark.parametrize("make", [create_matcher, algorithm_capabilities])
@@ -98,7 +133,7 @@ def test_the_summary_is_the_first_line() -> None:
 
 
 def test_a_module_is_imported_only_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ALGORITHMS, "missing", "harken.matchers.there_is_no_such_module:Missing")
+    monkeypatch.setitem(ALGORITHMS, "missing", Algorithm("harken.matchers.there_is_no_such_module:Missing"))
     create_matcher("naive")
     with pytest.raises(ModuleNotFoundError):
         create_matcher("missing")
@@ -130,7 +165,7 @@ def test_one_that_can_do_just_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
         capabilities = frozenset({PATTERN})
 
     monkeypatch.setitem(sys.modules["limited_matcher"].__dict__, "Fitting", Fitting)
-    monkeypatch.setitem(ALGORITHMS, "fitting", "limited_matcher:Fitting")
+    monkeypatch.setitem(ALGORITHMS, "fitting", Algorithm("limited_matcher:Fitting"))
     with pytest.raises(CapabilityError) as caught:
         refuse_incapable("limited", frozenset({PATTERN}))
     assert (caught.value.hint or "").endswith(", fitting")

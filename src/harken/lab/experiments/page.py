@@ -19,7 +19,7 @@ from harken.lab.bench.charts import shown
 from harken.lab.experiments import EXPERIMENTS, find_experiment
 from harken.lab.experiments.experiment import Result, read_result
 from harken.lab.experiments.rows import Row, Rows
-from harken.matchers import Capability, algorithm_capabilities, create_matcher
+from harken.matchers import Capability, Trait, algorithm_capabilities, algorithm_traits, create_matcher
 from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM
 
 _PART = re.compile(r"(?P<head><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
@@ -57,9 +57,10 @@ def results(folder: Path) -> Iterator[Result]:
 
 def _capabilities(folder: Path) -> Lines:
     """Who can do what. What all of them can do is told in a sentence."""
-    able = {name: algorithm_capabilities(name) for name in ALGORITHMS}
-    common = [each for each in Capability if all(each in capabilities for capabilities in able.values())]
-    others = [each for each in Capability if each not in common]
+    able = {name: {*algorithm_capabilities(name), *algorithm_traits(name)} for name in ALGORITHMS}
+    every: list[Capability | Trait] = [*Capability, *Trait]
+    common = [each for each in every if all(each in found for found in able.values())]
+    others = [each for each in every if each not in common]
     if common:
         yield f"All of them: {', '.join(common)}."
         yield ""

@@ -17,11 +17,12 @@ from harken.codes.columns import Column
 from harken.codes.encode import encode
 from harken.codes.encode_one import codes_of_one
 from harken.codes.flat import Flat
+from harken.errors import CapabilityError
 from harken.events import Event, EventBatch
 from harken.forking import MATCHER, fork_lock
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, FormOf, MatchPart, MatchResult
+from harken.matchers.base import Capability, Entry, FormOf, MatchPart, MatchResult, Trait
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.layer import Choices, weights
@@ -31,6 +32,7 @@ from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.report import report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.versions import Snapshot, Version, merged, middle, rows_of_base
+from harken.matchers.roles import Write
 from harken.schema.paths import Path
 
 RECENT_ROWS = 4_096
@@ -70,6 +72,7 @@ class Columnar:
     """
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
+    traits: ClassVar[frozenset[Trait]] = frozenset(Trait)
 
     def __init__(
         self,
@@ -81,7 +84,7 @@ class Columnar:
     ) -> None:
         unknown = set(layouts) - set(LAYOUT_NAMES)
         if unknown or not layouts:
-            raise TypeError(
+            raise CapabilityError(
                 f"layouts are some of {', '.join(LAYOUT_NAMES)}, not {', '.join(sorted(unknown)) or 'none'}"
             )
         self._limits = limits
@@ -89,7 +92,7 @@ class Columnar:
         self._recent_rows = recent_rows
         self._background = background
         self._small_rows = min(small_rows, recent_rows - 1)  # else merging would never come to an end
-        self._options = {
+        self._options: dict[str, Any] = {
             "layouts": list(layouts),
             "recent_rows": recent_rows,
             "background": background,
@@ -147,10 +150,19 @@ class Columnar:
                         return State(version.copied(), sample, self._given, self._merges, self._options)
                 self._merge(everything=True)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What it was made with."""
-        return dict(self._options)
+    def save(self, write: Write) -> None:
+        """Write all that it is made of, as one file. Matching goes on meanwhile; changes wait, as for `state`."""
+        from harken.matchers.columnar.saving import save_state
+
+        save_state(self.state(), write)
+
+    def made_of(self, rows: Flat) -> Self:
+        """A matcher like this one, with its options and what it learnt, that has these rows."""
+        made = type(self)(self._limits, **self._options)
+        made.give(self.statistics())
+        made.add_flat(rows)
+        made.merge()
+        return made
 
     def rows(self) -> Flat:
         """All rows with their constants."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harken.codes.columns import Column
 from harken.codes.constants import holds_strings
 from harken.codes.dictionary import Dictionary, Numbers, Strings
-from harken.errors import SegmentError
+from harken.errors import OutdatedError, SegmentError
 from harken.kernels.clusters import Clusters
 from harken.kernels.pool import Pools
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -23,11 +23,9 @@ from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.sample import Sample, SampleState, Statistics
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
+from harken.matchers.roles import Write
 from harken.schema import Kind
 from harken.versions.array_file import ArrayFile
-
-Write = Callable[[str, Mapping[str, NDArray[Any]], Mapping[str, Any]], object]
-"""Writes a file of this name with arrays and plain data, as a draft of a folder does."""
 
 INDEX, STATISTICS = "index", "statistics"
 LAYOUT_OF = {INDEX: 4, STATISTICS: 2}
@@ -36,11 +34,6 @@ _REMEDIES = {
     INDEX: "load it with `Engine.load`, and save or publish it again",
     STATISTICS: "learn from events again, and save that",
 }
-
-
-def save_matcher(matcher: Columnar, write: Write) -> None:
-    """Write all that a matcher is made of, as one file. Matching goes on meanwhile; changes wait (see `state`)."""
-    save_state(matcher.state(), write)
 
 
 def save_state(state: State, write: Write) -> None:
@@ -64,8 +57,13 @@ def save_state(state: State, write: Write) -> None:
     write(INDEX, saved.arrays, saved.meta)
 
 
-def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS, **options: Any) -> Columnar:
-    """The matcher that was saved. It goes on as the one that was saved would, with its options if none are given."""
+def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS, **options: Any) -> Columnar | None:
+    """The matcher that was saved, or None if none was.
+
+    It goes on as the one that was saved would, with its options if none are given. Raises OutdatedError.
+    """
+    if INDEX not in files:
+        return None
     saved = _opened(files, INDEX)
     columns, dictionaries = saved.columns("columns")
     indexes, plans, seen = [], [], []
@@ -88,11 +86,6 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
         saved.meta["options"],
     )
     return Columnar.of_state(state, limits, **options)
-
-
-def is_outdated(files: Mapping[str, ArrayFile]) -> bool:
-    """Whether there is an index that an earlier Harken saved, in a layout that is not read any more."""
-    return INDEX in files and files[INDEX].meta.get("layout", 0) < LAYOUT_OF[INDEX]
 
 
 def save_statistics(statistics: Statistics, write: Write) -> None:
@@ -177,6 +170,8 @@ def _opened(files: Mapping[str, ArrayFile], kind: str) -> _Saved:
         raise SegmentError(f"there is no {kind} of the columnar matcher in what was saved")
     layout, own = file.meta.get("layout", 0), LAYOUT_OF[kind]
     if layout != own:
-        hint = "use the Harken that saved it, or a later one" if layout > own else _REMEDIES[kind]
-        raise SegmentError(f"the {kind} was saved in layout {layout}, and this Harken reads layout {own}", hint=hint)
+        message = f"the {kind} was saved in layout {layout}, and this Harken reads layout {own}"
+        if layout < own:
+            raise OutdatedError(message, hint=_REMEDIES[kind])
+        raise SegmentError(message, hint="use the Harken that saved it, or a later one")
     return _Saved(dict(file.meta), dict(file.arrays))

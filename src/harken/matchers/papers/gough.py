@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.errors import LimitError
+from harken.errors import CapabilityError, LimitError
 from harken.kernels.papers.gough import (
     BUILT,
     EDGES,
@@ -36,7 +36,7 @@ from harken.kernels.papers.gough import (
     find_leaves,
 )
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability
+from harken.matchers.base import Trait
 from harken.matchers.papers.labelled_rows import Rows, predicates_of
 from harken.matchers.papers.row_matcher import UNLIMITED, RowMatcher, Search
 
@@ -49,11 +49,11 @@ _SEED = 1995
 class Gough(RowMatcher):
     """One path for an event. With `share`, equal sets of rows are one node, so that the tree grows later."""
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.IN_PLACE}
+    traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE})
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, share: bool = True) -> None:
         if not isinstance(share, bool):
-            raise TypeError(f"`share` is True or False, not {share!r}")
+            raise CapabilityError(f"`share` is True or False, not {share!r}")
         super().__init__(limits)
         self.share = share
         self._builds = 0

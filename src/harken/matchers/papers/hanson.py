@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.errors import CapabilityError
 from harken.kernels.papers.interval_changes import add_columns, choose_equalities, enter_rows, leave_rows, plant_rows
 from harken.kernels.papers.interval_marks import rehash
 from harken.kernels.papers.interval_tree import (
@@ -68,7 +69,7 @@ class Hanson(RowMatcher):
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, choose: str = "selective") -> None:
         if choose not in _CHOICES:
-            raise TypeError(f"`choose` is one of {', '.join(_CHOICES)}, not {choose!r}")
+            raise CapabilityError(f"`choose` is one of {', '.join(_CHOICES)}, not {choose!r}")
         super().__init__(limits)
         self.choose = choose
         self._clear()

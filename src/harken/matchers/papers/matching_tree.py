@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.errors import LimitError
+from harken.errors import CapabilityError, LimitError
 from harken.kernels.papers.matching_tree import (
     END,
     ENTRIES,
@@ -85,11 +85,11 @@ class MatchingTree(RowMatcher):
         factor: int = 0,
     ) -> None:
         if order not in _ORDERS:
-            raise TypeError(f"`order` is one of {', '.join(_ORDERS)}, which {order!r} is not")
+            raise CapabilityError(f"`order` is one of {', '.join(_ORDERS)}, which {order!r} is not")
         if not isinstance(collapse, bool) or not isinstance(successors, bool):
-            raise TypeError("`collapse` and `successors` are True or False")
+            raise CapabilityError("`collapse` and `successors` are True or False")
         if not isinstance(factor, int) or isinstance(factor, bool) or factor < 0:
-            raise TypeError(f"`factor` is how many columns are factored out, which {factor!r} is not")
+            raise CapabilityError(f"`factor` is how many columns are factored out, which {factor!r} is not")
         super().__init__(limits)
         self._options = {"order": order, "collapse": collapse, "successors": successors, "factor": factor}
         self._collapses, self._is_by_popularity, self._most_factors = collapse, order == "popularity", factor

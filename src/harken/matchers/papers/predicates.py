@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.growing import FIRST_LABEL, LAST_LABEL
+from harken.errors import CapabilityError
 from harken.kernels.papers.predicates import (
     AT_LEAST,
     AT_MOST,
@@ -79,7 +80,7 @@ class PredicateIndex:
 
     def __init__(self, index: str) -> None:
         if index not in INDEXES:
-            raise TypeError(f"`index` is one of {', '.join(INDEXES)}, not {index!r}")
+            raise CapabilityError(f"`index` is one of {', '.join(INDEXES)}, not {index!r}")
         self._has_tables = index == "table"
         self._groups = GrowingLists()
         self._out = np.empty(0, np.int32)

@@ -24,7 +24,7 @@ from harken.events import EventBatch
 from harken.forking import MATCHER, fork_lock
 from harken.kernels.papers.row_table import find_several
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, FormOf, MatchResult
+from harken.matchers.base import Capability, Entry, FormOf, MatchResult, Trait
 from harken.matchers.candidates import Candidates, settle
 from harken.matchers.papers.labelled_rows import Rows
 
@@ -53,6 +53,7 @@ class RowMatcher(ABC):
     """A matcher on rows."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
+    traits: ClassVar[frozenset[Trait]] = frozenset(Trait)
     bulk_share: ClassVar[int] = 0
     """When a so-manieth part of the rows has changed, all are inserted anew, at once; 0 is never."""
 

@@ -44,7 +44,7 @@ def test_refusals_are_rows() -> None:
     entrants = (Entrant.of("no_such"), Entrant.of("scan", "odd", colour="red"), Entrant.of("scan"))
     unknown, odd, scan = run.compare(run.draw("w4", 50), entrants)
     assert unknown["refused"].startswith("cannot: there is no algorithm")
-    assert "does not take these options" in odd["refused"]
+    assert "does not take the option" in odd["refused"]
     assert "refused" not in scan
 
 

@@ -17,8 +17,8 @@ from harken.errors import CapabilityError, LimitError
 from harken.events import EventBatch, validate
 from harken.lab.workloads import generate
 from harken.limits import DEFAULT_LIMITS
-from harken.matchers import algorithm_capabilities, create_matcher
-from harken.matchers.base import Capability
+from harken.matchers import algorithm_traits, create_matcher
+from harken.matchers.base import Trait
 from harken.matchers.papers.gough import Gough
 from harken.matchers.papers.hanson import Hanson
 from harken.schema import Kind
@@ -84,7 +84,7 @@ def test_a_wrong_option_is_refused() -> None:
 
 
 def test_changes_are_not_in_place() -> None:
-    assert algorithm_capabilities("gough") == frozenset(Capability) - {Capability.IN_PLACE}
+    assert algorithm_traits("gough") == frozenset({Trait.UNSUBSCRIBE})
 
 
 @pytest.mark.parametrize("share", [True, False])

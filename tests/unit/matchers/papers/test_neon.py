@@ -45,7 +45,7 @@ def test_nothing_to_match() -> None:
 
 
 def test_it_takes_no_options() -> None:
-    with pytest.raises(CapabilityError, match="`neon` does not take these options"):
+    with pytest.raises(CapabilityError, match="`neon` does not take the option"):
         create_matcher("neon", index="table")
 
 

@@ -38,5 +38,5 @@ def test_more_matches_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_takes_no_options() -> None:
-    with pytest.raises(CapabilityError, match="`scan` does not take these options"):
+    with pytest.raises(CapabilityError, match="`scan` does not take the option"):
         create_matcher("scan", compiled=True)

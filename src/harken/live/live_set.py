@@ -1,0 +1,231 @@
+"""The live set: the subscriptions of an engine, the matcher that finds them, and every way in which they change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from typing import Any
+
+from harken.errors import DuplicateIdError, HarkenError, LimitError
+from harken.events import looked_at
+from harken.language.compiled import Compiled, Compiler
+from harken.language.normal_form import NormalForm
+from harken.limits import Limits
+from harken.live.catalogue import Catalogue
+from harken.live.mismatch import Asking, FirstSubscriptions
+from harken.live.numbering import Numbering
+from harken.live.subscriptions import Fault, Record, Subscription
+from harken.matchers import Capability, Entry, FormOf, Matcher, required_capabilities
+from harken.matchers.registry import create_matcher, refuse_incapable, refuse_unless_removing
+from harken.matchers.roles import TellsColumns
+from harken.schema import Schema
+
+_MOST_FORMS = 65_536
+_MOST_LOOKED_THROUGH = 20_000
+"""Texts that are parsed again, at most, to learn which attributes are asked for."""
+
+Prepared = tuple[Record, Compiled]
+
+
+class LiveSet:
+    """Subscriptions and what finds them, which belong together: whoever matches holds on to one live set.
+
+    One thread at a time changes it, others match meanwhile.
+    """
+
+    __slots__ = (
+        *("_asking", "_forms", "_is_limited", "_shrunk", "algorithm", "asked", "catalogue", "compiler", "is_changed"),
+        *("matcher", "numbering", "options", "sequence"),
+    )
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        algorithm: str,
+        options: Mapping[str, Any],
+        matcher: Matcher | None = None,
+        catalogue: Catalogue | None = None,
+        numbering: Numbering | None = None,
+    ) -> None:
+        """With a catalogue and no matcher, a new matcher takes its subscriptions from their texts."""
+        self.compiler = compiler
+        self.algorithm = algorithm
+        self.options = dict(options)
+        self.catalogue = Catalogue() if catalogue is None else catalogue
+        self.numbering = Numbering() if numbering is None else numbering
+        if matcher is None:
+            matcher = create_matcher(algorithm, compiler.limits, **options)
+            if len(self.catalogue):
+                from harken.live.loading import restore
+
+                restore(matcher, compiler, self.catalogue)
+        self.matcher = matcher
+        self._is_limited = matcher.capabilities != frozenset(Capability)
+        self._forms: dict[int, NormalForm] = {}
+        """Normal forms that were asked for again, by number. They are many times as large as their texts."""
+        self._asking: Asking | None = None
+        self._shrunk = False
+        """Whether subscriptions have left since the names in `asked` were gathered."""
+        self.is_changed = False
+        """Whether something changed since it was saved or loaded."""
+        self.sequence: int | None = None
+        """The last change of a log that it knows."""
+        if self.catalogue.asked is None:
+            self.catalogue.asked = self._names()
+        self.asked = looked_at(self.catalogue.asked, compiler.schema)
+        """The attributes of an event that are looked at; None: all. It has those of a subscription before the matcher
+        knows the subscription: a match that finds it the same before and after has missed nothing."""
+
+    @property
+    def schema(self) -> Schema | None:
+        return self.compiler.schema
+
+    @property
+    def limits(self) -> Limits:
+        return self.compiler.limits
+
+    def form_of(self) -> FormOf:
+        """The normal form of a subscription by its number, from its text."""
+        compiler, forms, catalogue = self.compiler, self._forms, self.catalogue
+
+        def form_of(number: int) -> NormalForm:
+            form = forms.get(number)
+            if form is None:
+                known = catalogue.of(number)
+                form = compiler.compile(known.where, known.language).normal_form
+                if len(forms) >= _MOST_FORMS:
+                    forms.clear()
+                forms[number] = form
+            return form
+
+        return form_of
+
+    def asking(self) -> Asking:
+        """What tells the columns that subscriptions ask for."""
+        if self._asking is None:
+            matcher = self.matcher
+            first = FirstSubscriptions(self.catalogue, self.form_of())
+            self._asking = matcher if isinstance(matcher, TellsColumns) else first
+        return self._asking
+
+    # Changing
+
+    def compile(self, record: Record, compiler: Compiler | None = None) -> Compiled:
+        """Understand a record. Raises LanguageError, LimitError, or CapabilityError if the algorithm cannot do it."""
+        compiler = compiler or self.compiler
+        compiled = compiler.compile(record.where, record.language)
+        if self._is_limited:
+            refuse_incapable(self.algorithm, required_capabilities(compiled.normal_form, compiler.schema))
+        return compiled
+
+    def refuse_taken(self, id: str, also: Container[str] = ()) -> None:
+        """Raise DuplicateIdError if somebody has this id."""
+        if id in self.catalogue or id in also:
+            raise DuplicateIdError(f"the id {id!r} is taken", hint="pass replace=True to replace the subscription")
+
+    def put(
+        self, prepared: Sequence[Prepared], compiler: Compiler, gone: Iterable[Subscription] = ()
+    ) -> list[Subscription]:
+        """Take these in place of what has their ids, and let go of others: all of it or, if that raises, nothing.
+
+        `compiler` is what compiled them: where the schema was extended meanwhile, they are compiled again.
+        """
+        if compiler is not self.compiler:
+            prepared = [(record, self.compile(record)) for record, _ in prepared]
+        found = (self.catalogue.get(record.id) for record, _ in prepared) if len(self.catalogue) else ()
+        leaving = [*(each for each in found if each is not None), *gone]
+        if leaving:
+            refuse_unless_removing(self.algorithm)
+        numbers = self.numbering.take(len(prepared))
+        new = [
+            Subscription(record.id, record.where, record.language, number, record.fields, form.warnings)
+            for (record, form), number in zip(prepared, numbers, strict=True)
+        ]
+        for number in numbers:
+            self._forms.pop(number, None)
+        self.look_at({name for _, form in prepared for name in form.normal_form.names()})
+        self.catalogue.announce(new)
+        try:
+            entries = [Entry(each.number, form) for each, (_, form) in zip(new, prepared, strict=True)]
+            numbers_leaving = [each.number for each in leaving]
+            if entries:
+                self.matcher.add(entries, numbers_leaving)
+            elif leaving:
+                self.matcher.remove(numbers_leaving)
+        except HarkenError:
+            for number in numbers:
+                self.numbering.give_back(number)
+            raise
+        self.catalogue.add(new)  # first: an id that is replaced is there all the time
+        self.forget(leaving)
+        self.is_changed = True
+        return new
+
+    def put_fitting(
+        self, prepared: Sequence[Prepared], compiler: Compiler, gone: Iterable[Subscription] = ()
+    ) -> list[Fault]:
+        """As `put`, for as many as the matcher's limits have room for, from the first on. Returns faults of others."""
+        try:
+            self.put(prepared, compiler, gone)
+        except LimitError as error:
+            half = len(prepared) // 2
+            faults = self.put_fitting(prepared[:half], compiler, gone) if half else []
+            if half and not faults:
+                return self.put_fitting(prepared[half:], compiler)
+            return [*faults, *(record.fault(error) for record, _ in prepared[half:])]
+        return []
+
+    def remove(self, subscription: Subscription) -> None:
+        """Let go of a subscription. Raises CapabilityError if the algorithm only ever adds."""
+        refuse_unless_removing(self.algorithm)
+        self.matcher.remove([subscription.number])
+        self.forget([subscription])
+
+    def forget(self, subscriptions: Collection[Subscription]) -> None:
+        """Let go of subscriptions that the matcher has let go of."""
+        for subscription in subscriptions:
+            self.catalogue.remove(subscription)
+            self.numbering.give_back(subscription.number)
+        if subscriptions:
+            self._shrunk = self.is_changed = True
+
+    def use(self, compiler: Compiler, renewed: Sequence[Prepared]) -> None:
+        """Go by another compiler, whose schema extends that of the one before, and take what it compiled anew."""
+        before = self.compiler
+        # First, so that nobody judges by the new schema an event of which too little was looked at.
+        self.asked = looked_at(self.catalogue.asked, compiler.schema)
+        self.compiler = compiler
+        try:
+            self.put(renewed, compiler)
+        except HarkenError:
+            self.compiler = before
+            self.asked = looked_at(self.catalogue.asked, before.schema)
+            raise
+        self._forms.clear()
+
+    def look_at(self, names: set[str]) -> None:
+        """Have the attributes of these names looked at from now on."""
+        known = self.catalogue.asked
+        if known is not None and not names <= known:
+            self.catalogue.asked = known | names
+            self.asked = looked_at(self.catalogue.asked, self.schema)
+
+    def stop_looking(self) -> None:
+        """Look no more at what only subscriptions asked for that are gone."""
+        names = self._names() if self._shrunk else None
+        if names is not None:
+            self.catalogue.asked, self._shrunk = names, False
+            self.asked = looked_at(names, self.schema)
+
+    def _names(self) -> frozenset[str] | None:
+        """The names that subscriptions ask for; None where too many texts had to be looked through."""
+        if isinstance(self.matcher, TellsColumns):
+            paths, others = self.matcher.paths()
+            verified = set(others).difference(self.numbering.free)
+        elif len(self.catalogue) > _MOST_LOOKED_THROUGH:
+            return None
+        else:
+            paths, verified = set(), {each.number for each in self.catalogue}
+        if len(verified) > _MOST_LOOKED_THROUGH:
+            return None
+        form_of = self.form_of()
+        return frozenset(path[0] for path in paths).union(*(form_of(number).names() for number in verified))

@@ -1,0 +1,164 @@
+"""Many subscriptions at once: from texts, from tables of predicates, from a log of changes, and from what is saved."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harken.errors import HarkenError, LimitError, SegmentError
+from harken.language.compiled import Compiler
+from harken.live.changes import Change, latest
+from harken.live.live_set import LiveSet, Prepared
+from harken.live.subscriptions import Fault, Record, Subscription, records_of
+from harken.matchers import Entry, Matcher
+from harken.matchers.roles import AddsInBulk
+
+if TYPE_CHECKING:
+    from harken.live.bulk import TableOfSubscriptions
+
+Progress = Callable[[int], None]
+Lock = AbstractContextManager[object]
+_STEP = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of subscribing many: how many were accepted, which were rejected, what to look at."""
+
+    accepted: int
+    faults: list[Fault]
+    warnings: list[tuple[str, str]]
+    """(id, warning) of subscriptions that were accepted."""
+
+
+def subscribe_records(
+    live: LiveSet, lock: Lock, source: Iterable[object], replace: bool, progress: Progress | None = None
+) -> Report:
+    """Take subscriptions from records, pairs or mappings. They are read and compiled before the lock is taken."""
+    compiler = live.compiler
+    with collector_paused():
+        prepared, faults = _compiled(live, records_of(source), progress)
+        with lock:
+            taken: dict[str, Prepared] = {}
+            for record, form in prepared:
+                try:
+                    if not replace:
+                        live.refuse_taken(record.id, taken)
+                    taken[record.id] = (record, form)
+                except HarkenError as error:
+                    faults.append(record.fault(error))
+            rejected = live.put_fitting(list(taken.values()), compiler)
+    return _report(taken, [*faults, *rejected], rejected)
+
+
+def subscribe_table(
+    live: LiveSet, lock: Lock, given: TableOfSubscriptions, replace: bool, progress: Progress | None = None
+) -> Report:
+    """Take subscriptions from a table of predicates: without texts where the matcher takes rows in bulk."""
+    matcher = live.matcher
+    if live.schema is not None or not isinstance(matcher, AddsInBulk):
+        return subscribe_records(live, lock, given.records(), replace, progress)
+    with lock:
+        taken = given.taken(live.catalogue)
+        found = [live.catalogue.get(id) for id in taken.ids] if replace else []
+        leaving = [each for each in found if each is not None]
+        quick = given.quick(() if replace else taken.rows)
+        first = live.numbering.take_row(len(quick))
+        live.catalogue.add_columns(first, quick.table())
+        try:
+            flat = quick.flat(first)
+            live.look_at({each.column.path[0] for each in flat.columns if len(each.rows)})
+            matcher.add_flat(flat, [each.number for each in leaving])
+        except HarkenError as error:
+            live.catalogue.drop_columns()
+            for number in range(first, first + len(quick)):
+                live.numbering.give_back(number)
+            if not isinstance(error, LimitError):
+                raise
+            return subscribe_records(live, lock, given.records(), replace, progress)
+        live.is_changed = True
+        live.forget(leaving)
+        if progress is not None:
+            progress(len(quick))
+        rest = subscribe_records(live, lock, given.slow(quick.rows), replace)
+    return Report(len(quick) + rest.accepted, rest.faults, rest.warnings)
+
+
+def apply_changes(live: LiveSet, lock: Lock, changes: Iterable[Change]) -> Report:
+    """Make the changes of a log, all at one moment. A record that is rejected leaves no older text behind either."""
+    compiler = live.compiler
+    made = list(changes)
+    wanted = latest(made)
+    with collector_paused():
+        prepared, faults = _compiled(live, (each for each in wanted.values() if each is not None), None)
+        kept = {record.id: (record, form) for record, form in prepared}
+        with lock:
+            found = (live.catalogue.get(id) for id in wanted if id not in kept)
+            gone = [each for each in found if each is not None]
+            rejected = live.put_fitting(list(kept.values()), compiler, gone)
+            for fault in rejected:
+                older = live.catalogue.get(str(fault.id))
+                if older is not None:
+                    live.remove(older)
+            if made:
+                live.sequence = max(live.sequence or 0, *(each.sequence for each in made))
+                live.is_changed = True
+    return _report(kept, [*faults, *rejected], rejected)
+
+
+def restore(matcher: Matcher, compiler: Compiler, subscriptions: Iterable[Subscription]) -> None:
+    """Fill a matcher from the texts of subscriptions that were taken before. Raises SegmentError."""
+    entries = (_entry(each, compiler) for each in subscriptions)
+    with collector_paused():
+        if isinstance(matcher, AddsInBulk):
+            matcher.restore(entries)
+        else:
+            matcher.add(entries)
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Bulk loading makes many objects and no cycles: the cycle collector would walk them over and over for nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _compiled(
+    live: LiveSet, records: Iterable[Record | Fault], progress: Progress | None
+) -> tuple[list[Prepared], list[Fault]]:
+    compiler = live.compiler
+    prepared: list[Prepared] = []
+    faults: list[Fault] = []
+    for count, record in enumerate(records, 1):
+        if progress is not None and count % _STEP == 0:
+            progress(count)
+        if isinstance(record, Fault):
+            faults.append(record)
+            continue
+        try:
+            prepared.append((record, live.compile(record, compiler)))
+        except HarkenError as error:
+            faults.append(record.fault(error))
+    return prepared, faults
+
+
+def _report(taken: dict[str, Prepared], faults: list[Fault], rejected: list[Fault]) -> Report:
+    for fault in rejected:
+        del taken[str(fault.id)]
+    warnings = [(id, warning) for id, (_, form) in taken.items() for warning in form.warnings]
+    return Report(len(taken), sorted(faults, key=lambda fault: fault.position), warnings)
+
+
+def _entry(subscription: Subscription, compiler: Compiler) -> Entry:
+    try:
+        return Entry(subscription.number, compiler.compile(subscription.where, subscription.language))
+    except HarkenError as problem:
+        raise SegmentError(f"subscription {subscription.id} cannot be read any more: {problem}") from problem

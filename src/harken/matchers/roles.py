@@ -1,0 +1,91 @@
+"""What a matcher may do besides matching. The registry states which algorithm plays which role; a test holds it to it.
+
+Whoever needs more than `Matcher` asks for the role, by `isinstance`, and does without where it is not played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from harken.codes.columns import Column
+    from harken.codes.flat import Flat
+    from harken.events import EventBatch
+    from harken.matchers.base import Entry, FormOf, MatchPart
+    from harken.schema.paths import Path
+
+Write = Callable[[str, Mapping[str, "NDArray[Any]"], Mapping[str, Any]], object]
+"""Writes a file of this name with arrays and plain data, as a draft of a folder does."""
+
+
+@runtime_checkable
+class AddsInBulk(Protocol):
+    """Takes many subscriptions as columns, without a normal form each."""
+
+    def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:
+        """Add rows whose subscriptions are new, in place of others."""
+
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """As `add`, for subscriptions that were there before: however few, they are indexed at once."""
+
+
+@runtime_checkable
+class Plans(Protocol):
+    """Learns from events, and lays out its index by what it learnt."""
+
+    def learn(self, batch: EventBatch) -> None:
+        """Take a batch for a sample of the events to come."""
+
+    def merge(self) -> None:
+        """Index everything anew, planned by what was learnt."""
+
+    def favourite(self) -> Path | None:
+        """The attribute by which most rows are found, if that is at least half of them."""
+
+
+@runtime_checkable
+class TellsColumns(Protocol):
+    """Tells which attributes its rows ask for."""
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that are asked for: the same tuple as long as they are the same."""
+
+    def flats(self) -> list[Flat]:
+        """All rows with their constants. Nothing is merged for it."""
+
+    def paths(self) -> tuple[set[Path], list[int]]:
+        """The attributes that rows ask for, and the subscriptions that may look at others when they are verified."""
+
+
+@runtime_checkable
+class Persists(Protocol):
+    """Is saved as files of arrays. The registry names the function that loads them."""
+
+    def save(self, write: Write) -> None:
+        """Write all that it is made of. Matching goes on meanwhile."""
+
+
+@runtime_checkable
+class Divides(Protocol):
+    """Can be cut into matchers that share its subscriptions, and made from the rows of several."""
+
+    def rows(self) -> Flat:
+        """All rows with their constants."""
+
+    def weights(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The subscriptions of all rows, in the order of the index, and each row's share of cost and size."""
+
+    def made_of(self, rows: Flat) -> Self:
+        """A matcher like this one, with its options and what it learnt, that has these rows."""
+
+
+@runtime_checkable
+class MatchesInParts(Protocol):
+    """Matches parts of one batch in several threads, and does once what all parts need."""
+
+    def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
+        """What matches the events first:last of a batch."""
