@@ -42,7 +42,7 @@ def _show_table(screen: Screen) -> None:
     from harken.matchers.base import Capability
     from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_summary
 
-    # Where the names of all capabilities do not fit, letters stand for them.
+    # If the names of all capabilities do not fit, letters stand for them.
     letters = "abcdefghijklmnopqrstuvwxyz"[: len(Capability)]
     is_wide = screen.out.width >= _WIDTH_FOR_NAMES
     screen.show(_table([str(each) for each in Capability] if is_wide else list(letters)), wrap=True)
