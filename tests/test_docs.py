@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 from pathlib import Path
 
 import pytest
 
+import harken
+from test_architecture import LAYERS
+
 ROOT = Path(__file__).parent.parent
+PACKAGE = Path(harken.__file__).parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLE = re.compile(r"^```python\n(?P<code>.*?)^```\n\n```text\n(?P<output>.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)#:]+)(#[^)]*)?\)")
@@ -61,23 +64,22 @@ def test_papers_are_named_and_not_numbered(page: Path) -> None:
     assert re.findall(r"\b\d{3} §", page.read_text(encoding="utf-8")) == []
 
 
-def test_readme_quotes_the_committed_benchmark() -> None:
-    result = json.loads((ROOT / "benchmarks" / "results" / "shape_cache.json").read_text(encoding="utf-8"))
-    rate = round(result["texts_per_second"]["with"]["median"], -3)
-    quoted = f"{rate:,.0f} texts a second, {result['ratio']['median']:.1f} times as many as without"
-    assert quoted in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = folder / "README.md"
+    linked = [link["target"] for link in LINK.finditer(index.read_text(encoding="utf-8"))]
+    assert sorted(linked) == sorted(str(page.relative_to(folder)) for page in folder.rglob("*.md") if page != index)
 
 
-def test_readme_shows_what_a_user_gets() -> None:
-    result = json.loads((ROOT / "benchmarks" / "results" / "user.json").read_text(encoding="utf-8"))
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    for row in result["sizes"]:
-        figures = {name: each["median"] for name, each in row["us_per_event"].items()}
-        names = ("loop", "fresh_match", "reloaded_match", "fresh_batch", "fresh_arrow")
-        quoted = " | ".join(told(figures[name]) for name in names)
-        assert f"| {row['subscriptions']:,} | {quoted} |" in lines
+def test_every_room_is_in_the_architecture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {room.replace(".", "/") for rooms in LAYERS for room in rooms} - {"__init__", "__main__"}
+    assert [room for room in sorted(rooms) if f"| `{room}` |" not in page and f"| `{room}/` |" not in page] == []
 
 
-def told(microseconds: float) -> str:
-    """A time as README writes it: two digits, or all before the point."""
-    return f"{microseconds:,.0f} µs" if microseconds >= 9.95 else f"{microseconds:.1f} µs"
+@pytest.mark.parametrize("name", ["architecture.md", "columnar.md", "glossary.md"])
+def test_named_files_exist(name: str) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", page)
+    assert named
+    assert [each for each in named if not (PACKAGE / each).exists() and not (ROOT / each).exists()] == []

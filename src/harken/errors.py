@@ -10,7 +10,7 @@
     │   └── ExtensionError       an extension conflicts with what the schema says already
     ├── EventError               an event is wrong
     │   ├── DecodeError          its bytes are not what their format says
-    │   ├── InvalidValueError    a value is outside its domain, or of a type that Harken has no place for
+    │   ├── InvalidValueError    a value is outside its domain, or of a type that Harken does not support
     │   ├── EventTypeError       rule R1: the event does not name its event types
     │   ├── AttributeRuleError   rule R2: a mandatory attribute is missing, or a unique one has several values
     │   └── ExtraAttributeError  rule R3: an attribute that none of its event types has
@@ -49,7 +49,7 @@ _EXTRAS = {
     "bench": ("altair", "vl_convert"),
     "dev": ("duckdb", "hypothesis", "pytest"),
 }
-"""The libraries that each extra of Harken's brings, by the names that they are imported by."""
+"""The libraries of each of Harken's extras, by their import names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class DecodeError(EventError):
 
 
 class InvalidValueError(EventError):
-    """A value is outside its domain, or of a type that Harken has no place for."""
+    """A value is outside its domain, or of a type that Harken does not support."""
 
 
 class EventTypeError(EventError):
@@ -236,7 +236,7 @@ class SourceError(HarkenError):
 
 
 class ConfigError(HarkenError):
-    """A pipeline's configuration is wrong. `faults` has all that is wrong, where this error stands for several."""
+    """A pipeline's configuration is wrong. If several things are, `faults` lists them all."""
 
     def __init__(self, message: str, *, faults: Sequence[ConfigError] = (), **where: Any) -> None:
         super().__init__(message, **where)
@@ -283,7 +283,7 @@ def _missing(extra: str, libraries: list[str]) -> MissingExtraError:
 
 
 def caret_excerpt(text: str, line: int, column: int) -> str:
-    """The given line of the text, cut to a readable width around the column, with a caret below it."""
+    """The line of the text, cut to a readable width around the column, with a caret below it."""
     lines = text.split("\n")
     shown = lines[line - 1] if line <= len(lines) else ""
     start = max(0, column - 1 - _EXCERPT_WIDTH // 2)
@@ -302,5 +302,5 @@ def did_you_mean(word: str, known: Iterable[str], *, case_sensitive: bool = True
 
 
 def in_backticks(name: str) -> str:
-    """A name as messages show it; one that has backticks already, because it needs them, stays as it is."""
+    """A name as messages show it. A name that already has backticks stays as it is."""
     return name if "`" in name else f"`{name}`"

@@ -1,7 +1,7 @@
 """Locks that stay usable in a child of `fork()`.
 
-A child has only the thread that forked. A lock that another thread held stays locked there for ever, and what it guards
-is half changed. So the thread that forks first takes every lock that was made here, and parent and child release them.
+A child has only the thread that forked. A lock that another thread held would stay locked there for ever, and what it
+guards would be half changed. So the forking thread first takes every lock made here, and both sides release them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakSet
 
 ENGINE, MATCHER, PART, COMPILER, FINALIZER = range(5)
-"""The order in which locks are taken, by what they guard: nobody who holds one waits for one further left.
+"""The order in which locks are taken, by what they guard: a thread that holds one never waits for one further left.
 
 A lock of rank FINALIZER may be taken at any time, because the garbage collector may run at any time.
 """

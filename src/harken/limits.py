@@ -1,4 +1,4 @@
-"""The named limits. Beyond one of them an input is refused with a `LimitError` that names it."""
+"""The named limits. An input that exceeds one is rejected with a `LimitError` that names it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every limit on what comes from outside. Pass your own to `harken.Engine(limits=…)` to change them."""
+    """Every limit on input. Pass your own to `harken.Engine(limits=…)` to change them."""
 
     max_text_length: int = 65_536
     """Characters in the text of a subscription."""
@@ -28,9 +28,9 @@ class Limits:
     max_matrix_bytes: int = 1 << 30
     """Bytes of the matrix of predicates and subscriptions in `counting_bytes` and `counting_bits`."""
     max_table_values: int = 1 << 17
-    """Integers from an attribute's least constant to its greatest, 32 bytes each, in the table of a predicate index."""
+    """Places of a predicate index's table, 32 bytes each: one an integer from the least constant to the greatest."""
     max_tree_nodes: int = 10_000_000
-    """Nodes, and what else grows with combinations of predicates, of the trees of `gough` and `matching_tree`."""
+    """Nodes of the trees of `gough` and `matching_tree`, and whatever else grows with combinations of predicates."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -226,8 +226,8 @@ class _Search:
     """The search for a binding, one group of goals at a time.
 
     Goals that share no array are met apart from each other, so that the number of tries is the sum over the groups and
-    not their product. Of a goal with alternatives each is tried alone. Where goals do share arrays, an element is
-    picked of the one that most of them share, and what is left may fall apart again.
+    not their product. The alternatives of a goal are tried one by one. Where goals do share arrays, an element of the
+    most shared array is picked, and the remaining goals may fall into groups again.
     """
 
     def __init__(self, whole: Mapping[str, Any], schema: Schema | None, most_tries: int) -> None:
@@ -237,8 +237,8 @@ class _Search:
         self.tries = 0
 
     def solve(self, goals: list[_Goal], bound: Mapping[str, Any], picks: int = 0) -> Mapping[str, Any] | None:
-        """A binding that meets all the goals, or None. Elements have been picked of so many arrays already."""
-        if picks > 1:  # arrays that depend on each other can be a puzzle; going once through one is none
+        """A binding that meets all the goals, or None. `picks` is the number of arrays that are bound already."""
+        if picks > 1:  # only arrays that depend on each other can take exponentially long
             self.tries += len(goals)
             if self.tries > self.most_tries:
                 raise LimitError(f"no binding was found in {self.most_tries:,} tries", limit="max_bindings")
@@ -265,7 +265,7 @@ class _Search:
 
 
 def _parts(goal: _Goal) -> Iterator[_Goal]:
-    """What has to be met if all of the goal has to: what is true of a conjunction is true of its items."""
+    """The goals that a goal consists of: a conjunction is true if all of its items are."""
     node, wanted = goal
     if isinstance(node, Not):
         yield from _parts((node.item, not wanted))
@@ -305,7 +305,7 @@ def _bound_paths(nodes: Any) -> Iterator[Path]:
 
 
 def array_on(event: Mapping[str, Any], path: Path) -> Path | None:
-    """The first array with an element that the path comes to."""
+    """The first array on the path that has an element."""
     at: Any = event
     for length, key in enumerate(path, 1):
         if not isinstance(at, Mapping) or key not in at:

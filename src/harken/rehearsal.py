@@ -1,4 +1,4 @@
-"""A small life of an engine, in which every kernel of the default algorithm is compiled and kept: `harken warm-up`."""
+"""`harken warm-up`: exercise an engine so that every kernel of the default algorithm is compiled and cached."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from harken.engine import Engine
 _LARGE = 6_000
 _EVENTS = 200
 _VERIFIED = 50
-"""Few conditions, one in so many, are of the forms that are verified one by one."""
+"""One condition in this many is of a form that is verified one by one."""
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def warm_up(progress: Callable[[str], None] | None = None) -> int:
-    """Compile all that matching needs, where that was not done before, and return the number of matches on the way.
+    """Compile every kernel that matching needs and that is not cached yet. Returns the number of matches made.
 
     It takes about half a minute on a new machine, and some seconds afterwards. `progress` is told what is being done.
     """
@@ -48,7 +48,7 @@ def _small(events: list[dict[str, Any]]) -> int:
 
 
 def _large(draw: Random) -> Engine:
-    """An engine with a base, layers in front of it, deleted rows and recent ones."""
+    """An engine with a base, middle layers, deleted rows and recent rows."""
     engine = Engine(background=False, recent_rows=512)
     engine.subscribe_many([(f"s{n}", _text(n, draw)) for n in range(_LARGE)])
     engine.subscribe_many([(f"t{n}", _text(n, draw)) for n in range(600)])
@@ -60,7 +60,7 @@ def _large(draw: Random) -> Engine:
 
 
 def _equalities(draw: Random, events: list[dict[str, Any]]) -> int:
-    """Several equalities each and nothing else: a filter goes before their clusters."""
+    """Subscriptions of several equalities and nothing else: their clusters get filters."""
     engine = Engine(background=False)
     engine.subscribe_many(
         (f"e{n}", f"category = 'c{n % 40}' AND title = 'title {n % 90}' AND size = {draw.randrange(1_000)}")
@@ -71,7 +71,7 @@ def _equalities(draw: Random, events: list[dict[str, Any]]) -> int:
 
 
 def _dense(draw: Random) -> int:
-    """Few values and many matches, from a table of predicates: it is laid out in other ways than the rest."""
+    """Few values and many matches, from a table of predicates: these become pools."""
     import pyarrow as pa
 
     predicates = [
@@ -86,7 +86,7 @@ def _dense(draw: Random) -> int:
 
 
 def _on_disk(engine: Engine, events: list[dict[str, Any]], folder: Path) -> int:
-    """What is mapped into memory cannot be written to, and has kernels of its own."""
+    """Memory-mapped arrays are read-only, and kernels are compiled for them separately."""
     engine.save(folder / "whole")
     loaded = Engine.load(folder / "whole", background=False)
     matches = _matched(loaded, events)
@@ -99,7 +99,7 @@ def _on_disk(engine: Engine, events: list[dict[str, Any]], folder: Path) -> int:
 
 
 def _matched(engine: Engine, events: list[dict[str, Any]]) -> int:
-    """Match events in all forms in which they come. Returns the number of matches."""
+    """Match events in every form in which they may come. Returns the number of matches."""
     import pyarrow as pa
 
     flat = [{key: value for key, value in event.items() if not isinstance(value, list)} for event in events]

@@ -48,7 +48,7 @@ def _show_table(screen: Screen) -> None:
     from harken.matchers import Capability, Trait
     from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_summary
 
-    # Where the names of all capabilities and traits do not fit, letters stand for them.
+    # If the names of all capabilities and traits do not fit, letters stand for them.
     names = [*map(str, Capability), *map(str, Trait)]
     letters = "abcdefghijklmnopqrstuvwxyz"[: len(names)]
     is_wide = screen.out.width >= _WIDTH_FOR_NAMES

@@ -1,4 +1,4 @@
-"""What subscriptions ask for and no event of the input has: a name or a type is probably written in another way."""
+"""What subscriptions ask for and no event of the input has: probably a misspelt name, or another type."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from harken.engine import Engine
 
 _MOST_ASKED = 256
-"""Attributes that are looked for. Where subscriptions ask for more, nothing is said."""
+"""The most attributes that are looked for. If subscriptions ask for more, there is no warning."""
 _ROWS_FOR_A_HINT = 100
 _ANY = Leaf(None, "null")
-"""A column of which nothing is known but its name."""
+"""A column of which only the name is known."""
 
 
 class AskedInVain:
@@ -29,9 +29,9 @@ class AskedInVain:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._wanted: dict[Path, set[Kind | None]] = {}
-        """What no event had so far; None is any value."""
+        """What no event had so far, by path; None stands for any value."""
         self._kinds: dict[Path, set[Kind]] = {}
-        """The kinds of values that events had, of what was looked for."""
+        """The kinds of values that events had at the paths looked for."""
         self._events = 0
         asks = engine.asks() or ()
         if len(asks) <= _MOST_ASKED:
@@ -51,14 +51,14 @@ class AskedInVain:
                 del self._wanted[path]
 
     def warning(self, events: EventFiles, format: str | None) -> HarkenError | None:
-        """What to say of subscriptions that can match no event of the input, or only in part."""
+        """The warning about subscriptions that can match no event of the input, or only in part; None without any."""
         if not self._wanted or not self._events:
             return None
         found = self._engine.mismatches(self._columns(_names_in(events, format)))
         return HarkenError(str(found)) if found.never or found.partly else None
 
     def _columns(self, names: Iterable[str]) -> EventColumns:
-        """The columns that events turned out to have; of those that nobody asks for, some names, for hints."""
+        """The columns that events turned out to have, and some names that nobody asks for, for hints."""
         columns = Fields({name: _ANY for name in names if all(path[0] != name for path in self._asked)})
         for path in self._asked:
             kinds = self._kinds.get(path, set())
@@ -71,7 +71,7 @@ class AskedInVain:
 
 
 def _put(columns: Fields, path: Path, leaf: Leaf) -> None:
-    """Have a column at this path, unless something is there or inside of it that was found before."""
+    """Put a column at this path, unless one is already there or inside it."""
     node = columns
     for key in path[:-1]:
         inner = node.by_name.setdefault(key, Fields())

@@ -1,4 +1,4 @@
-"""The work of `harken check`: nothing stops at the first fault."""
+"""The work of `harken check`, which does not stop at the first fault."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Checking:
     def _findings(
         self, file: str, first: int, record: Record | Fault, ids: set[str], compiler: Compiler
     ) -> Iterator[Finding]:
-        """All that there is to say about one subscription, as long as the events have not been seen."""
+        """All findings about one subscription that do not depend on events."""
         if isinstance(record, Fault):
             yield of_fault(file, record, first)
             return
@@ -130,7 +130,7 @@ class Checking:
                     self._tell(replace(finding, error=HarkenError(message, hint=hint)))
 
     def show_summary(self) -> None:
-        """Say what was checked, and what came of it."""
+        """Show what was checked, and the result."""
         if self._groups is not None:
             self._groups.show(self._screen)
         without = self._has_faulty_schema and bool(self._checked)
@@ -148,7 +148,7 @@ class Checking:
 
     @contextmanager
     def _reading(self, kind: Kind, names: Sequence[str]) -> Iterator[None]:
-        """A file that cannot be read is a fault too, and does not keep the others from being checked."""
+        """Report a file that cannot be read as a fault, and go on with the others."""
         try:
             yield
         except (SourceError, SegmentError) as error:

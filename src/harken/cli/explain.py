@@ -125,7 +125,7 @@ def show_explanation(screen: Screen, explanation: Explanation) -> None:
 
 
 def _lines(part: Part, indent: str) -> Iterator[Text]:
-    """The tree of a part, as `Part.lines` has it, in colours."""
+    """The tree of a part, as `Part.lines` writes it, in colours."""
     from rich.text import Text
 
     from harken.explain import MARKS

@@ -27,7 +27,7 @@ class Finding:
     file: str
     error: HarkenError
     position: int | None = None
-    """Which record it is, from 0. Where there are several files it goes on counting."""
+    """The position of the record, from 0, counted over all files."""
     line: int | None = None
     """The line of the file."""
     id: str | None = None
@@ -63,7 +63,7 @@ class Finding:
         return Text.assemble(WARNING if self.is_warning else FAULT, (self.where(), "bold"), "\n", "\n".join(lines))
 
     def where(self) -> str:
-        """The file, and the place and name of what is meant in it."""
+        """The file, and the place and name of the record in it."""
         place = self.error.place
         if place is None or place.source is None:
             place = None if self.line is None else Place(self.line, None, self.file)
@@ -77,7 +77,7 @@ class Finding:
 
 
 def of_fault(file: str, fault: Fault, first: int = 0) -> Finding:
-    """The finding for a subscription that was refused."""
+    """The finding for a rejected subscription."""
     error = fault.error
     if isinstance(error, DuplicateIdError):
         error.hint = "`harken match --replace` takes the last one of an id"
@@ -85,7 +85,7 @@ def of_fault(file: str, fault: Fault, first: int = 0) -> Finding:
 
 
 def of_refused(batch: FileBatch, refused: Refused) -> Finding:
-    """The finding for an event that was refused."""
+    """The finding for a rejected event."""
     position = batch.first + refused.position
     return Finding("event", batch.file, refused.error, position, None, None, refused.raw, first=batch.first)
 

@@ -1,4 +1,4 @@
-"""Warnings that say the same of several subscriptions, told as one: how many there are, and the first of them."""
+"""Warnings that say the same of several subscriptions, shown as one: how many there are, and the first of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Groups:
         self._groups.setdefault(key, []).append(finding)
 
     def show(self, screen: Screen) -> None:
-        """Tell all groups, the largest first."""
+        """Show all groups, the largest first."""
         groups = sorted(self._groups.values(), key=lambda group: -len(group))
         for group in groups[:_MOST_SHOWN]:
             screen.show(group[0].to_text() if len(group) == 1 else _text(group))

@@ -27,7 +27,7 @@ class Observed:
         self._walk(event.attributes, ())
 
     def doubts(self, compiled: Compiled) -> Iterator[tuple[str, str | None]]:
-        """What is odd about a subscription in the light of the events, each with a hint where there is one."""
+        """What looks odd about a subscription, compared with the events: messages, each with a hint or None."""
         told: set[Path] = set()
         for path in (path for item in compiled.normal_form.conjunctions for path in item.paths()):
             if path not in self._kinds and path not in told:

@@ -66,7 +66,7 @@ class Csv:
 
 
 class Parquet:
-    """Groups of rows. The types of columns are told by the values of all subscriptions; unlike ones become JSON."""
+    """Row groups. The types of columns come from the values of all subscriptions; mixed ones become JSON."""
 
     def __init__(self, stream: BinaryIO, names: EventNames, fields: Fields) -> None:
         self._stream = stream
@@ -91,7 +91,7 @@ class Parquet:
         from pyarrow.parquet import ParquetWriter
 
         if self._writer is None:
-            # Only now, because the first event tells the type of its column.
+            # Opened only now, because the type of the event column is that of the first event.
             self._writer = ParquetWriter(self._stream, self._schema())
         columns = [self._column(field) for field in self._writer.schema]
         self._writer.write_table(pyarrow.Table.from_arrays(columns, schema=self._writer.schema))
@@ -124,7 +124,7 @@ class Parquet:
 
 
 class FirstRows:
-    """The first rows as a table on the terminal, and how many there are more."""
+    """The first rows as a table on the terminal, and how many more there are."""
 
     def __init__(self, screen: Screen, fields: Fields) -> None:
         self._screen = screen

@@ -23,7 +23,7 @@ def plan_of(
 ) -> dict[str, Any]:
     """What the engine says of its matcher, after some events if there are any. Raises HarkenError.
 
-    Subscriptions that are refused are reported. A saved engine is shown as it was saved: its plan is not made anew.
+    Rejected subscriptions are reported. A saved engine is shown as it was saved, without planning anew.
     """
     from harken.cli.inputs import EventFiles, saved_engine
     from harken.engine import Engine
@@ -45,7 +45,7 @@ def plan_of(
 
 
 def _subscribe(engine: Engine, files: Sequence[str], screen: Screen) -> int:
-    """Load the subscriptions. Returns how many were refused, of which the first are shown."""
+    """Load the subscriptions. Returns how many were rejected; the first of these are shown."""
     from harken.cli.inputs import SubscriptionFiles
     from harken.cli.matching import subscribe
     from harken.cli.refusals import refusals

@@ -1,4 +1,4 @@
-"""Refusals: what a command could not take. The first are shown, all are counted and go to a file if one is given."""
+"""Rejected inputs of a command: the first are shown, all are counted, and all go to a file if there is one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES: dict[Kind, str] = {"event": "refused events", "subscription": "refused s
 
 
 class Refusals:
-    """Counts refusals by their kind."""
+    """Counts rejected inputs by kind."""
 
     def __init__(self, screen: Screen, file: TextIO | None, more: str) -> None:
         self._screen = screen
@@ -58,7 +58,7 @@ class Refusals:
 
 @contextmanager
 def refusals(screen: Screen, path: str | None, more: str = "--refused FILE writes all of them") -> Iterator[Refusals]:
-    """Refusals with the file at the path, which is written as they come: it is there also if the command fails.
+    """Refusals that are written to the file at the path as they come, so that it is there even if the command fails.
 
     `more` says how to see those that are not shown.
     """

@@ -25,7 +25,7 @@ _FIRST = "owner"
 
 
 class EventNames:
-    """How events are called in rows: by their position, or by the value of a field, all of one type."""
+    """How rows name events: by position, or by the value of a field, all of one type."""
 
     def __init__(self, field: str | None) -> None:
         self._field = field
@@ -33,7 +33,7 @@ class EventNames:
         self.type: type | None = int if field is None else None
 
     def with_own(self, names: frozenset[str] | None) -> frozenset[str] | None:
-        """The names of attributes that are looked at, with that of the field; None for all."""
+        """The names of attributes to look at, with that of the field; None for all."""
         return names if names is None or self._path is None else names | {self._path[0]}
 
     def of(self, batch: EventBatch, first: int = 0) -> Iterator[Value | EventError]:
@@ -82,7 +82,7 @@ class Fields:
         """The part of a row that is the same for every event: the subscription and its fields."""
         row = self._known.get(number)
         if row is None:
-            # Without fields there is no need to look a subscription up.
+            # Without fields the subscription need not be looked up.
             fields = found.fields(number) if self.columns else NO_FIELDS
             row = self._known[number] = encodable({SUBSCRIPTION: id, **self._named(fields)})
         return row

@@ -30,7 +30,7 @@ class Screen:
 
     @property
     def is_table(self) -> bool:
-        """Whether somebody looks at standard output, and wants tables there."""
+        """Whether standard output is a terminal and tables are wanted."""
         return not self.json and _is_terminal(sys.stdout)
 
     def line(self, data: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Screen:
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int], None]]:
-        """A bar that counts, where somebody looks; what is yielded advances it."""
+        """A progress bar, if standard error is a terminal; the yielded function advances it."""
         if self.json or not _is_terminal(sys.stderr):
             yield lambda count: None
             return
@@ -90,7 +90,7 @@ def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
     class Quiet(Console):
-        """Rich would end the program by itself; how a closed pipe ends it is for the session to say."""
+        """Rich would exit by itself on a closed pipe; the session decides the exit code."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError

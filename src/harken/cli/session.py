@@ -39,7 +39,7 @@ def session(json: bool, verbose: int) -> Iterator[Screen]:
             _abandon_output()
             raise typer.Exit(ExitCode.CLOSED_PIPE) from None
         except OSError as error:
-            # Files know their names and raise SourceError: this is standard output.
+            # Files raise SourceError with their name, so this is standard output.
             _abandon_output()
             show_error(screen, SourceError(f"standard output cannot be written: {error.strerror or error}"))
             raise typer.Exit(ExitCode.UNUSABLE) from None
@@ -72,7 +72,7 @@ def _show_bug(screen: Screen, error: Exception, verbose: int) -> None:
 
 
 def _abandon_output() -> None:
-    """Send what is still in the buffer nowhere, lest Python complain when it exits."""
+    """Discard what is still in the buffer, or Python would complain on exit."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -80,7 +80,7 @@ def _abandon_output() -> None:
 
 
 class _ScreenHandler(logging.Handler):
-    """Logs to the screen, so that a progress bar and a line do not get into each other's way."""
+    """Logs to the screen, so that log lines do not break a progress bar."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__()

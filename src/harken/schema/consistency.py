@@ -22,13 +22,13 @@ from harken.schema.values import Value
 if TYPE_CHECKING:
     from harken.schema.model import Schema
 
-# An event of 100,000 wrong names gets that many faults, but only these get a hint: finding one takes a while.
+# An event of 100,000 wrong names gets that many faults, but only the first get a hint: finding one is slow.
 _MOST_HINTS = 10
 
 
 @dataclass(slots=True)
 class Examination:
-    """An event held against a schema: its values as the domains read them, and all that is wrong with it."""
+    """An event checked against a schema: its values as the domains read them, and all its faults."""
 
     schema: Schema
     values: dict[Path, tuple[Value, ...]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Examination:
             domain = self.schema.domain_of(path)
             if path == EVENT_TYPE:
                 continue
-            # What a type that we do not know would have allowed is not held against the event.
+            # An unknown event type might have allowed these attributes, so they are no faults.
             if domain is None or (all_types_known and path not in view.rules):
                 self._refuse_extra(path, names)
                 continue

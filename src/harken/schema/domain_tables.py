@@ -117,7 +117,7 @@ def _strings(written: object) -> list[str] | None:
 
 
 def _chains(domain: EnumeratedDomain) -> list[list[str]]:
-    """The pairs of the order, joined end to end where they meet, each in one chain."""
+    """The pairs of the order, joined end to end into chains. Each pair is in one chain."""
     above: dict[str, list[str]] = {}
     for lower, higher in reversed(domain.order):
         above.setdefault(lower, []).append(higher)

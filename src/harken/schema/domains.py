@@ -43,11 +43,11 @@ class Domain(ABC):
 
     @abstractmethod
     def read(self, raw: object) -> Value:
-        """The value that a decoded one, such as JSON gives it, stands for. Raises InvalidValueError."""
+        """Read a decoded value, for example from JSON. Raises InvalidValueError."""
 
     @abstractmethod
     def read_text(self, text: str) -> Value:
-        """The value that a text, such as a CSV cell, stands for. Raises InvalidValueError."""
+        """Read a value from text, for example a CSV cell. Raises InvalidValueError."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -249,7 +249,7 @@ def _whole(raw: object) -> int | None:
         return int(raw)
     if isinstance(raw, float):
         return int(raw) if raw.is_integer() else None
-    # The bounds come first: int() of a Decimal with a large exponent takes for ever.
+    # Check the bounds first: int() of a Decimal with a large exponent takes for ever.
     if isinstance(raw, Decimal) and raw.is_finite() and INT64_MIN <= raw <= INT64_MAX and raw == int(raw):
         return int(raw)
     return None
@@ -270,5 +270,5 @@ def _number(text: str) -> int | float | None:
 
 
 def _plain_datetime(moment: datetime) -> datetime:
-    """The moment as a datetime proper: pandas has a subclass of its own."""
+    """The moment as a plain datetime: pandas has a subclass of its own."""
     return moment if type(moment) is datetime else datetime.combine(moment.date(), moment.time(), UTC)

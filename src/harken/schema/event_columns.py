@@ -69,14 +69,14 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A struct, or the columns of a table, by name."""
+    """A struct, or the columns of a table: nodes by name."""
 
     by_name: dict[str, Node] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A map: its keys are data, so that every name may be one of them."""
+    """A map. Its keys are data, so any name may be a key."""
 
     value: Node
 
@@ -106,7 +106,7 @@ class EventColumns:
         return type(self)(Fields({name: node for name, node in self.columns.by_name.items() if name in wanted}))
 
     def of_any_kind(self, names: Iterable[str]) -> Self:
-        """The same, but that these columns may hold values of any kind."""
+        """The same columns, except that those of these names may hold values of any kind."""
         loosened = {name: _of_any_kind(self.columns.by_name[name]) for name in names if name in self.columns.by_name}
         return type(self)(Fields({**self.columns.by_name, **loosened}))
 

@@ -15,7 +15,7 @@ from harken.schema.paths import Path, format_path
 class Draft:
     """A schema in the making. Everything that enters a schema passes here, and is checked on the way.
 
-    What is there already, defined in the same way, is let be; `changed` tells whether anything was new.
+    Adding what is already there with the same definition does nothing; `changed` tells whether anything was new.
     """
 
     domains: dict[str, Domain] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How faults are told: the first of several, and a hint where it is cheap to find."""
+"""How faults are reported: the first of several, and a hint where it is cheap to find."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def first_of(faults: Sequence[E]) -> E:
 
 
 def quick_hint(word: str, known: Collection[str]) -> str | None:
-    """`did_you_mean` for words that events bring, by the million: where the search would take long there is no hint."""
+    """`did_you_mean` for words in events, of which there may be millions: no hint where the search would be slow."""
     if len(word) > _LONGEST_WORD or len(known) > _MOST_NAMES:
         return None
     return did_you_mean(word, known)

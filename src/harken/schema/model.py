@@ -124,7 +124,7 @@ class Schema:
     def extend(self, *extensions: Extension) -> Schema:
         """The schema with these added in turn: all of them or, raising SchemaError, none.
 
-        What is there already, in the same words, changes nothing; if that is so of all, this very schema is returned.
+        Adding what is already there with the same definition changes nothing; if nothing changes, `self` is returned.
         """
         draft = Draft(dict(self.domains), dict(self.attributes), dict(self.event_types))
         for extension in extensions:

@@ -36,27 +36,27 @@ from harken.kernels.papers.predicates import (
 )
 from harken.kernels.vector import NO_BITS, ROWS, spread
 
-# Below one increment for so many counters it is quicker to look at what was touched than at all of them.
-# Indices are unsigned in the loops that count: Numba would ask of each signed one whether it counts from the end.
+# With fewer increments than one per this many counters, checking the touched ones beats sweeping all.
+# Indexes are unsigned in the counting loops: Numba checks signed ones for negative values.
 FEW_INCREMENTS = 32
-# So many counters at a time stay in the nearest cache while all predicates are added to them: bytes, and words of bits.
+# Counters per pass, so that they stay in the first-level cache: bytes, and words of bits.
 _BYTES_AT_A_TIME = 16_384
 WORDS_AT_A_TIME = 512
 _LEAST_LIST = 2
 
 
 class Counters(NamedTuple):
-    """What is counted with, by slot; with 64 elements more than there are slots. Each row has a slot."""
+    """Counters by slot, padded by 64. Each row has a slot."""
 
     counts: Any
-    """All 0 before and after: uint8, or wider where a row has more than 254 predicates."""
+    """All 0 before and after a call: uint8, or wider where a row has more than 254 predicates."""
     needed: Any
-    """The number of predicates that hold if the row does, or one that is never reached; of the same type."""
+    """How many predicates must hold for the row, or an unreachable number; of the same type."""
     rows: NDArray[np.int32]
 
 
 class Space(NamedTuple):
-    """What a kernel writes into besides its answers."""
+    """Working room of a kernel."""
 
     numbers: NDArray[np.int32]
     """Room for the numbers of all predicates."""
@@ -65,12 +65,12 @@ class Space(NamedTuple):
 
 
 class Bits(NamedTuple):
-    """Counters of which a plane has one bit each, so that 64 are added to at a time, with a carry to the next plane."""
+    """Counters in bit planes: 64 are incremented at a time, with a carry to the next plane."""
 
     planes: NDArray[np.uint64]
-    """Room for so many words of each plane as are counted at a time."""
+    """Room for the words of each plane that are counted in one pass."""
     wanted: NDArray[np.uint64]
-    """What is needed, in planes, for all rows; and in one more plane the rows that there are."""
+    """What each row needs, in planes, and one more plane that marks existing rows."""
     carry: NDArray[np.uint64]
     identity: NDArray[np.int32]
     """0, 1, 2, …"""
@@ -87,7 +87,7 @@ else:
 
     @intrinsic
     def reached(typing: Any, counts: Any, at: Any, needed: Any, needed_at: Any) -> Any:
-        """A word with a bit for each of 64 counters that is equal to what is needed."""
+        """A word with a bit for each of 64 counters, set where it equals what is needed."""
         vector = ir.VectorType(ir.IntType(counts.dtype.bitwidth), ROWS)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -106,7 +106,7 @@ else:
 def numbers_of(index, table, row, equalities, out):
     """Write the numbers of a row's predicates, -1 for those that are new, with or without equalities.
 
-    Returns how many there are, how many of them hold if the row does, and how many new cells the new ones take.
+    Returns how many there are, how many of them must hold for the row, and how many cells the new ones take.
     """
     count, holding, cells = 0, 0, 0
     start = table.starts[row]
@@ -129,7 +129,7 @@ def numbers_of(index, table, row, equalities, out):
 
 @kernel
 def number_all(index, table, row, equalities, numbers):
-    """Give numbers to those predicates of a row that have none yet, and count its use of all of them."""
+    """Number the predicates of a row that have no number yet, and count one more use of each."""
     count = 0
     start = table.starts[row]
     for at in range(start, start + table.sizes[row]):
@@ -148,10 +148,10 @@ def number_all(index, table, row, equalities, numbers):
 
 @kernel
 def insert_into_lists(index, lists, packed, table, rows, slots, first, equalities, holding, numbers):
-    """Put slots of rows, from the first on, on their predicates' lists. Returns the row without room, or their end.
+    """Append the slots of rows to their predicates' lists. Returns the first row without room, or the end.
 
-    `packed` tells of each group whether its lists lie behind each other in the order of its predicates. `holding` gets
-    how many predicates of each row hold if it does; `numbers` has room for those of one row.
+    `packed` tells for each group whether its lists are contiguous, in the order of its predicates. `holding` gets how
+    many predicates must hold for each row; `numbers` has room for those of one row.
     """
     for i in range(first, rows.size):
         count, holding[i], cells = numbers_of(index, table, rows[i], equalities, numbers)
@@ -172,7 +172,7 @@ def insert_into_lists(index, lists, packed, table, rows, slots, first, equalitie
 
 @kernel
 def delete_from_lists(index, lists, packed, table, rows, slots, equalities, numbers):
-    """Take rows off the lists of their predicates, and let go of predicates that no row has any more."""
+    """Remove rows from the lists of their predicates, and drop predicates that no row uses any more."""
     for i in range(rows.size):
         count, _, _ = numbers_of(index, table, rows[i], equalities, numbers)
         for j in range(count):
@@ -187,7 +187,7 @@ def delete_from_lists(index, lists, packed, table, rows, slots, equalities, numb
 
 @kernel
 def _append_run(runs, used, begin, end):
-    """Append begin and end of a run, or make the last one longer where it ends there."""
+    """Append a run, or extend the last one if it ends where this one begins."""
     if used and runs[used - 1] == begin:
         runs[used - 1] = end
         return used
@@ -197,9 +197,9 @@ def _append_run(runs, used, begin, end):
 
 @kernel
 def runs_of(index, lists, packed, codes, event, space):
-    """Begin and end of all cells of the lists whose predicates hold for an event. Returns where these end.
+    """Write begin and end of the lists whose predicates hold for an event. Returns how much was written.
 
-    The lists of a packed group lie behind each other in the order of its predicates: those that hold are one run.
+    The lists of a packed group are contiguous, in the order of its predicates: those that hold are one run.
     """
     numbers, runs = space
     used = 0
@@ -242,7 +242,7 @@ class Counted(NamedTuple):
     predicates: Predicates
     lists: ListTable
     packed: NDArray[np.bool_]
-    """Of each group of predicates, whether its lists lie behind each other in the order of its predicates."""
+    """By group, whether its lists are contiguous, in the order of its predicates."""
     counters: Counters
     always: NDArray[np.int32]
     """The rows without a predicate."""
@@ -252,7 +252,7 @@ class Counted(NamedTuple):
 
 @kernel
 def count_event(counted, codes, event, space, out, end, examined):
-    """Append the rows that hold for an event, and tell where they end."""
+    """Append the rows that hold for an event. Returns where they end."""
     index, lists, packed, counters, always, size = counted
     counts, wanted, rows = counters
     runs, cells = space.runs, lists.cells
@@ -289,9 +289,9 @@ def count_event(counted, codes, event, space, out, end, examined):
 
 @kernel
 def count_by_lists(counted, room, codes, first, space, out, offsets, examined):
-    """Write the rows that hold for each event, from the first on. Returns the event without room, or their end.
+    """Write the rows that hold for each event, from `first` on. Returns the first event without room, or the end.
 
-    Room is for so many rows as there are, for each event.
+    `room` is the number of rows: an event needs that much room in `out`.
     """
     end = offsets[first]
     for event in range(first, codes.shape[1]):
@@ -304,9 +304,9 @@ def count_by_lists(counted, room, codes, first, space, out, offsets, examined):
 
 @kernel
 def insert_numbers(index, table, rows, first, holding, numbers, ends, row_numbers):
-    """Give numbers to all predicates of rows, from the first on, and write them behind each other.
+    """Number all predicates of rows, from `first` on, and write the numbers one after the other.
 
-    Those of row i end at `ends[i]`. Returns the row that found no room, or the end of the rows.
+    Those of row i end at `ends[i]`. Returns the first row without room, or the end.
     """
     end = ends[first - 1] if first else np.int64(0)
     for i in range(first, rows.size):
@@ -323,7 +323,7 @@ def insert_numbers(index, table, rows, first, holding, numbers, ends, row_number
 
 @kernel
 def release_numbers(index, table, rows, numbers, ends, row_numbers):
-    """Write the numbers of all predicates of rows behind each other, and let go of those that no row has any more."""
+    """Write the numbers of all predicates of rows, and drop predicates that no row uses any more."""
     end = np.int64(0)
     for i in range(rows.size):
         count, _, _ = numbers_of(index, table, rows[i], True, numbers)

@@ -1,4 +1,4 @@
-"""Rows by the values for which they ask: the equality clusters of Le Subscribe (section 3.1, equality-preferred).
+"""Rows by the values that they ask for: the equality clusters of Le Subscribe (section 3.1, equality-preferred).
 
 Rows with equalities on the same columns are in one cluster, and those that also ask for the same values are in one
 entry of it, found by a hash of the cluster and the labels. An event asks each cluster whose columns it has once.
@@ -26,7 +26,7 @@ _LEAST_LIST = 2
 
 
 class Clusters(NamedTuple):
-    """The clusters and their entries. Both are found by open addressing, in powers of two of places."""
+    """The clusters and their entries. Both are found by open addressing; tables have a power of two of places."""
 
     columns: ListTable
     """The columns of each cluster, ascending."""
@@ -39,15 +39,15 @@ class Clusters(NamedTuple):
     owners: NDArray[np.int32]
     """The cluster of each entry."""
     entry_places: NDArray[np.int64]
-    """Hash and number of an entry in one, so that others are told apart without a look at them; or -1."""
+    """Hash and number of an entry in one integer, so that most mismatches need no further look; or -1."""
     free_entries: NDArray[np.int32]
     free_clusters: NDArray[np.int32]
     state: NDArray[np.int64]
-    """How many numbers of entries are free, which comes next when none is; and of clusters."""
+    """For entries, then for clusters: how many numbers are free, and the next one if none is."""
 
 
 class Probes(NamedTuple):
-    """Room for the clusters that an event asks, and the hashes of its values in them."""
+    """Room for the clusters to look up for an event, and the hashes of its values in them."""
 
     clusters: NDArray[np.int32]
     hashes: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Probes(NamedTuple):
 
 @kernel
 def mixed(hash, value):
-    """A hash of 31 bits and one more value. Products of 32 bits by 29 never overflow."""
+    """Mix one more value into a hash of 31 bits. Products of 32 by 29 bits never overflow."""
     product = ((hash ^ np.int64(value)) & _LOW_BITS) * _SCATTER
     return (product ^ product >> 29) & _HASH_BITS
 
@@ -143,7 +143,7 @@ def _place(places, hash, entry):
 
 @kernel
 def _displace(places, hash, entry):
-    """Take an entry out, and move up those behind it that would not be found any more."""
+    """Remove an entry, and move up those behind it that could not be found otherwise."""
     mask = places.size - 1
     gap = hash & mask
     while places[gap] != np.int64(hash) << 32 | entry:
@@ -154,7 +154,7 @@ def _displace(places, hash, entry):
         if places[place] == NONE:
             break
         home = (places[place] >> 32) & mask
-        # It stays if its home lies behind the gap, on the way round to where it is.
+        # An entry stays if its home lies (cyclically) between the gap and its place.
         if (place - home) & mask >= (place - gap) & mask:
             places[gap] = places[place]
             gap = place
@@ -163,7 +163,7 @@ def _displace(places, hash, entry):
 
 @kernel
 def place_all(old, places):
-    """Fill empty places with all that is in others."""
+    """Rehash all entries of `old` into the empty `places`."""
     for i in range(old.size):
         if old[i] != NONE:
             _place(places, old[i] >> 32, old[i] & _LOW_BITS)
@@ -171,7 +171,7 @@ def place_all(old, places):
 
 @kernel
 def insert_rows(clusters, table, rows, first):
-    """Put rows, from the first on, into their entries. Returns the row that found no room, or their end."""
+    """Add rows, from `first` on, to their entries. Returns the first row without room, or the end."""
     state = clusters.state
     for i in range(first, rows.size):
         row = rows[i]
@@ -227,7 +227,7 @@ def _drop_cluster(clusters, cluster, hash):
 
 @kernel
 def delete_rows(clusters, table, rows):
-    """Take rows out of their entries, and let go of entries and clusters that are empty."""
+    """Remove rows from their entries, and free empty entries and clusters."""
     for i in range(rows.size):
         row = rows[i]
         of_columns = _hash_of_columns(table, row)
@@ -247,9 +247,9 @@ def delete_rows(clusters, table, rows):
 
 @kernel
 def _asked(clusters, codes, event, probes):
-    """Note the clusters whose columns an event has, and have their places ready when they are looked at.
+    """List the clusters whose columns an event has, and prefetch their places. Returns how many there are.
 
-    A value that is no constant has an odd label: no entry asks for it. Returns how many there are.
+    A value that is no constant has an odd label: no entry asks for it.
     """
     columns, places = clusters.columns, clusters.entry_places
     count = 0
@@ -295,8 +295,8 @@ def _entry_for(clusters, table, cluster, hash, codes, event):
 def match_preferred(clusters, table, partial, slots, loose, room, codes, first, space, probes, out, offsets, examined):
     """Equality-preferred: count the other predicates of all rows, then compare those whose equalities hold.
 
-    `partial` are rows with equalities, which are not counted, and `slots` are theirs; `loose` are those without any.
-    Writes the rows of each event, from the first on. Returns the event without room, or their end.
+    `partial` are rows with equalities, which are not counted, in the slots `slots`; `loose` are rows without any.
+    Writes the rows of each event, from `first` on. Returns the first event without room, or the end.
     """
     index, lists, packed, counters, _, size = partial
     counts, wanted, _ = counters
@@ -320,7 +320,7 @@ def match_preferred(clusters, table, partial, slots, loose, room, codes, first, 
             for at in range(start, start + clusters.rows.sizes[entry]):
                 row = np.uint32(clusters.rows.cells[at])
                 slot = np.uint32(slots[row])
-                # A row of nothing but equalities needs no count.
+                # A row of equalities only needs no count.
                 if counts[slot] == wanted[slot] or wanted[slot] == never:
                     out[end] = row
                     end += 1

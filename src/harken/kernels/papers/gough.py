@@ -24,7 +24,7 @@ NODES, EDGES, CELLS = range(3)
 
 _SCATTER = 0x1E37_79B1
 _END = 1 << 32
-# A change in a sweep is a number: a label, then so many bits of the row, then one for whether it comes.
+# A change in a sweep is one integer: label, row (this many bits), and one bit for whether the row enters.
 _ROW_BITS = 29
 _LABEL_SHIFT = _ROW_BITS + 1
 _EACH_ROW = (1 << _ROW_BITS) - 1
@@ -85,7 +85,7 @@ class Sweep(NamedTuple):
     changes: NDArray[np.int64]
     """Where rows come or go."""
     state: NDArray[np.int64]
-    """How many rows there are in base and active, and the hashes of both together."""
+    """The sizes of `base` and `active`, and the hash of both together."""
 
 
 _BASE, _ACTIVE, _FIRST_HASH, _SECOND_HASH = range(4)
@@ -95,7 +95,7 @@ _BASE, _ACTIVE, _FIRST_HASH, _SECOND_HASH = range(4)
 def build(rows, levels, tree, known, sweep, share, limit):
     """Build the tree of all rows. Returns BUILT, or why it is not: TOO_LARGE, or NO_ROOM in the arrays.
 
-    It is too large when nodes, edges and the rows of all nodes are more than the limit.
+    It is too large when nodes, edges and the rows of all nodes together exceed the limit.
     """
     count, state = rows.starts.size - 1, tree.state
     for row in range(count):
@@ -119,7 +119,7 @@ def build(rows, levels, tree, known, sweep, share, limit):
 
 @kernel
 def _begin(rows, sweep, count):
-    """Begin with so many rows in base, and none active."""
+    """Start with `count` rows in base, and none active."""
     state = sweep.state
     state[_BASE], state[_ACTIVE], state[_FIRST_HASH], state[_SECOND_HASH] = count, 0, 0, 0
     sweep.counts[:] = 0
@@ -129,7 +129,7 @@ def _begin(rows, sweep, count):
 
 @kernel
 def _count(rows, sweep, row, by):
-    """Have one row more at this label, or one less."""
+    """Add a row at this label, or remove it, by `by`."""
     sweep.counts[sweep.following[row]] += by
     sweep.state[_FIRST_HASH] ^= rows.hashes[row, 0]
     sweep.state[_SECOND_HASH] ^= rows.hashes[row, 1]
@@ -158,7 +158,7 @@ def _go(rows, sweep, row):
 def _target(tree, known, sweep, levels, share):
     """The node of the rows at this label, at the first level on which one of them has a predicate.
 
-    If it is to be made, but there is no room: NONE.
+    NONE if it would be new and there is no room.
     """
     level = 0
     while level < levels and sweep.counts[level] == 0:
@@ -198,7 +198,7 @@ def _change(label, row, comes):
 
 @kernel
 def _part(rows, sweep, tree, node, levels):
-    """Part the rows of a node: those that ask nothing at its level, and where others come and go. Returns how often."""
+    """Split a node's rows into those without a predicate at its level, and changes for the rest. Returns how many."""
     level, base, count = tree.levels[node], 0, 0
     for i in range(tree.starts[node], tree.starts[node] + tree.sizes[node]):
         row = tree.cells[i]

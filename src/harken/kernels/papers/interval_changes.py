@@ -4,7 +4,7 @@ The trees are AVL trees. A rotation changes the ranges of two nodes, and moves t
 node at which no interval ends any more goes; if it has two children, its neighbour's constant takes its place, and what
 ended at the neighbour is marked anew.
 
-A kernel that finds no room notes what it is short of, and says how far it came: called again, it goes on from there.
+A kernel that runs out of room notes of what, and returns how far it came: called again, it goes on from there.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _new_node(trees, key, parent):
 
 @kernel
 def add_columns(trees, first):
-    """Have a tree for each column from the first on. Returns how many there are, or where there was no room."""
+    """Make a tree for each column from `first` on. Returns how many there are, or where room ran out."""
     for column in range(first, trees.roots.size):
         node = _new_node(trees, END, NONE)
         if node == NONE:
@@ -94,9 +94,9 @@ def add_columns(trees, first):
 
 @kernel
 def _plant(trees, column, key):
-    """Have a node for a constant. Returns whether there was room.
+    """Ensure a node for a constant. Returns whether there was room.
 
-    It needs no marks: what holds its range is marked above it.
+    It needs no marks: intervals that hold its whole range are marked above it.
     """
     node = parent = trees.roots[column]
     side = 0
@@ -132,7 +132,7 @@ def _replace_kid(trees, parent, kid, other):
 
 @kernel
 def _rotate(trees, node, side):
-    """Let the child at a side take the place of its parent. Returns whether there was room for the marks."""
+    """Rotate: the child at a side takes the place of its parent. Returns whether there was room for the marks."""
     kid = trees.nodes[node, LEFT + side]
     if not room_for_marks(trees, 2 * count_marks(trees, node, BELOW + side)):
         return False
@@ -151,11 +151,11 @@ def _rotate(trees, node, side):
 
 @kernel
 def _move_marks(trees, kid, node, near, far):
-    """Mark what is marked at a node and its child as it is to be when the child has the node's place.
+    """Move the marks of a node and its child to where they belong once the child has the node's place.
 
-    `near` is the list of the side that the child is on. What held all on this side of the node now holds the child, all
-    beyond it, and what lies between the two. What held all from the child on, on the far side, now holds the child's
-    far side; of all else that held what lies between, this is now the node's near side.
+    `near` is the side that the child is on. A mark on the node's near side stays, and is repeated on the child's near
+    side and at its constant. A mark on the child's far side moves to the node's near side; but if its interval is also
+    marked at the node's constant and on its far side, it stays where it is and replaces these two.
     """
     nodes, marks, intervals = trees.nodes, trees.marks, trees.intervals
     for which in range(2):
@@ -191,14 +191,14 @@ def _move_marks(trees, kid, node, near, far):
 
 @kernel
 def _tallness(trees, node):
-    """By how much the right side of a node is taller than the left."""
+    """Height of a node's right side minus that of its left."""
     left, right = trees.nodes[node, LEFT], trees.nodes[node, RIGHT]
     return (trees.heights[right] if right != NONE else 0) - (trees.heights[left] if left != NONE else 0)
 
 
 @kernel
 def _rebalance(trees):
-    """Rotate from the pending node upwards while something is out of balance. Returns whether there was room."""
+    """Rotate from the pending node upwards until all is balanced. Returns whether there was room."""
     state = trees.state
     node = state[PENDING]
     while node != NONE and trees.nodes[node, KEY] != END:
@@ -224,9 +224,9 @@ def _rebalance(trees):
 
 @kernel
 def _splice(trees, node):
-    """Take out a node at which no interval ends, and that has one child at most.
+    """Remove a node at which no interval ends, and that has at most one child.
 
-    What is marked at it also holds what lies next to it on the side of the child, where it is marked as well.
+    Its marks can go: their intervals also hold the labels next to it, on the child's side, and are marked there too.
     """
     state = trees.state
     for kind in (BELOW, ABOVE, EQUAL):
@@ -243,7 +243,7 @@ def _splice(trees, node):
 
 @kernel
 def _uproot(trees, column, key):
-    """Let the node of a constant go, if no interval ends there. Returns whether there was room."""
+    """Remove the node of a constant, if no interval ends there. Returns whether there was room."""
     node = find_node(trees, column, key)
     if node == NONE or trees.nodes[node, ENDS] != NONE:
         return True
@@ -274,7 +274,7 @@ def _uproot(trees, column, key):
 
 @kernel
 def settle(trees):
-    """Finish what was begun: balance a tree, and let doomed nodes go. Returns whether there was room."""
+    """Finish pending work: balance a tree, and remove doomed nodes. Returns whether there was room."""
     state = trees.state
     while True:
         if state[PENDING] != NONE:
@@ -297,7 +297,7 @@ def settle(trees):
 
 @kernel
 def choose_equalities(table, rows, constants, chosen):
-    """For each row the place of its equality on the column with most constants; NONE if it has no equality."""
+    """For each row the place of its equality on the column with the most constants; NONE without one."""
     for i in range(rows.size):
         start, best = table.starts[rows[i]], NONE
         for at in range(start, start + table.sizes[rows[i]]):
@@ -309,9 +309,9 @@ def choose_equalities(table, rows, constants, chosen):
 
 @kernel
 def plant_rows(trees, table, chosen, first):
-    """Have nodes for the ends of the chosen predicates, from the first on. Returns how many are done.
+    """Ensure nodes for the ends of the chosen predicates, from `first` on. Returns how many are done.
 
-    That they come before all marks makes a bulk load quick: rotations have no marks to move.
+    A bulk load makes all nodes before any mark, so that rotations have no marks to move.
     """
     for i in range(first, chosen.size):
         if not settle(trees):
@@ -329,7 +329,7 @@ def plant_rows(trees, table, chosen, first):
 
 @kernel
 def enter_rows(trees, lists, places, table, rows, chosen, first):
-    """Have rows, from the first on, on the lists of their intervals, whose nodes are there. Returns how many are.
+    """Add rows, from `first` on, to the lists of their intervals, whose nodes exist. Returns how many are done.
 
     The interval of a row is that of its chosen predicate.
     """
@@ -341,7 +341,7 @@ def enter_rows(trees, lists, places, table, rows, chosen, first):
                 interval = add_interval(trees, table.columns[at], table.low[at], table.high[at])
                 if interval == NONE:
                     return i
-        # Without room an interval that was made has no row yet: the next call finds it.
+        # If room runs out, a new interval has no row yet: the next call finds it.
         if not has_room(lists, needed(lists, interval)):
             trees.state[SHORT_OF] = SHORT_OF_CELLS
             return i
@@ -353,9 +353,9 @@ def enter_rows(trees, lists, places, table, rows, chosen, first):
 
 @kernel
 def leave_rows(trees, lists, places, rows, first):
-    """Take rows, from the first on, out of their lists, and what nobody asks for out of the trees.
+    """Remove rows, from `first` on, from their lists, and unused intervals and nodes from the trees.
 
-    Returns how many are done, and one more when all is settled that they left behind.
+    Returns how many are done, plus one once all pending work is done too.
     """
     for i in range(first, rows.size + 1):
         if not settle(trees):

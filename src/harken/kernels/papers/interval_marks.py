@@ -1,7 +1,7 @@
 """The marks of intervals in the trees of interval_tree.py, and the intervals that have them.
 
-A mark is on the list of a node, and among the marks of its interval. So all marks of an interval are found when it
-goes, and a rotation moves single ones.
+A mark is on a list of a node, and on the list of marks of its interval. So all marks of an interval are found when it
+is removed, and a rotation moves single ones.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SCATTER, _MIX, _LOW_BITS = 0x1E37_79B1, 0x05EB_CA77, 0xFFFF_FFFF
 
 @kernel
 def room_for_marks(trees, count):
-    """Whether there is room for so many marks; if not, this is noted."""
+    """Whether there is room for this many marks; if not, the shortage is noted."""
     state = trees.state
     if state[MARKS] + count <= trees.marks.shape[0]:
         return True
@@ -80,7 +80,7 @@ def link_mark(trees, mark, node, kind):
 
 @kernel
 def unlink_mark(trees, mark):
-    """Take a mark out of its list."""
+    """Remove a mark from its list."""
     marks = trees.marks
     before, after = marks[mark, BEFORE], marks[mark, AFTER]
     if before == NONE:
@@ -93,7 +93,7 @@ def unlink_mark(trees, mark):
 
 @kernel
 def add_mark(trees, node, kind, interval):
-    """Mark an interval on a list of a node. There is room."""
+    """Mark an interval on a list of a node, for which there is room."""
     state, marks = trees.state, trees.marks
     mark = state[FREE_MARK]
     if mark == NONE:
@@ -114,7 +114,7 @@ def add_mark(trees, node, kind, interval):
 
 @kernel
 def erase_mark(trees, mark):
-    """Take a mark from its node and its interval, and have its place used again."""
+    """Remove a mark from its node and its interval, and free it."""
     state, marks = trees.state, trees.marks
     unlink_mark(trees, mark)
     previous, following = marks[mark, PREVIOUS], marks[mark, NEXT]
@@ -164,7 +164,7 @@ def _cover_part(trees, interval, low, high):
     node, bottom, top = root, np.int64(0), np.int64(2 * END)
     while node != NONE:
         key = trees.nodes[node, KEY]
-        # Nodes with the lower end in their range were on the way to it.
+        # Nodes whose range has the lower end were handled on the way to it.
         if high_key >= key and not (bottom < low_key < top):
             add_mark(trees, node, BELOW, interval)
             if high >= key:
@@ -202,7 +202,7 @@ def uncover(trees, interval):
 
 @kernel
 def most_marks(trees, column):
-    """How many marks an interval of a column has at most."""
+    """The most marks that an interval of a column can have."""
     root = trees.nodes[trees.roots[column], LEFT]
     return 4 * (trees.heights[root] if root != NONE else 0) + 8
 
@@ -212,7 +212,7 @@ def most_marks(trees, column):
 
 @kernel
 def _bucket(column, low, high, count):
-    """The bucket of an interval. Products of 32 bits by 31 never overflow."""
+    """The bucket of an interval. Products of 32 by 31 bits never overflow."""
     mixed = np.int64(low) * _SCATTER ^ (np.int64(high) * _MIX >> 3) ^ np.int64(column) * _SCATTER
     return (mixed ^ mixed >> 17) & _LOW_BITS & (count - 1)
 
@@ -274,7 +274,7 @@ def add_interval(trees, column, low, high):
 
 @kernel
 def drop_interval(trees, interval):
-    """Let an interval go that no row asks for. The nodes of its ends are doomed."""
+    """Remove an interval that no row asks for. The nodes of its ends become doomed."""
     state, intervals = trees.state, trees.intervals
     column = intervals[interval, COLUMN]
     mark = intervals[interval, FIRST_MARK]

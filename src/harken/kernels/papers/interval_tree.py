@@ -2,14 +2,14 @@
 
 Each column has a tree of its own, all of them in the same arrays. A node is a constant at which some interval ends, and
 it has three lists of marks: of intervals that hold all labels below it in the node's range, of those that hold the
-constant, and of those that hold all above it. The range of a node are the labels that a search comes by it with. An
-interval is marked where it holds a whole side of a node but not the node's whole range: at most some marks on each of
-the two paths to its ends. So a search meets every interval that holds its label exactly once.
+constant, and of those that hold all above it. The range of a node is the set of labels whose search passes it. An
+interval is marked where it holds a whole side of a node but not the node's whole range: that is only on the two paths
+to its ends. So a search meets every interval that holds its label exactly once.
 
-A fourth list of each node has the intervals that end there: it is not searched.
+A fourth list of each node has the intervals that end there; searches do not read it.
 
-An interval is a column with a lowest and a highest label, and stands once, however many rows ask for it; interval 0 has
-the rows that ask for nothing, and is in no tree. A wrapped interval has the marks of its two parts.
+An interval is a column with a lowest and a highest label, stored once however many rows ask for it; interval 0 has the
+rows that ask for nothing, and is in no tree. A wrapped interval has the marks of its two parts.
 
 The arrays and the search are here. How intervals are marked is in interval_marks.py, and how the trees change with
 their rows in interval_changes.py.
@@ -28,7 +28,7 @@ NONE = -1
 ALWAYS = 0
 """The interval of rows that ask for nothing."""
 END = 1 << 32
-"""More than any label: the constant of the node above each tree, whose left child is the root."""
+"""Greater than any label: the constant of a sentinel node above each tree, whose left child is the root."""
 
 # What a node is: its constant, children and parent, and the first marks of its four lists. It fills a cache line.
 KEY, LEFT, RIGHT, PARENT, BELOW, ABOVE, EQUAL, ENDS = range(8)
@@ -39,7 +39,7 @@ MARK_FIELDS = 6
 # An interval: column and labels, its first mark, and the next one in its bucket. The flag is 0 except in a rotation.
 COLUMN, LOW, HIGH, FIRST_MARK, FOLLOWING, FLAG = range(6)
 INTERVAL_FIELDS = 6
-# Counters: of what is in use, where nothing was ever used, and the first of what can be used again.
+# Counters: how many are in use, the first never used, and the first free one.
 (
     NODES,
     TOP_NODE,
@@ -50,13 +50,13 @@ INTERVAL_FIELDS = 6
     INTERVALS,
     TOP_INTERVAL,
     FREE_INTERVAL,
-    # The node from which on upwards the tree may be out of balance.
+    # The lowest node that may be out of balance; all above it may be too.
     PENDING,
-    # A column, and the constants of two nodes in its tree at which no interval may end any more; 0 for none.
+    # A column, and the constants of up to two doomed nodes, at which no interval may end any more; 0 for none.
     DOOMED_COLUMN,
     DOOMED_LOW,
     DOOMED_HIGH,
-    # What was out of room, and how much of it is asked for.
+    # Which array ran out of room, and how much more is needed.
     SHORT_OF,
     ASKED,
 ) = range(15)
@@ -76,7 +76,7 @@ class Trees(NamedTuple):
     marks: NDArray[np.int32]
     intervals: NDArray[np.int64]
     buckets: NDArray[np.int32]
-    """The first interval of each hash. A power of two of them."""
+    """The first interval of each bucket; a power of two."""
     state: NDArray[np.int64]
 
 
@@ -114,8 +114,8 @@ def find_node(trees, column, key):
 def find_rows(trees, lists, table, count, codes, first, out, offsets, examined):
     """Write the rows that hold for each event, where they end, and how many were found by their intervals.
 
-    Stops at the first event for which there is no room for `count` rows. The tests of rows stand here, and not in a
-    kernel of their own, because a call would cost more than they do.
+    Stops at the first event without room for `count` rows. Rows are tested inline, because a call would cost more than
+    the test.
     """
     nodes, marks = trees.nodes, trees.marks
     starts, sizes, cells = lists.starts, lists.sizes, lists.cells

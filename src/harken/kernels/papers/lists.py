@@ -1,7 +1,7 @@
 """Many lists of numbers in one array, each of which can grow: a full one moves to where there is twice the room.
 
-A kernel never makes an array longer: it asks `needed` first, and stops where there is no room. Who called it makes room
-(harken/matchers/papers/growing_lists.py) and calls again.
+A kernel never enlarges an array: it asks `needed` first, and stops where there is no room. Its caller makes room
+(matchers/papers/growing_lists.py) and calls again.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ class ListTable(NamedTuple):
     starts: NDArray[np.int64]
     sizes: NDArray[np.int32]
     rooms: NDArray[np.int32]
-    """How many cells each list has."""
+    """Capacity of each list, in cells."""
     cells: NDArray[np.int32]
     state: NDArray[np.int64]
-    """Where no list has cells yet, and how many cells before that no list has any more."""
+    """The end of all lists, and how many cells before it are unused."""
 
 
 @kernel
 def needed(lists, which):
-    """How many new cells one more element of a list takes."""
+    """How many new cells appending one element to a list takes."""
     room = lists.rooms[which]
     return 0 if lists.sizes[which] < room else max(2 * room, _LEAST_ROOM)
 
 
 @kernel
 def has_room(lists, cells):
-    """Whether there are so many new cells."""
+    """Whether there are this many free cells."""
     return lists.state[TOP] + cells <= lists.cells.size
 
 
@@ -91,6 +91,6 @@ def remove_from(lists, which, value):
 
 @kernel
 def release(lists, which):
-    """Give the cells of an empty list back."""
+    """Free the cells of an empty list."""
     lists.state[WASTED] += lists.rooms[which]
     lists.rooms[which] = 0

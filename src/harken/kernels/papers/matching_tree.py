@@ -39,7 +39,7 @@ _SCATTER, _MIX = 0x1E37_79B1, 0x05EB_CA77
 
 
 class Tree(NamedTuple):
-    """All nodes, in one row of an array each, so that a visit reads one line of the cache."""
+    """All nodes, each one row of an array, so that a visit reads one cache line."""
 
     nodes: NDArray[np.int32]
     labels: NDArray[np.uint32]
@@ -49,18 +49,18 @@ class Tree(NamedTuple):
     marks: NDArray[np.uint32]
     """The label of the edge that leads to each node, if it has one."""
     slots: NDArray[np.int64]
-    """The hash table: a node and a label as one key, and where the edge leads. A power of two, never full."""
+    """The hash table: node and label as one key, and the target of the edge. A power of two, never full."""
     entries: NDArray[np.int32]
-    """A row in a leaf: the row, the leaf, the entries after and before it in the leaf, and the next one of the row."""
+    """A row in a leaf: row, leaf, next and previous entry in the leaf, next entry of the row."""
     of_rows: NDArray[np.int32]
     """The first entry of each row."""
     state: NDArray[np.int64]
-    """The root, and how many there are of what, and which are free."""
+    """The root, and counts and free lists of nodes, edges and entries."""
 
 
 @kernel
 def within(low, high, outer_low, outer_high):
-    """Whether an interval lies in another. Both may be wrapped; the label 0 counts for nothing."""
+    """Whether an interval lies in another. Both may be wrapped; label 0 is in neither."""
     if outer_low == 1 and outer_high == LAST_LABEL:
         return True
     begin = (np.int64(low) - np.int64(outer_low)) & _LOW_BITS
@@ -77,7 +77,7 @@ def beyond(low, high):
 
 @kernel
 def decided(low, high, test_low, test_high):
-    """Which edge of a range test a label takes that is known to lie in an interval; the *-edge if that is not known."""
+    """The edge of a range test that a label within an interval takes; the *-edge if the interval does not decide."""
     if within(low, high, test_low, test_high):
         return BY_YES
     if test_low == 1 and test_high == LAST_LABEL:
@@ -93,7 +93,7 @@ def _key(node, label):
 
 @kernel
 def _home(key, slots):
-    """Where a key stands, if it has its place. Products of 32 bits by 31 never overflow."""
+    """The home slot of a key. Products of 32 by 31 bits never overflow."""
     mixed = (key >> 32) * _SCATTER ^ (key & _LOW_BITS) * _MIX
     return (mixed ^ mixed >> 15 ^ mixed >> 32) & (slots.shape[0] - 1)
 
@@ -109,7 +109,7 @@ def _slot(slots, key):
 
 @kernel
 def _vacate(slots, hole):
-    """Empty a slot, and move those behind it forward that would not be found otherwise."""
+    """Empty a slot, and move up those behind it that could not be found otherwise."""
     last = slots.shape[0] - 1
     at = (hole + 1) & last
     while slots[at, KEY] != NONE:
@@ -122,7 +122,7 @@ def _vacate(slots, hole):
 
 @kernel
 def rehash(slots, larger):
-    """Have all edges in a larger table, which is empty."""
+    """Rehash all edges into a larger, empty table."""
     for at in range(slots.shape[0]):
         if slots[at, KEY] != NONE:
             to = _slot(larger, slots[at, KEY])
@@ -146,7 +146,7 @@ def labelled(tree, node, label):
 
 @kernel
 def _field(edge):
-    """The place in a node of an edge without a label."""
+    """The field of a node for an edge without a label."""
     if edge == BY_STAR:
         return STAR
     return YES if edge == BY_YES else NO
@@ -162,7 +162,7 @@ def end_of(tree, node, edge, label):
 
 @kernel
 def lead(tree, node, edge, label, child):
-    """Have an edge of a node, or of the tree if it is NONE, lead to a child. The edge may be there already."""
+    """Point an edge of a node, or the root if it is NONE, to a child. The edge may exist already."""
     tree.nodes[child, PARENT], tree.edges[child], tree.marks[child] = node, edge, label
     if node == NONE:
         tree.state[ROOT] = child
@@ -184,7 +184,7 @@ def lead(tree, node, edge, label, child):
 
 @kernel
 def unlead(tree, node, edge, label):
-    """Have an edge no more."""
+    """Remove an edge."""
     if node == NONE:
         tree.state[ROOT] = NONE
     elif edge != BY_LABEL:
@@ -224,7 +224,7 @@ def new_node(tree, kind, column, low, high):
 
 @kernel
 def free_node(tree, node):
-    """Let a node go, to which no edge leads."""
+    """Free a node that no edge leads to."""
     tree.state[NODES] -= 1
     tree.state[LEAVES] -= tree.nodes[node, KIND] == LEAF
     tree.nodes[node, KIND], tree.nodes[node, STAR] = UNUSED, tree.state[FREE]
@@ -233,7 +233,7 @@ def free_node(tree, node):
 
 @kernel
 def depth_of(tree, depths):
-    """The most nodes on a way from the root to a leaf. `depths` has a 0 for every node."""
+    """Nodes on the longest path from the root to a leaf. `depths` has a 0 for every node."""
     deepest = 0
     for node in range(tree.state[TOP]):
         if tree.nodes[node, KIND] == UNUSED:

@@ -51,7 +51,7 @@ from harken.kernels.papers.matching_tree import (
 
 _LOW_BITS = 0xFFFF_FFFF
 _SCATTER = 0x5EB5_AE35
-# By how many of its first tests a row is sorted, and how many bits of each.
+# How many of its first tests a row is sorted by, and how many bits of each.
 _SORTED, _BITS = 3, 20
 
 
@@ -76,12 +76,12 @@ class Tests(NamedTuple):
     low: NDArray[np.uint32]
     high: NDArray[np.uint32]
     spine: NDArray[np.int32]
-    """By rank: the last node on the *-edges from the root that was seen to test a column of a lower rank."""
+    """By rank: the last node seen, along *-edges from the root, that tests a column of a lower rank."""
 
 
 @kernel
 def _mixed(key):
-    """A number of 32 bits as one that looks drawn at random."""
+    """Scramble a number of 32 bits."""
     for _ in range(2):
         key = ((key ^ key >> 15) * _SCATTER) & _LOW_BITS
     return key ^ key >> 16
@@ -89,10 +89,10 @@ def _mixed(key):
 
 @kernel
 def sort_keys(table, order, rows, keys, tests, out):
-    """Write two keys a row, by which rows are to be sorted before they enter.
+    """Write two keys per row, by which rows are sorted before they enter.
 
-    Rows that begin with the same tests are then together, which is quick to walk, and so are equal rows. Other tests
-    come in no order: range tests that come in theirs would make a chain.
+    Rows that begin with the same tests, and equal rows, then come together, which is quick to walk. Otherwise the order
+    is random: range tests in sorted order would make a chain.
     """
     for at in range(rows.size):
         count = _tests_of(table, order, rows[at], keys[at], tests)
@@ -108,7 +108,7 @@ def sort_keys(table, order, rows, keys, tests, out):
 
 @kernel
 def insert_rows(tree, table, order, rows, keys, tests, first, most):
-    """Let rows enter, from the first on, until there is no room or too many nodes. Returns how many have entered.
+    """Add rows, from `first` on, until there is no room or too many nodes. Returns how many were added.
 
     `keys` has for every column that is factored out the label of the subtree, 0 for that of all other labels. A row may
     come several times, with different keys.
@@ -168,7 +168,7 @@ def _tests_of(table, order, row, keys, tests):
 
 @kernel
 def _with_levels(order, tests, count):
-    """Have an examination of every column that is not tested."""
+    """Add an examination for every column that is not tested."""
     source = count - 1
     missing = order.columns.size - order.factors
     for at in range(order.factors, count):
@@ -198,7 +198,7 @@ def _comes_first(tree, order, node, tests, at):
 
 @kernel
 def _edge(tree, node, tests, at):
-    """By which edge of a node a row goes on whose next test is given."""
+    """The edge of a node that a row takes, by its next test."""
     kind = tree.nodes[node, KIND]
     if tree.nodes[node, COLUMN] != tests.columns[at] or (kind != RANGE and tests.low[at] == NO_LABEL):
         return BY_STAR
@@ -219,7 +219,7 @@ def _is_same(tree, node, tests, at):
 
 @kernel
 def _passed(tree, order, tests):
-    """The last node on the *-edges from the root that a row passes before its first test; NONE if it is the root's."""
+    """The last node along *-edges from the root that a row passes before its first test; NONE if none."""
     rank = order.ranks[tests.columns[0]]
     parent = np.int64(tests.spine[rank])
     node = tree.state[ROOT] if parent == NONE else np.int64(tree.nodes[parent, STAR])
@@ -231,7 +231,7 @@ def _passed(tree, order, tests):
 
 @kernel
 def _leaf_of(tree, order, tests, count):
-    """The leaf for a row with these tests, to which the way is made if it is not there."""
+    """The leaf for a row with these tests; missing nodes on the way are made."""
     parent, edge, label = np.int64(NONE), BY_STAR, NO_LABEL
     node = tree.state[ROOT]
     if count and not order.factors:
@@ -279,7 +279,7 @@ def _enter(tree, leaf, row):
 
 @kernel
 def delete_rows(tree, rows, collapses):
-    """Let rows leave, wherever they are. With `collapses` no node stays that has a *-edge only."""
+    """Remove rows from all their leaves. With `collapses`, nodes left with only a *-edge are removed too."""
     for i in range(rows.size):
         entry = tree.of_rows[rows[i]]
         tree.of_rows[rows[i]] = NONE
@@ -291,7 +291,7 @@ def delete_rows(tree, rows, collapses):
 
 @kernel
 def delete_subtrees(tree, dead, collapses):
-    """Let all rows leave the subtrees of factored labels. `dead` has column << 32 | label for each, ascending."""
+    """Remove all rows from the subtrees of dead factored labels: column << 32 | label, ascending."""
     for entry in range(tree.state[ENTRY_TOP]):
         row = tree.entries[entry, ROW]
         if row == NONE or not _is_below(tree, tree.entries[entry, LEAF_OF], dead):
@@ -309,7 +309,7 @@ def delete_subtrees(tree, dead, collapses):
 
 @kernel
 def _is_below(tree, node, dead):
-    """Whether the way to a node has one of these labels, of a column that is factored out."""
+    """Whether the path to a node has one of these factored labels."""
     parent = tree.nodes[node, PARENT]
     while parent != NONE:
         if tree.nodes[parent, KIND] == FACTOR:
@@ -323,7 +323,7 @@ def _is_below(tree, node, dead):
 
 @kernel
 def _leave(tree, entry, collapses):
-    """Take an entry out of its leaf, and out of the tree all nodes that lead nowhere then."""
+    """Remove an entry from its leaf, and then all nodes that lead nowhere."""
     entries = tree.entries
     leaf, before, behind = entries[entry, LEAF_OF], entries[entry, BEFORE], entries[entry, NEXT]
     if behind != NONE:
@@ -341,7 +341,7 @@ def _leave(tree, entry, collapses):
 
 @kernel
 def _prune(tree, node, collapses):
-    """Remove a node without edges, and those above it that have none then or, if that is wanted, a *-edge only."""
+    """Remove a node without edges, and then those above it without edges or, with `collapses`, with only a *-edge."""
     while node != NONE:
         parent = tree.nodes[node, PARENT]
         unlead(tree, parent, tree.edges[node], tree.marks[node])

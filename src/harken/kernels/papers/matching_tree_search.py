@@ -70,16 +70,16 @@ class Successors(NamedTuple):
     """The successors of nodes, as far as they were needed."""
 
     lists: NDArray[np.int32]
-    """By node: the version for which it holds, and where the list starts, and its size; -1 if the node is cut off."""
+    """By node: the version of the tree it is valid for, where its list starts, and its size; -1 if it is cut off."""
     cells: NDArray[np.int32]
     low: NDArray[np.uint32]
     high: NDArray[np.uint32]
-    """By column, what the run of a node tells of the label; 0 where it tells nothing."""
+    """By column, the interval of labels that a node's run implies; 0 where it implies none."""
     work: NDArray[np.int32]
     pending: NDArray[np.int32]
-    """Room for all nodes, for those whose successors are wanted, and for those that may be successors."""
+    """Stacks with room for all nodes: nodes whose successors are wanted, and candidates for successors."""
     state: NDArray[np.int64]
-    """The version of the tree, how many cells are used, and whether they were too few."""
+    """The version of the tree, how many cells are used, and whether they ran out."""
 
 
 @kernel
@@ -136,7 +136,7 @@ def find(tree, rows, codes, labels, stack, first, out, offsets, examined):
 
 @kernel
 def find_with_successors(tree, kept, rows, codes, labels, stack, first, out, offsets, examined):
-    """As `find`. It stops as well, and says so, where there is no room for successors."""
+    """As `find`. It also stops where there is no room for successors, and says so."""
     nodes, bounds, slots, lists, cells = tree.nodes, tree.labels, tree.slots, kept.lists, kept.cells
     version = kept.state[VERSION]
     end = offsets[first]
@@ -195,7 +195,7 @@ def find_with_successors(tree, kept, rows, codes, labels, stack, first, out, off
 
 @kernel
 def _push_next(tree, kept, node, stack, size):
-    """Put where a node leads without a result on a stack: the end of its *-edge, and its successors."""
+    """Push where a search goes on from a node without a result: the end of its *-edge, and its successors."""
     if tree.nodes[node, STAR] != NONE:
         stack[size] = tree.nodes[node, STAR]
         size += 1
@@ -208,7 +208,7 @@ def _push_next(tree, kept, node, stack, size):
 
 @kernel
 def _prepare(tree, kept, node):
-    """Have the successors of a node, and of those that they depend on; False if there is no room."""
+    """Compute the successors of a node, and those they depend on. Returns whether there was room."""
     kept.work[0] = node
     size = 1
     while size:
@@ -232,14 +232,14 @@ def _keep(kept, node, size):
 
 @kernel
 def _is_in_run(tree, node):
-    """Whether the run of a node has any edge: whether a result edge leads to it."""
+    """Whether the run of a node is not empty: a result edge leads to it."""
     parent = tree.nodes[node, PARENT]
     return parent != NONE and tree.edges[node] != BY_STAR and tree.nodes[parent, KIND] != FACTOR
 
 
 @kernel
 def _gather(tree, kept, node):
-    """Have the successors of a node, and return NONE; or return a node whose successors have to be there before."""
+    """Compute the successors of a node and return NONE; or return a node whose successors are needed first."""
     if not _is_in_run(tree, node):
         _keep(kept, node, 0)
         return np.int64(NONE)
@@ -256,7 +256,7 @@ def _gather(tree, kept, node):
 
 @kernel
 def _replace(tree, kept, node, parent):
-    """As `_gather`, with what is known from the run of the node."""
+    """As `_gather`, once what the run implies is known."""
     lists, pending = kept.lists, kept.pending
     size, count = _push_next(tree, kept, parent, pending, 0), 0
     while size:
@@ -285,7 +285,7 @@ def _replace(tree, kept, node, parent):
 
 @kernel
 def _foreseen(tree, kept, node):
-    """Where the result edge of a node leads, given what is known: NONE if nowhere; or that it is not known."""
+    """Where the result edge of a node leads, by what the run implies: a node, NONE, or undecided."""
     kind = tree.nodes[node, KIND]
     if kind == LEAF:
         return np.int64(_UNKNOWN)
@@ -300,7 +300,7 @@ def _foreseen(tree, kept, node):
 
 @kernel
 def _know(tree, kept, node):
-    """Note what the run of a node tells of labels. Tests below its *-edges are of no columns that come before it."""
+    """Record what a node's run implies for labels. Tests below its *-edges are never of columns before it."""
     while _is_in_run(tree, node):
         parent = tree.nodes[node, PARENT]
         low, high = tree.labels[parent, LOW], tree.labels[parent, HIGH]
@@ -314,7 +314,7 @@ def _know(tree, kept, node):
 
 @kernel
 def _narrow(kept, column, low, high):
-    """Note an interval that the label of a column lies in, as far as it tells more than what is known."""
+    """Record an interval that the label of a column lies in, if it says more than what is known."""
     known_low, known_high = kept.low[column], kept.high[column]
     if known_low == NO_LABEL or within(low, high, known_low, known_high):
         kept.low[column], kept.high[column] = low, high

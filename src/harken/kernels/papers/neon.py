@@ -1,7 +1,7 @@
 """The tables of Neon (Le Subscribe, figure 8): predicates by operation, none shared, and a count for each row touched.
 
-An operation is a column and a comparison, of rows of one event type. Its predicates stand behind each other and every
-one of them is evaluated for every event that has a value there.
+An operation is a column and a comparison, for rows of one event type. Its predicates are contiguous, and every one of
+them is evaluated for every event that has a value there.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class PredicateTable(NamedTuple):
     """The i-th predicate of an operation is its i-th constant, of the row that is its i-th owner."""
 
     constants: ListTable
-    """Labels: of int32, as all lists, to be inserted, and the same bits as uint32 to be matched with."""
+    """Labels: int32 as in all lists while inserting; the same bits as uint32 while matching."""
     owners: ListTable
     held: ListTable
-    """By row, of each of its predicates the operation, and the place among the predicates of that."""
+    """By row, for each of its predicates the operation and the place in it."""
 
 
 class OperationTable(NamedTuple):
@@ -48,22 +48,22 @@ class AndTable(NamedTuple):
     needed: NDArray[np.int32]
     """The number of predicates of each row."""
     counts: NDArray[np.int32]
-    """How many hold: all 0 before and after an event."""
+    """How many hold. All 0 before and after an event."""
     touched: NDArray[np.int32]
-    """The rows that are not 0; and room for one more, which is written before it is known whether it was one."""
+    """The rows with a count; with room for one more, which is written before it is known to be new."""
     passed: NDArray[np.int32]
     """The rows of the predicates of one operation that hold."""
 
 
 @kernel
 def insert(predicates, operations, constants, owners, first):
-    """Append predicates to their operations, from the first on. Returns how many are there when room runs out."""
+    """Append predicates to their operations, from `first` on. Returns how many were done before room ran out."""
     for i in range(first, operations.size):
         which, row = operations[i], owners[i]
         more = needed(predicates.constants, which)
         if not (has_room(predicates.constants, more) and has_room(predicates.owners, more)):
             return i
-        # Twice as much room as before is always room for two.
+        # Doubling the room always makes room for two.
         if not has_room(predicates.held, needed(predicates.held, row)):
             return i
         append_to(predicates.held, row, which)
@@ -77,7 +77,7 @@ def insert(predicates, operations, constants, owners, first):
 def delete(predicates, rows, emptied):
     """Remove all predicates of rows: the last of an operation takes the place of each.
 
-    Returns how many operations have none left, and writes their lists, which are given back.
+    Returns how many operations are empty now, and writes their lists, which are freed.
     """
     held = predicates.held
     found = 0
@@ -116,7 +116,7 @@ def _remove(predicates, which, place):
 
 @kernel
 def match(predicates, operations, types, counting, room, codes, first, out, offsets, examined):
-    """Write the rows all predicates of which hold for each event from the first on that finds so much room.
+    """Write the rows whose predicates all hold for each event from `first` on, until one finds no room.
 
     `types[:, event]` are the types of rows that an event is of, besides ANY_TYPE; -1 is none.
     """
@@ -142,7 +142,7 @@ def match(predicates, operations, types, counting, room, codes, first, out, offs
 
 @kernel
 def _evaluate(predicates, operations, of_type, counting, codes, event, size):
-    """Count the predicates of all operations of a type. Returns how many rows are touched now, and those evaluated."""
+    """Count the predicates of all operations of a type. Returns how many rows are touched, and how many evaluated."""
     counts, touched, passed = counting.counts, counting.touched, counting.passed
     seen = 0
     for operation in range(operations.starts[of_type], operations.starts[of_type + 1]):
@@ -164,7 +164,7 @@ def _evaluate(predicates, operations, of_type, counting, codes, event, size):
 
 @kernel
 def _pass(predicates, which, comparison, label, passed):
-    """Write the rows of those predicates of an operation that hold for a label, and return how many they are."""
+    """Write the rows of the predicates of an operation that hold for a label. Returns how many."""
     size = predicates.owners.sizes[which]
     start = predicates.constants.starts[which]
     constants = predicates.constants.cells[start : start + size]
@@ -177,7 +177,7 @@ def _pass(predicates, which, comparison, label, passed):
                 passed[found] = owners[i]
                 found += 1
         return found
-    # Of the others many hold, or most: each is written, and stays if it holds, so that no branch is to be guessed.
+    # Many of the others hold. Each is written, and kept if it holds, so that no branch can be mispredicted.
     if comparison == AT_LEAST:
         for i in range(size):
             passed[found] = owners[i]

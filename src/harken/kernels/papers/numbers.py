@@ -1,4 +1,4 @@
-"""Numbers that are given out, come back, and are given out again before there are new ones."""
+"""Numbers that are recycled: freed ones are reused before new ones are made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harken.kernels.compile import kernel
 
 @kernel
 def take_number(free, state, at):
-    """A number: `state[at]` are how many are free, and `state[at + 1]` is which comes next when none is."""
+    """Take a number. `state[at]` is how many are free, `state[at + 1]` the next one if none is."""
     if state[at]:
         state[at] -= 1
         return free[state[at]]
@@ -19,6 +19,6 @@ def take_number(free, state, at):
 
 @kernel
 def give_number_back(free, state, at, number):
-    """Have a number free again. `free` has room for all."""
+    """Free a number. `free` has room for all."""
     free[state[at]] = number
     state[at] += 1

@@ -1,6 +1,6 @@
 """The predicate index of two-stage matching (ToPSS, sections 3.1 and 3.2): which predicates hold for an event?
 
-A predicate is a column, an operator and a label, and stands once however many rows have it; its number is recycled. For
+A predicate is a column, an operator and a label, stored once however many rows have it; its number is recycled. For
 every column and operator the predicates are an ordered list, in which a value's place tells all that hold: those `>=`
 up to it, those `<=` from it on. Or they are a table by label, where the label is the place: no search, but a walk over
 all labels of the domain, those without a predicate too.
@@ -33,7 +33,7 @@ class Predicates(NamedTuple):
     groups: ListTable
     """The predicates of each group that has no table, in the order of their labels."""
     table_starts: NDArray[np.int64]
-    """Where each column's tables begin, or -1 where it has none: one for each operator, behind each other."""
+    """Where each column's tables begin, one per operator, or -1 where it has none."""
     table_sizes: NDArray[np.int64]
     """How many labels each column's tables have places for."""
     tables: NDArray[np.int32]
@@ -46,14 +46,14 @@ class Predicates(NamedTuple):
     uses: NDArray[np.int32]
     """How many rows have each predicate."""
     free: NDArray[np.int32]
-    """Numbers that predicates had and can have again."""
+    """Free numbers."""
     state: NDArray[np.int64]
-    """How many numbers are free, and which comes next when none is."""
+    """How many numbers are free, and the next one if none is."""
 
 
 @kernel
 def split(low, high):
-    """An interval as predicates: how many, how many of them hold if it does, and operator and label of each.
+    """An interval as predicates: how many, how many of them must hold, and operator and label of each.
 
     One with two ends is two predicates, as the literature has it; where it is wrapped, one of the two holds.
     """
@@ -106,7 +106,7 @@ def cells_needed(index, group):
 
 @kernel
 def add_predicate(index, group, label):
-    """Give a predicate that is not there a number. There is room for it."""
+    """Number a new predicate. There is room for it."""
     number = take_number(index.free, index.state, FREE)
     index.labels[number] = label
     index.owners[number] = group
@@ -122,7 +122,7 @@ def add_predicate(index, group, label):
 
 @kernel
 def drop_predicate(index, number):
-    """Let go of a predicate that no row has any more."""
+    """Drop a predicate that no row uses any more."""
     group, label = index.owners[number], index.labels[number]
     column = group // GROUPS
     if index.table_starts[column] != NO_TABLE:
@@ -135,7 +135,7 @@ def drop_predicate(index, number):
 
 @kernel
 def satisfied(index, codes, event, out):
-    """Write the numbers of all predicates that hold for an event, and tell how many there are."""
+    """Write the numbers of all predicates that hold for an event. Returns how many."""
     end = 0
     for column in range(codes.shape[0]):
         label = codes[column, event]
@@ -150,10 +150,7 @@ def satisfied(index, codes, event, out):
 
 @kernel
 def held_in(index, group, label):
-    """Which predicates of an ordered list hold: those from one place to another, but for the one at a third.
-
-    The third is -1 if there is none.
-    """
+    """The predicates of an ordered list that hold: begin, end, and a place in between that does not hold, or -1."""
     kind = group % GROUPS
     size = np.int64(index.groups.sizes[group])
     # A bound holds up to the value itself: the place behind it is that of the next label.

@@ -20,7 +20,7 @@ class RowTable(NamedTuple):
     columns: NDArray[np.int32]
     low: NDArray[np.uint32]
     high: NDArray[np.uint32]
-    """Where low is greater than high the interval is wrapped: any label but 0 will do that is >= low or <= high."""
+    """If low is greater than high, the interval is wrapped: it admits labels >= low or <= high, but not 0."""
 
 
 @kernel

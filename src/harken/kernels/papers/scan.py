@@ -8,7 +8,7 @@ from harken.kernels.papers.row_table import row_holds
 
 @kernel
 def scan(table, alive, codes, first, out, offsets, examined):
-    """Test every row against each event from the first on, as far as there is room for all rows of an event."""
+    """Test every row against each event from `first` on. Stops at an event without room for all rows."""
     end = offsets[first]
     for event in range(first, codes.shape[1]):
         if out.size - end < alive.size:

@@ -1,4 +1,4 @@
-"""What the counting algorithms share: predicates that stand once, and how many of them each row needs."""
+"""What the counting algorithms share: predicates that are stored once, and how many of them each row needs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from harken.matchers.papers.row_matcher import RowMatcher
 
 
 class Needs:
-    """A slot for every row: a counter, and the number of predicates that hold if the row does.
+    """A slot for every row: a counter, and the number of predicates that must hold.
 
-    Rows that need none are noted apart, unless whoever counts finds them otherwise.
+    Rows that need none are kept apart, unless the caller finds them in another way.
     """
 
     def __init__(self, *, notes_none: bool = True) -> None:
         self.needed = np.full(ROWS, 255, np.uint8)
-        """By slot, and 64 more: the number, or one that is never reached where there is no row or it needs none."""
+        """By slot, padded by 64: the number; an unreachable one where there is no row, or it needs none."""
         self.size = 0
-        """One more than the greatest slot that there was."""
+        """One more than the greatest slot so far."""
         self._rows = np.zeros(ROWS, np.int32)
         self._counts = np.zeros(ROWS, np.uint8)
         self._none = np.empty(0, np.int32)
@@ -48,7 +48,7 @@ class Needs:
 
     @property
     def counters(self) -> Counters:
-        """As kernels take them."""
+        """The arrays for kernels."""
         return Counters(self._counts, self.needed, self._rows)
 
     @property
@@ -57,7 +57,7 @@ class Needs:
         return int(np.iinfo(self.needed.dtype).max)
 
     def set(self, slots: NDArray[np.int32], rows: NDArray[np.int32], needed: NDArray[np.int64]) -> None:
-        """Have rows in slots, each in need of so many predicates."""
+        """Put rows into slots, each with the number of predicates it needs."""
         self.size = max(self.size, int(slots.max(initial=-1)) + 1)
         self._have(self.size + ROWS, int(needed.max(initial=0)))
         self._rows[slots] = rows
@@ -69,12 +69,12 @@ class Needs:
             self._none[place] = row
 
     def relabel(self, labels: NDArray[np.int32]) -> None:
-        """Tell other numbers in place of the rows, by row. None can be forgotten then."""
+        """Report these numbers in place of the rows, by row. After that no row can be forgotten."""
         self._rows[: self.size] = labels[self._rows[: self.size]]
         self._none = labels[self.always]
 
     def forget(self, slots: NDArray[np.int32]) -> None:
-        """Let the rows in slots never be true."""
+        """Make the rows in these slots never true."""
         needs_none = self.needed[slots] == self.never
         self.needed[slots] = self.never
         for row in self._rows[slots[needs_none]].tolist() if self._notes_none else ():
@@ -101,7 +101,7 @@ class Needs:
 class CountedLists:
     """Rows that are counted through the lists of their predicates: of all of them, or of all but the equalities.
 
-    They need not be all rows that there are: those that are here have slots of their own, without holes.
+    They may be a subset of all rows, and have slots of their own, without holes.
     """
 
     def __init__(self, index: str, *, equalities: bool = True) -> None:
@@ -112,7 +112,7 @@ class CountedLists:
         self.clear()
 
     def clear(self) -> None:
-        """Have no rows."""
+        """Remove all rows."""
         self.predicates.clear()
         self.lists.clear()
         # Where equalities are not counted, rows that have nothing else are found by them.
@@ -126,7 +126,7 @@ class CountedLists:
 
     @property
     def counted(self) -> Counted:
-        """As kernels take it."""
+        """The arrays for kernels."""
         needs = self.needs
         return Counted(self.predicates.index, self.lists.table, self._packed, needs.counters, needs.always, needs.size)
 
@@ -137,11 +137,11 @@ class CountedLists:
         return self.predicates.memory | {"lists": self.lists.nbytes, "counters": counters}
 
     def space(self) -> Space:
-        """What kernels write into."""
+        """Working room for kernels."""
         return Space(self.predicates.room(), np.empty(2 * self.predicates.size + 2, np.int64))
 
     def insert(self, rows: NDArray[np.int32], table: RowTable, spans: Sequence[int]) -> None:
-        """Take rows of a table: one by one, or if there is nothing yet all at once. `spans` are as in predicates.py."""
+        """Add rows of a table: in bulk if there are none yet, else one by one. `spans` are as in predicates.py."""
         self.predicates.fit(spans)
         if self.predicates.groups > len(self._packed):
             self._packed = longer(self._packed, self.predicates.groups, 1)
@@ -151,7 +151,7 @@ class CountedLists:
         self.needs.set(slots, rows, needed)
 
     def delete(self, rows: NDArray[np.int32], table: RowTable) -> None:
-        """Take rows out that are still in the table."""
+        """Remove rows, which are still in the table."""
         slots = self.slots[rows]
         numbers = np.empty(most_predicates(rows, table), np.int32)
         delete_from_lists(
@@ -209,7 +209,7 @@ class Counting(RowMatcher):
         """The predicates of all rows."""
 
     def satisfied(self, encoded: EncodedBatch) -> int:
-        """How many predicates hold for the events of a batch, together: the first stage alone."""
+        """How many predicates hold for all events of a batch together: the first stage alone."""
         return self._predicates.count_satisfied(encoded.codes)
 
     def _details(self) -> dict[str, Any]:
@@ -217,5 +217,5 @@ class Counting(RowMatcher):
 
 
 def most_predicates(rows: NDArray[np.int32], table: RowTable) -> int:
-    """No row has more predicates than this: an interval is two at most."""
+    """An upper bound on the predicates of a row: an interval is two at most."""
     return 2 * int(table.sizes[rows].max(initial=0))

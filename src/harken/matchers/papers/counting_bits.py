@@ -21,7 +21,7 @@ class CountingBits(CountingMatrix):
     """A bit is set where the row has the predicate."""
 
     _bits: Bits | None = None
-    """What is counted with; None after a change."""
+    """The counters for kernels; None after a change."""
 
     element = np.uint64
     rows_each = ROWS
@@ -63,7 +63,7 @@ class CountingBits(CountingMatrix):
         return found
 
     def _planes(self) -> Bits:
-        """What every row needs, spread over planes."""
+        """What every row needs, in bit planes."""
         if self._bits is None:
             words = -(-self._needs.size // ROWS)
             needed = np.full(words * ROWS, self._needs.never, np.int64)

@@ -1,7 +1,7 @@
 """What the two layouts with a matrix share (ToPSS, 3.3): a line of it for every predicate, a place for every row.
 
-The matrix needs no lists and no search when a subscription goes, but room for every predicate with every row: beyond
-`max_matrix_bytes` a subscription is refused.
+The matrix needs no lists, and no search when a subscription leaves, but a cell for every pair of predicate and row:
+beyond `max_matrix_bytes` a subscription is refused.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class CountingMatrix(Counting):
     """Counting with a matrix of bytes or of words."""
 
     element: ClassVar[type[np.unsignedinteger[Any]]]
-    """What the matrix is made of."""
+    """The type of an element of the matrix."""
     rows_each: ClassVar[int]
-    """How many rows one of them is for."""
+    """Rows per element."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
         super().__init__(limits, index)
@@ -77,7 +77,7 @@ class CountingMatrix(Counting):
         return self._index.memory | {"matrix": self._matrix.nbytes, "counters": self._needs.nbytes}
 
     def _numbered(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        """The predicates of rows, those that are new with a number from now on, whose they are, and how many hold."""
+        """Number the predicates of rows. Returns them, the row of each, and how many must hold for each row."""
         table, index = self.rows.table, self._index
         ends, holding = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         numbers = np.empty(most_predicates(rows, table), np.int32)
@@ -91,7 +91,7 @@ class CountingMatrix(Counting):
         return row_numbers[: ends[-1]], np.repeat(rows, np.diff(ends, prepend=0)), holding
 
     def _release(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The predicates that rows had, and whose they were."""
+        """Release the predicates of rows. Returns them, and the row of each."""
         table = self.rows.table
         row_numbers = np.empty(2 * int(table.sizes[rows].sum()), np.int32)
         ends = np.zeros(len(rows), np.int64)
@@ -104,7 +104,7 @@ class CountingMatrix(Counting):
         self._matrix = np.zeros((0, 0), self.element)
 
     def _make_room(self, predicates: int, rows: int) -> None:
-        """Have a matrix of this size at least. Raises LimitError."""
+        """Grow the matrix to at least this size. Raises LimitError."""
         (height, width), wanted = self._matrix.shape, -(-rows // self.rows_each)
         if predicates <= height and wanted <= width:
             return
@@ -117,13 +117,13 @@ class CountingMatrix(Counting):
                 limit="max_matrix_bytes",
                 hint="counting_lists and columnar need no matrix",
             )
-        # With some room, if the limit has any, so that not every row makes a new matrix.
+        # With spare room, as far as the limit allows, so that it grows rarely.
         taller = grown(height, predicates) if predicates > height else height
         wider = grown(width, wanted) if wanted > width else width
         if taller * wider * item > limit or limit == UNLIMITED:
             taller, wider = predicates, wanted
         matrix = np.zeros((taller, wider), self.element)
-        # Where it is smaller than before, there is nothing in what is left out.
+        # Where it is smaller than before, the cells left out are empty.
         kept = min(height, taller), min(width, wider)
         matrix[: kept[0], : kept[1]] = self._matrix[: kept[0], : kept[1]]
         self._matrix = matrix

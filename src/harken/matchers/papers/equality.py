@@ -1,4 +1,4 @@
-"""What the algorithms that prefer equalities share: rows clustered by the values for which they ask."""
+"""What the equality-preferring algorithms share: rows clustered by the values that they ask for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class EqualityClusters:
         self.clear()
 
     def clear(self) -> None:
-        """Have no rows."""
+        """Remove all rows."""
         self._columns.clear()
         self._rows.clear()
         none, places = np.empty(0, np.int32), np.full(_PLACES, NONE, np.int64)
@@ -56,7 +56,7 @@ class EqualityClusters:
 
     @property
     def clusters(self) -> Clusters:
-        """As kernels take it. To be asked for anew after every change."""
+        """The arrays for kernels. Invalid after the next change."""
         return self._clusters._replace(columns=self._columns.table, rows=self._rows.table)
 
     @property
@@ -74,12 +74,12 @@ class EqualityClusters:
         return self._columns.nbytes + self._rows.nbytes + sum(each.nbytes for each in (*arrays, *free))
 
     def probes(self) -> Probes:
-        """What kernels write into."""
+        """Working room for kernels."""
         count = int(self._clusters.state[CLUSTERS])
         return Probes(np.empty(count, np.int32), np.empty(count, np.int64))
 
     def insert(self, rows: NDArray[np.int32], table: RowTable) -> None:
-        """Take rows of a table."""
+        """Add rows of a table."""
         done = 0
         while True:
             done = insert_rows(self.clusters, table, rows, done)
@@ -88,15 +88,15 @@ class EqualityClusters:
             self._grow(len(rows) - done, int(table.sizes[rows[done]]))
 
     def delete(self, rows: NDArray[np.int32], table: RowTable) -> None:
-        """Take rows out that are still in the table."""
+        """Remove rows, which are still in the table."""
         delete_rows(self.clusters, table, rows)
 
     def _grow(self, coming: int, columns: int) -> None:
-        """Make room for one row more at least: for one of so many columns, and so many to come."""
+        """Make room for the next row, which has `columns` columns, and some for the `coming` rows behind it."""
         found = self._clusters
         clusters, entries = self.count
         if entries + 1 > min(len(found.owners), len(found.entry_places) // 2):
-            # As many entries as rows, if these are few; else as if half of them had one of their own.
+            # As if half of the coming rows needed an entry of their own.
             self._have_entries(grown(entries, entries + coming // 2 + 1))
         if clusters + 1 > min(len(found.sizes), len(found.cluster_places) // 2):
             self._have_clusters(grown(clusters, clusters + 1))
@@ -124,7 +124,7 @@ class EqualityClusters:
 
 
 class EqualityMatcher(RowMatcher):
-    """A matcher that has rows with an equality in clusters, and counts the predicates of those that have none."""
+    """A matcher that clusters rows with an equality, and counts the predicates of rows without one."""
 
     bulk_share: ClassVar[int] = 4
 
@@ -155,7 +155,7 @@ class EqualityMatcher(RowMatcher):
         return {"clusters": clusters, "entries": entries, "without_equality": len(self._loose)}
 
     def _parted(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The rows that have an equality, and those that have none."""
+        """Split rows into those with an equality and those without."""
         owners, at = predicates_of(self.rows.table, rows)
         has_one = np.zeros(len(rows), np.bool_)
         has_one[owners[self.rows.table.low[at] == self.rows.table.high[at]]] = True
@@ -163,7 +163,7 @@ class EqualityMatcher(RowMatcher):
 
 
 def _placed(old: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """What is in places, in a power of two of places of which no more than half will be taken."""
+    """Rehash into a power of two of places, of which at most half are taken."""
     places = np.full(max(_PLACES, 1 << (2 * count - 1).bit_length()), NONE, np.int64)
     place_all(old, places)
     return places

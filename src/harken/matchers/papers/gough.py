@@ -40,14 +40,14 @@ from harken.matchers.base import Trait
 from harken.matchers.papers.labelled_rows import Rows, predicates_of
 from harken.matchers.papers.row_matcher import UNLIMITED, RowMatcher, Search
 
-# There is room for so many nodes, edges and cells at first, or for so many a row.
+# Initial room for nodes, edges and cells: in all, or per row.
 _FIRST_ROOM = 1 << 16
 _A_ROW = 4
 _SEED = 1995
 
 
 class Gough(RowMatcher):
-    """One path for an event. With `share`, equal sets of rows are one node, so that the tree grows later."""
+    """One path for an event. With `share`, equal sets of rows are one node, so that the tree stays smaller."""
 
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE})
 
@@ -123,14 +123,14 @@ class Gough(RowMatcher):
         return most <= self.limits.max_tree_nodes
 
     def _refresh(self) -> None:
-        """Build the tree if it is not that of the rows. It is never too large then."""
+        """Build the tree if it is out of date. It is known to be within the limit."""
         if self._is_stale:
             self._build()
 
     def _build(self) -> None:
         alive = self.rows.alive()
         best = _order(self.rows, alive)
-        # In the order of the last tree a tree of fewer rows is never larger: what was there can always be built again.
+        # In the last tree's order a tree of fewer rows is never larger: accepted rows can always be built again.
         last = np.concatenate([self._order, np.setdiff1d(best, self._order).astype(np.int32)])
         if self.limits.max_tree_nodes == UNLIMITED and len(self._order):
             best = last
@@ -153,7 +153,7 @@ class Gough(RowMatcher):
 
 
 def _order(rows: Rows, alive: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The columns, first those of which most rows ask something."""
+    """The columns, those that most rows ask for first."""
     _, places = predicates_of(rows.table, alive)
     asked = np.bincount(rows.table.columns[places], minlength=len(rows.columns))
     return np.argsort(-asked, kind="stable").astype(np.int32)
@@ -189,7 +189,7 @@ def _built(rows: Rows, alive: NDArray[np.int32], order: NDArray[np.int32], share
             return _only_leaves(tree, alive, len(order))
         if outcome != NO_ROOM or room > limit:
             return None
-        # From the start again, with more room: all but the last time together cost less than that.
+        # Start again with more room: the failed attempts together cost less than the last.
         room = min(4 * room, limit + 1)
 
 
@@ -219,7 +219,7 @@ def _empty_tree(nodes: int, edges: int, cells: int) -> Tree:
 
 
 def _only_leaves(tree: Tree, alive: NDArray[np.int32], levels: int) -> Tree:
-    """The tree without what is not used, and with the rows of its leaves only."""
+    """The tree trimmed to what is used, with the rows of its leaves only."""
     nodes, edges = int(tree.state[NODES]), int(tree.state[EDGES])
     level, starts = tree.levels[:nodes].copy(), tree.starts[:nodes]
     sizes = np.where(level == levels, tree.sizes[:nodes], 0).astype(np.int32)
@@ -238,12 +238,12 @@ def _only_leaves(tree: Tree, alive: NDArray[np.int32], levels: int) -> Tree:
 
 
 def _depth(tree: Tree) -> int:
-    """How many nodes are on the longest path, with the leaf."""
+    """Nodes on the longest path, including the leaf."""
     depths = np.ones(len(tree.levels), np.int64)
     sources = np.repeat(np.arange(len(tree.levels)), np.diff(tree.edge_starts[: len(tree.levels) + 1]))
     leads = np.flatnonzero(tree.targets != NONE)
     of_edges = tree.levels[sources[leads]]
-    # An edge leads to a later level: all edges into a level are done before those out of it.
+    # Edges lead to later levels, so all edges into a level come before those out of it.
     for level in np.unique(of_edges).tolist():
         edges = leads[of_edges == level]
         np.maximum.at(depths, tree.targets[edges], depths[sources[edges]] + 1)

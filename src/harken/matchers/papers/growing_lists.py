@@ -15,13 +15,13 @@ class GrowingLists:
     """Lists of numbers, by number."""
 
     table: ListTable
-    """As kernels take it. To be asked for anew after every change."""
+    """The arrays for kernels. Invalid after the next change."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Have no lists."""
+        """Remove all lists."""
         self._grown_at = -1
         self.table = ListTable(
             np.empty(0, np.int64),
@@ -36,7 +36,7 @@ class GrowingLists:
         return sum(each.nbytes for each in self.table)
 
     def have(self, lists: int) -> None:
-        """Have so many lists at least: those that were not there are empty."""
+        """Ensure that there are at least this many lists; new ones are empty."""
         table = self.table
         if lists > len(table.starts):
             size = grown(len(table.starts), lists)
@@ -47,9 +47,9 @@ class GrowingLists:
             )
 
     def fill(self, lists: int, which: NDArray[np.integer], values: NDArray[np.int32]) -> None:
-        """Have nothing but these values, each in the list named: the lists behind each other, without gaps.
+        """Replace everything by these values, each in the list that `which` names. Lists are contiguous, without gaps.
 
-        In a list the values stand in the order in which they are given.
+        Within a list the values keep their order.
         """
         sizes = np.bincount(which, minlength=lists).astype(np.int32)
         starts = np.cumsum(sizes, dtype=np.int64) - sizes
@@ -57,14 +57,14 @@ class GrowingLists:
         self.table = ListTable(starts, sizes, sizes.copy(), cells, np.array([len(cells), 0], np.int64))
 
     def grow(self) -> None:
-        """Make room where a kernel found none: enough for the longest list to move, and more if that did not do."""
+        """Make room after a kernel found none: enough to move the longest list, and more if that was not enough."""
         top, spare = int(self.table.state[TOP]), self._spare
         is_again, self._grown_at = top == self._grown_at, top
         enough = 2 * int(self.table.rooms.max(initial=0)) + _LEAST_GROWTH
         self.reserve(max(enough, 2 * spare) if is_again else enough)
 
     def reserve(self, cells: int) -> None:
-        """Have so many cells that no list has: by closing gaps where these are many, else by more cells."""
+        """Ensure this many free cells: by closing gaps where there are many, else by adding cells."""
         table = self.table
         if self._spare >= cells:
             return
@@ -76,7 +76,7 @@ class GrowingLists:
 
     @property
     def _spare(self) -> int:
-        """The cells that no list has had yet."""
+        """The free cells behind all lists."""
         return len(self.table.cells) - int(self.table.state[TOP])
 
     def _close_up(self) -> None:

@@ -57,7 +57,7 @@ from harken.matchers.papers.labelled_rows import Rows, grown, longer, predicates
 from harken.matchers.papers.row_matcher import RowMatcher, Search
 
 _CHOICES = ("selective", "first")
-# So few constants are looked for one by one.
+# Up to this many labels are ranked one by one.
 _FEW = 16
 
 
@@ -95,7 +95,7 @@ class Hanson(RowMatcher):
         return {"choose": self.choose} | self._index.sizes()
 
     def _chosen(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The place, in the table of rows, of the predicate by which each row is to be found; -1 if it has none."""
+        """The place in the table of rows of the predicate by which each row will be found; -1 if it has none."""
         table = self.rows.table
         if self.choose == "first":
             return np.where(table.sizes[rows] > 0, table.starts[rows], NONE)
@@ -109,7 +109,7 @@ class Hanson(RowMatcher):
 
 
 def _narrowest(rows: Rows, which: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The place of the predicate of each row, which has some, that holds the least share of its column's constants."""
+    """For each row, which has predicates, the place of that which covers the least share of its column's constants."""
     table = rows.table
     owners, places = predicates_of(table, which)
     shares = np.empty(len(places))
@@ -120,16 +120,16 @@ def _narrowest(rows: Rows, which: NDArray[np.int32]) -> NDArray[np.int64]:
         held = _ranks(labels, high[at], "right") - _ranks(labels, low[at], "left")
         held[low[at] > high[at]] += len(labels)
         shares[at] = held / max(len(labels), 1)
-    # Stable: of equal shares the first.
+    # Stable, so that the first of equal shares wins.
     order = np.lexsort((shares, owners))
     return places[order[np.searchsorted(owners, np.arange(len(which)))]]
 
 
 def _ranks(labels: NDArray[np.uint32], wanted: NDArray[np.uint32], side: Literal["left", "right"]) -> NDArray[np.int64]:
-    """How many labels are less, or not greater."""
+    """How many labels are less than each (or not greater, by `side`)."""
     if len(wanted) > _FEW:
         return np.searchsorted(labels, wanted, side)
-    # NumPy would copy the labels, which do not lie next to each other.
+    # NumPy would copy the labels, which are not contiguous.
     bisect = bisect_left if side == "left" else bisect_right
     return np.array([bisect(labels, label) for label in wanted], np.int64)
 
@@ -155,7 +155,7 @@ class IntervalIndex:
         self.places = RowPlaces(np.empty(0, np.int32), np.empty(0, np.int32))
 
     def add_columns(self, columns: int) -> None:
-        """Have trees for so many columns."""
+        """Ensure trees for this many columns."""
         done = len(self.trees.roots)
         if columns > done:
             self.trees = self.trees._replace(roots=longer(self.trees.roots, columns, NONE))
@@ -165,7 +165,7 @@ class IntervalIndex:
                 self._make_room()
 
     def insert(self, rows: Rows, which: NDArray[np.int32], chosen: NDArray[np.int64]) -> None:
-        """Have each row on the list of the interval of its chosen predicate."""
+        """Add each row to the list of the interval of its chosen predicate."""
         if rows.size > len(self.places.places):
             size = grown(len(self.places.places), rows.size)
             self.places = RowPlaces(*(longer(each, size, NONE) for each in self.places))
@@ -181,7 +181,7 @@ class IntervalIndex:
                 self._make_room()
 
     def delete(self, which: NDArray[np.int32]) -> None:
-        """Take rows from the lists."""
+        """Remove rows from the lists."""
         done = 0
         while done <= len(which):
             done = leave_rows(self.trees, self.lists.table, self.places, which, done)
@@ -214,7 +214,7 @@ class IntervalIndex:
         }
 
     def sizes(self) -> dict[str, int]:
-        """How much is in use: nodes, the greatest height of a tree, marks, and distinct intervals."""
+        """What is in use: nodes, the greatest height of a tree, marks, and distinct intervals."""
         trees = self.trees
         tops = trees.nodes[trees.roots, LEFT]
         return {
@@ -225,14 +225,14 @@ class IntervalIndex:
         }
 
     def _ends(self) -> int:
-        """How many ends of intervals are at nodes."""
+        """How many ends of intervals are kept at nodes."""
         intervals = self.trees.intervals
         alive = intervals[intervals[:, COLUMN] != NONE]
         low, high = alive[:, LOW] & ~1, (alive[:, HIGH] + 1) & ~1
         return int((low > 0).sum() + ((high < END) & (high != low)).sum())
 
     def _make_room(self) -> None:
-        """Have more of what a kernel was short of."""
+        """Enlarge the arrays that a kernel ran out of."""
         trees = self.trees
         short_of, asked = int(trees.state[SHORT_OF]), int(trees.state[ASKED])
         if short_of == SHORT_OF_NODES:

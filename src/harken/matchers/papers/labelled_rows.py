@@ -1,4 +1,4 @@
-"""The rows of all subscriptions, in labels that stay: what the algorithms of the papers keep their indexes of.
+"""The rows of all subscriptions, in labels that stay: what the papers' algorithms index.
 
 A row is one conjunction; its number is recycled when its subscription goes, and so is the room of its predicates.
 """
@@ -22,12 +22,12 @@ from harken.kernels.papers.row_table import RowTable
 _Item = TypeVar("_Item", bound=np.generic)
 
 NONE = -1
-# Predicates that nobody has any more are kept until there are so many, and more of them than of others.
+# Removed predicates are collected once there are more than this many, and more of them than of live ones.
 _FEW = 4_096
 
 
 class Rows:
-    """Rows that come and go. `widest` is as in growing.py: whether tables may be indexed by the labels of integers."""
+    """Rows that come and go. `widest` is as in growing.py: whether labels of integers may index tables."""
 
     def __init__(self, widest: int = 0) -> None:
         self.columns: list[Column] = []
@@ -35,9 +35,9 @@ class Rows:
         self.numbers = np.empty(0, np.int32)
         """The subscription of each row; -1 where there is none."""
         self.inexact = np.empty(0, np.bool_)
-        """Where a row says less than its subscription does, so that what it lets through must be verified."""
+        """Whether a row says less than its subscription, so that what it finds must be verified."""
         self.inexacts = 0
-        """How many rows do."""
+        """How many rows are inexact."""
         self.count = 0
         """How many rows there are."""
         self.repeats = False
@@ -62,17 +62,17 @@ class Rows:
 
     @property
     def size(self) -> int:
-        """One more than the greatest row that there was: what arrays by row have to have room for."""
+        """One more than the greatest row so far: the length of arrays by row."""
         return self._size
 
     @property
     def table(self) -> RowTable:
-        """The predicates of all rows. To be asked for anew after every change."""
+        """The predicates of all rows. Invalid after the next change."""
         return self._table
 
     @property
     def spans(self) -> list[int]:
-        """For every column how many labels a table has to have places for, or 0 where labels do not lie dense."""
+        """For every column the size of a table by label, or 0 where labels are not dense."""
         return [2 * len(each) + 2 if each.is_dense else 0 for each in self.dictionaries]
 
     @property
@@ -91,7 +91,7 @@ class Rows:
         return np.flatnonzero(self.numbers[: self._size] != NONE).astype(np.int32)
 
     def of(self, numbers: Iterable[int]) -> NDArray[np.int32]:
-        """The rows of subscriptions. Raises KeyError where there is none of a number."""
+        """The rows of these subscriptions. Raises KeyError for an unknown number."""
         found: list[int] = []
         for number in numbers:
             row = int(self._first[number]) if number < len(self._first) else NONE
@@ -103,7 +103,7 @@ class Rows:
         return np.array(found, np.int32)
 
     def add(self, flat: Flat) -> tuple[NDArray[np.int32], bool]:
-        """The rows that are given to these conjunctions, and whether labels of other rows moved meanwhile."""
+        """Add conjunctions. Returns their rows, and whether labels of other rows moved."""
         count = len(flat)
         self._size_before = self._size
         rows = self._take(count)
@@ -134,7 +134,7 @@ class Rows:
         return rows, has_moved
 
     def remove(self, rows: NDArray[np.int32]) -> None:
-        """Let go of all rows of some subscriptions."""
+        """Remove rows: all those of some subscriptions."""
         self._first[self.numbers[rows]] = NONE
         self.numbers[rows] = NONE
         self._garbage += int(self._table.sizes[rows].sum())
@@ -146,7 +146,7 @@ class Rows:
             self._collect()
 
     def take_back(self, rows: NDArray[np.int32]) -> None:
-        """Have no more the rows that were added last, nor the room for those that were not recycled."""
+        """Undo the last `add`: remove its rows, and shrink to the size before it."""
         self.remove(rows)
         self._free = [row for row in self._free if row < self._size_before]
         self._size = self._size_before
@@ -176,7 +176,7 @@ class Rows:
         return rows
 
     def _place(self, column: Column) -> int:
-        """The place of a column: one that it has, or that another had, or a new one."""
+        """The place of a column: its own, a freed one, or a new one."""
         place = self._places.get(column)
         if place is None:
             if not self._free_places:
@@ -191,7 +191,7 @@ class Rows:
         return place
 
     def _leave(self, rows: NDArray[np.int32]) -> None:
-        """Note which columns are asked for less. What nobody asks for any more gives its place to another."""
+        """Count the uses of columns down. A column without uses frees its place."""
         _, at = predicates_of(self._table, rows)
         columns, counts = np.unique(self._table.columns[at], return_counts=True)
         self._column_uses[columns] -= counts
@@ -201,24 +201,24 @@ class Rows:
             self._free_places.append(place)
 
     def _labelled(
-        self, dictionary: GrowingDictionary, given: ColumnPredicates
+        self, dictionary: GrowingDictionary, asked: ColumnPredicates
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Moved | None]:
         """The intervals of predicates in labels."""
-        constants = constants_of(given.column, given.constants)
+        constants = constants_of(asked.column, asked.constants)
         is_used = np.zeros(len(constants), np.bool_)
-        is_used[given.low[given.low >= 0]] = True
-        is_used[given.high[given.high >= 0]] = True
+        is_used[asked.low[asked.low >= 0]] = True
+        is_used[asked.high[asked.high >= 0]] = True
         # The last place is for -1: no constant.
         labels = np.zeros(len(constants) + 1, np.uint32)
         labels[:-1][is_used], moved = dictionary.add(selected(constants, is_used))
-        low = labels[given.low] + given.low_side
-        low[given.low < 0] = FIRST_LABEL
-        high = labels[given.high] + given.high_side - np.uint32(1)
-        high[given.high < 0] = LAST_LABEL
+        low = labels[asked.low] + asked.low_side
+        low[asked.low < 0] = FIRST_LABEL
+        high = labels[asked.high] + asked.high_side - np.uint32(1)
+        high[asked.high < 0] = LAST_LABEL
         return low, high, moved
 
     def _move(self, place: int, moved: Moved) -> bool:
-        """Give the predicates of a column their new labels. Tells whether there are any."""
+        """Give the predicates of a column their new labels. Returns whether there are any."""
         table = self._table
         of_column = np.flatnonzero(table.columns[: self._used] == place)
         table.low[of_column] = moved.low(table.low[of_column])
@@ -226,7 +226,7 @@ class Rows:
         return bool(len(of_column))
 
     def _link(self, rows: NDArray[np.int32], numbers: NDArray[np.int32]) -> None:
-        """Have the rows found by their subscriptions."""
+        """Make rows findable by the number of their subscription."""
         starts = np.ones(len(rows), np.bool_)
         starts[1:] = numbers[1:] != numbers[:-1]
         self._following[rows] = NONE
@@ -272,19 +272,19 @@ class Rows:
 
 
 def predicates_of(table: RowTable, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All predicates of some rows: which of the rows has each, and where in the table it is."""
+    """All predicates of some rows: the index of its row among them, and its place in the table."""
     sizes = table.sizes[rows].astype(np.int64)
     at = np.repeat(table.starts[rows] - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
     return np.repeat(np.arange(len(rows)), sizes), at
 
 
 def grown(size: int, needed: int) -> int:
-    """The size of an array that has to have room for what is needed, and for more, so that it grows rarely."""
+    """The size to grow an array to: at least `needed`, with spare room so that it grows rarely."""
     return max(needed, size + size // 2, 64)
 
 
 def longer(array: NDArray[_Item], size: int, value: int) -> NDArray[_Item]:
-    """The array with so many elements, or lines of elements, the new ones of this value."""
+    """The array extended to `size` elements (or rows of elements), the new ones filled with `value`."""
     found = np.full((size, *array.shape[1:]), value, array.dtype)
     found[: len(array)] = array
     return found

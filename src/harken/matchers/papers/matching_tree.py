@@ -117,7 +117,7 @@ class MatchingTree(RowMatcher):
             raise
 
     def _insert_factored(self, rows: NDArray[np.int32]) -> None:
-        """Rows enter the subtrees that there are, after those that are there have entered the new ones."""
+        """Add rows: existing rows enter new subtrees first, then the new rows enter all of theirs."""
         factoring = self._factoring
         new = factoring.new_labels(rows)
         factoring.count(rows, 1)
@@ -132,7 +132,7 @@ class MatchingTree(RowMatcher):
     def _enter_subtrees(
         self, rows: NDArray[np.int32], place: int = NONE, labels: NDArray[np.uint32] | None = None
     ) -> None:
-        """Rows enter all subtrees where they belong, or those where the column at a place has one of these labels."""
+        """Add rows to all subtrees where they belong, or to those where the column at `place` has these labels."""
         known = self._factoring.known.copy()
         if labels is not None:
             known[place] = labels
@@ -172,7 +172,7 @@ class MatchingTree(RowMatcher):
         return LimitError(f"the matching tree has more than {most:,} nodes", limit="max_tree_nodes", hint=hint)
 
     def _have_order(self, rows: NDArray[np.int32]) -> None:
-        """Choose the order of columns if there is none, and have the columns in it that came since."""
+        """Choose the order of columns if there is none, and append columns that came since."""
         table = self.rows.table
         _, at = predicates_of(table, rows)
         columns = len(self.rows.columns)
@@ -205,7 +205,7 @@ class MatchingTree(RowMatcher):
         self._forget_jumps()
 
     def _drop_dead(self) -> None:
-        """Have no subtrees for labels that no row asks for."""
+        """Remove the subtrees of labels that no row asks for."""
         dead = self._factoring.forget_dead()
         if len(dead):
             delete_subtrees(self._tree.table, dead, self._collapses)
@@ -271,13 +271,13 @@ class _GrowingTree:
         )
 
     def have_rows(self, size: int) -> None:
-        """Have room for rows up to a number."""
+        """Ensure room for rows below `size`."""
         if size > len(self.table.of_rows):
             of_rows = longer(self.table.of_rows, grown(len(self.table.of_rows), size), NONE)
             self.table = self.table._replace(of_rows=of_rows)
 
     def have_room(self, nodes: int) -> None:
-        """Have room for one more entry with so many new nodes."""
+        """Ensure room for one more entry with this many new nodes."""
         table = self.table
         if table.state[NODES] + nodes > len(table.nodes):
             size = grown(len(table.nodes), int(table.state[NODES]) + nodes)
@@ -310,7 +310,7 @@ class _GrowingTree:
 
 
 class _Jumps:
-    """The successors that are known, and room to find more."""
+    """The successors found so far, and room to find more."""
 
     def __init__(self) -> None:
         self._state = np.zeros(SUCCESSOR_STATES, np.int64)
@@ -335,7 +335,7 @@ class _Jumps:
         return int(self._state[USED])
 
     def forget(self) -> None:
-        """All are void."""
+        """Invalidate all of them."""
         self._state[USED] = 0
         self._state[VERSION] += 1
         if self._state[VERSION] > np.iinfo(np.int32).max:
@@ -343,7 +343,7 @@ class _Jumps:
             self._state[VERSION] = 1
 
     def ready(self, nodes: int, columns: int) -> Successors:
-        """The arrays for so many nodes and columns, with room for more successors if there was none."""
+        """The arrays for this many nodes and columns, enlarged if there was no room for successors."""
         kept = self._kept
         if nodes > len(kept.lists):
             kept = kept._replace(

@@ -27,14 +27,14 @@ class Factoring:
         self._counts: list[Counter[int]] = [Counter() for _ in columns]
 
     def new_labels(self, rows: NDArray[np.int32]) -> list[NDArray[np.uint32]]:
-        """The labels that rows ask for, and that have no subtrees, by column."""
+        """By column, the labels that rows ask for and that have no subtrees yet."""
         return [
             np.setdiff1d(self._equalities(rows, column), known)
             for column, known in zip(self.columns, self.known, strict=True)
         ]
 
     def count(self, rows: NDArray[np.int32], by: int) -> None:
-        """Rows come, or go."""
+        """Count the labels of rows up or down by `by`."""
         for column, counts in zip(self.columns, self._counts, strict=True):
             labels, several = np.unique(self._equalities(rows, column), return_counts=True)
             for label, times in zip(labels.tolist(), several.tolist(), strict=True):
@@ -43,11 +43,11 @@ class Factoring:
                     del counts[label]
 
     def is_mostly_dead(self) -> bool:
-        """Whether no row asks for most of the labels."""
+        """Whether most of the labels are asked for by no row."""
         return 2 * sum(map(len, self._counts)) < sum(map(len, self.known))
 
     def forget_dead(self) -> NDArray[np.int64]:
-        """The labels that no row asks for, which are known no more: column << 32 | label for each, ascending."""
+        """Forget the labels that no row asks for. Returns them as column << 32 | label, ascending."""
         dead: list[int] = []
         for at, (column, counts) in enumerate(zip(self.columns, self._counts, strict=True)):
             asked = np.array(sorted(counts), np.uint32)
@@ -56,7 +56,7 @@ class Factoring:
         return np.array(sorted(dead), np.int64)
 
     def several(self, rows: NDArray[np.int32], known: list[NDArray[np.uint32]], place: int) -> float:
-        """How many subtrees all rows would enter. See `combinations`."""
+        """How many subtrees the rows would enter together. See `combinations`."""
         product = np.ones(len(rows))
         for at, labels in enumerate(known):
             _, inside, is_other = self._choices(rows, self.columns[at], labels, at != place)
@@ -66,9 +66,9 @@ class Factoring:
     def combinations(
         self, rows: NDArray[np.int32], known: list[NDArray[np.uint32]], place: int
     ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-        """Every row as often as there are subtrees for it, and a label a column for each: one that is known, or 0.
+        """Every row once per subtree it belongs to, and for each a label per column: a known one, or 0 for all others.
 
-        0 is for the others. The column at `place` has none.
+        The column at `place` has no subtree for the others.
         """
         keys = np.empty((len(rows), 0), np.uint32)
         for at, labels in enumerate(known):
@@ -85,7 +85,7 @@ class Factoring:
     def _choices(
         self, rows: NDArray[np.int32], column: int, labels: NDArray[np.uint32], with_others: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """For each row the first of the labels that it admits, and how many, in a circle; and whether others, too."""
+        """For each row: the first label that it admits, how many (cyclically), and whether it admits others too."""
         low, high = self._intervals(rows, column)
         start = np.searchsorted(labels, low)
         stop = np.searchsorted(labels, high, side="right")
@@ -98,7 +98,7 @@ class Factoring:
         return found
 
     def _intervals(self, rows: NDArray[np.int32], column: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """What rows ask of a column: any label at all if nothing."""
+        """The interval that rows ask for in a column; all labels if they ask for none."""
         low, high = np.full(len(rows), FIRST_LABEL, np.uint32), np.full(len(rows), LAST_LABEL, np.uint32)
         table = self._rows.table
         places, at = predicates_of(table, rows)

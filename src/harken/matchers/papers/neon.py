@@ -59,7 +59,7 @@ class _Operation(NamedTuple):
 
 
 class _Predicates(NamedTuple):
-    """Predicates, none of them of an operation yet; rows are places among those that are inserted."""
+    """Predicates before they are assigned to operations. `rows` are indexes among the inserted rows."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int32]
@@ -88,7 +88,7 @@ class Neon(RowMatcher):
         known = set(self._pairs)
         forms = ((entry.number, with_pairs(entry.compiled.normal_form, self._pairs)) for entry in entries)
         flat = Flat.of_forms(forms)
-        # What pairs are made of are columns too, on which nothing is asked: an array that several paths go through
+        # The columns of pairs are columns too, without constraints: an array that several paths go through
         # binds them together, and encoding looks at the paths of columns.
         new = [pair for path, pair in self._pairs.items() if path not in known]
         operands = [_nothing_on(Column(path, None)) for path in dict.fromkeys(path for pair in new for path in pair)]
@@ -121,7 +121,7 @@ class Neon(RowMatcher):
             self._append(operations, constants, owners)
 
     def _fill(self, operations: NDArray[np.int32], constants: NDArray[np.int32], owners: NDArray[np.int32]) -> None:
-        """Have just these predicates, in tables without gaps."""
+        """Replace everything by these predicates, in tables without gaps."""
         self._constants.fill(self._operations.end, operations, constants)
         self._owners.fill(self._operations.end, operations, owners)
         places = np.empty(len(operations), np.int32)
@@ -132,7 +132,7 @@ class Neon(RowMatcher):
         self._held.fill(len(self._n_predicates), np.repeat(owners, 2), held)
 
     def _append(self, operations: NDArray[np.int32], constants: NDArray[np.int32], owners: NDArray[np.int32]) -> None:
-        """Have these predicates too."""
+        """Append these predicates."""
         self._constants.have(self._operations.end)
         self._owners.have(self._operations.end)
         done = 0
@@ -188,7 +188,7 @@ class Neon(RowMatcher):
     # From rows to predicates
 
     def _predicates_of(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], _Predicates, NDArray[np.int32]]:
-        """The type of each row, the predicates of all, and how many of them have to hold for each row."""
+        """The type of each row, all predicates, and how many of them must hold for each row."""
         table = self.rows.table
         places, at = predicates_of(table, rows)
         columns, low, high = table.columns[at], table.low[at], table.high[at]
@@ -214,7 +214,7 @@ class Neon(RowMatcher):
         return found
 
     def _types_of(self, columns: NDArray[np.int32], labels: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """The numbers of event types, which are known from now on."""
+        """The numbers of event types; new types are numbered."""
         keys, inverse = np.unique(columns.astype(np.int64) << 32 | labels, return_inverse=True)
         numbers = [self._types.number((key >> 32, key & LAST_LABEL)) for key in keys.tolist()]
         return np.array(numbers, np.int64)[inverse]
@@ -222,7 +222,7 @@ class Neon(RowMatcher):
     def _operations_of(
         self, types: NDArray[np.int64], columns: NDArray[np.int32], comparisons: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        """The numbers of operations, which are known from now on."""
+        """The numbers of operations; new operations are numbered."""
         known = len(self._operations)
         keys, inverse = np.unique(types << 32 | (columns + 1) * COMPARISONS + comparisons, return_inverse=True)
         numbers: list[int] = []
@@ -246,7 +246,7 @@ class Neon(RowMatcher):
         )
 
     def _type_columns(self) -> list[_TypeColumn]:
-        """The columns of event types, after those types are forgotten that no operation is of any more."""
+        """The columns of event types, after types without operations are forgotten."""
         alive = {operation.of_type for operation in self._operations}
         for number in [number for number in self._types.numbers() if number not in alive]:
             self._types.forget(number)
@@ -259,7 +259,7 @@ class Neon(RowMatcher):
 
 
 class _Numbers(Generic[_Key]):
-    """Numbers for things, from the first on. Those that are forgotten are given out again."""
+    """Numbers for keys, counting up from `first`. Numbers of forgotten keys are reused."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -282,7 +282,7 @@ class _Numbers(Generic[_Key]):
         return self._keys
 
     def number(self, key: _Key) -> int:
-        """The number of a thing, which is known from now on."""
+        """The number of a key; a new key is numbered."""
         found = self._numbers.get(key)
         if found is None:
             found = self._free.pop() if self._free else self.end
@@ -314,8 +314,8 @@ def _split(
 ) -> tuple[list[_Predicates], NDArray[np.int32]]:
     """Intervals as predicates, and how many of them have to hold for each row.
 
-    One with two ends is two predicates. All but a wider interval is two as well, of which one holds at most: the row
-    needs one.
+    One with two ends is two predicates. A wrapped interval is two as well, of which at most one holds: the row needs
+    one.
     """
     is_equal = low == high
     is_wrapped = low > high

@@ -1,4 +1,4 @@
-"""The predicates of some rows, each once, and the arrays of kernels/papers/predicates.py behind them."""
+"""The predicates of some rows, each stored once, in the arrays of kernels/papers/predicates.py."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from harken.matchers.papers.growing_lists import GrowingLists
 from harken.matchers.papers.labelled_rows import grown, longer, predicates_of
 
 INDEXES = ("lists", "table")
-"""What a predicate index may be. Columns that a table cannot hold have lists in either."""
+"""The kinds of predicate index. With either, columns that do not fit a table have lists."""
 
 
 class Entries(NamedTuple):
-    """Predicates of rows, one by one: what an interval is split into, as in kernels/papers/predicates.py."""
+    """Predicates of rows, one by one: intervals split as in kernels/papers/predicates.py."""
 
     places: NDArray[np.int64]
-    """Which of the rows has each."""
+    """The index of the row of each, among the rows."""
     columns: NDArray[np.int32]
     kinds: NDArray[np.int8]
     labels: NDArray[np.uint32]
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """Group and label in one."""
+        """Group and label in one integer."""
         return (self.columns.astype(np.int64) * GROUPS + self.kinds) << 32 | self.labels
 
 
 def entries_of(
     table: RowTable, rows: NDArray[np.int32], *, equalities: bool = True
 ) -> tuple[Entries, NDArray[np.int64]]:
-    """The predicates of rows, with or without equalities, and how many of them have to hold for each row."""
+    """The predicates of rows, with or without equalities, and how many of them must hold for each row."""
     owner, at = predicates_of(table, rows)
     low, high = table.low[at], table.high[at]
     equal, wrapped = low == high, low > high
@@ -87,7 +87,7 @@ class PredicateIndex:
         self.clear()
 
     def clear(self) -> None:
-        """Have no predicates."""
+        """Remove all predicates."""
         self._groups.clear()
         empty = np.empty(0, np.int32)
         starts, sizes = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -99,7 +99,7 @@ class PredicateIndex:
 
     @property
     def size(self) -> int:
-        """One more than the greatest number that a predicate has had."""
+        """One more than the greatest number of a predicate so far."""
         return int(self._index.state[NEXT])
 
     @property
@@ -114,7 +114,7 @@ class PredicateIndex:
 
     @property
     def index(self) -> Predicates:
-        """As kernels take it. To be asked for anew after every change."""
+        """The arrays for kernels. Invalid after the next change."""
         return self._index._replace(groups=self._groups.table)
 
     @property
@@ -136,18 +136,18 @@ class PredicateIndex:
         return int(np.count_nonzero(self._index.table_starts != NO_TABLE))
 
     def room(self) -> NDArray[np.int32]:
-        """Where the predicates that hold for an event find room."""
+        """Room for the predicates that hold for an event."""
         if len(self._out) < self.size:
             self._out = np.empty(grown(len(self._out), self.size), np.int32)
         return self._out
 
     def count_satisfied(self, codes: NDArray[np.uint32]) -> int:
-        """How many predicates hold for the events of a batch, together."""
+        """How many predicates hold for all events of a batch together."""
         found: int = count_satisfied(self.index, codes, self.room())
         return found
 
     def fit(self, spans: Sequence[int]) -> None:
-        """Have lists for so many columns, or tables for as many labels as `spans` tells, where that is not 0."""
+        """Ensure lists for all columns, or tables of `spans[column]` labels where that is not 0."""
         index, count = self._index, len(spans)
         self._groups.have(count * GROUPS)
         if count > len(index.table_starts):
@@ -165,12 +165,12 @@ class PredicateIndex:
                 self._fit_tables(wanted)
 
     def grow(self, least: int) -> None:
-        """Make room where a kernel found none: for so many predicates more at least."""
+        """Make room after a kernel found none: for at least `least` more predicates."""
         self._groups.grow()
         self._have(grown(self.capacity, self.size + least))
 
     def shrink(self, size: int) -> None:
-        """Have no numbers from `size` on, which are all free: as if they had never been given."""
+        """Forget the numbers from `size` on, which are all free, as if they had never been used."""
         index = self._index
         free = index.free[: index.state[FREE]]
         kept = free[free < size]
@@ -178,7 +178,7 @@ class PredicateIndex:
         index.state[:] = len(kept), size
 
     def build(self, entries: Entries) -> NDArray[np.int64]:
-        """The number of each of these predicates, where there were none before: in the order of groups and labels."""
+        """Number these predicates, by group and label. There must be none yet."""
         keys, numbers = np.unique(entries.keys, return_inverse=True)
         self._have(len(keys))
         index = self._index
@@ -206,14 +206,14 @@ class PredicateIndex:
             )
 
     def _fit_tables(self, sizes: NDArray[np.int64]) -> None:
-        """Give columns tables for so many labels, 0 for none. What was in their old ones keeps its labels."""
+        """Resize the tables of columns to this many labels, 0 for none. Entries keep their labels."""
         index = self._index
         ends = np.cumsum(sizes * GROUPS)
         starts = np.where(sizes > 0, ends - sizes * GROUPS, NO_TABLE)
         tables = np.full(int(ends[-1]), NONE, np.int32)
         for column in np.flatnonzero(index.table_sizes).tolist():
             old, size = int(index.table_sizes[column]), int(sizes[column])
-            # Where there are fewer labels than before, there is nothing at those that are left out.
+            # Where there are fewer labels than before, the places left out are empty.
             kept = min(old, size)
             for group in range(GROUPS if kept else 0):
                 place = index.table_starts[column] + group * old

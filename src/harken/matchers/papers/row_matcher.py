@@ -2,9 +2,9 @@
 
 An algorithm keeps an index of the rows, and says how one row enters it, how one leaves it, and which rows hold for an
 event that has one label a column. The rest is done here: flattening, labels, events with sets of values (which are
-tested against every row, because no paper's index knows them), verification of what rows cannot say, and counting.
+tested against every row, because no paper's index supports them), verification of what rows cannot say, and counting.
 
-Changes and matching take turns: a batch is matched as a whole before or after a change, never in the midst of one.
+Changes and matching take turns: a batch is matched before a change or after it, never in the middle of one.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from harken.matchers.base import Capability, Entry, FormOf, MatchResult, Trait
 from harken.matchers.candidates import Candidates, settle
 from harken.matchers.papers.labelled_rows import Rows
 
-# Fewer changes than this are never a reason to insert all rows anew.
+# For `bulk_share`, an index of fewer rows counts as one of this many.
 _FEW = 4_096
-# Room for the rows of one event at least, and so much in any case.
+# Least size of the result buffer; it always holds the rows of one event.
 _ROOM = 1 << 16
 UNLIMITED = 1 << 62
-"""What no limit is, while what was there is inserted again."""
+"""Stands in for a limit while rows that were accepted before are inserted again."""
 
 
 class Search(NamedTuple):
-    """What is looked for, and where it is written."""
+    """Events to match, and the arrays that the rows found are written to."""
 
     codes: NDArray[np.uint32]
     """A label for every column, for every event."""
@@ -45,7 +45,7 @@ class Search(NamedTuple):
     """The event to begin with."""
     out: NDArray[np.int32]
     offsets: NDArray[np.int64]
-    """Where in `out` the rows of each event begin; `offsets[first]` is there already."""
+    """Where in `out` the rows of each event begin; `offsets[first]` is already set."""
     examined: NDArray[np.int64]
 
 
@@ -55,7 +55,7 @@ class RowMatcher(ABC):
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
     traits: ClassVar[frozenset[Trait]] = frozenset(Trait)
     bulk_share: ClassVar[int] = 0
-    """When a so-manieth part of the rows has changed, all are inserted anew, at once; 0 is never."""
+    """Rebuild once more than 1/bulk_share of the rows changed; 0 disables."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, widest: int = 0) -> None:
         self.limits = limits
@@ -70,21 +70,21 @@ class RowMatcher(ABC):
 
     @abstractmethod
     def _insert(self, rows: NDArray[np.int32]) -> None:
-        """Take rows, which are in `self.rows`, into the index. If that raises a HarkenError, none was taken."""
+        """Add rows, which are already in `self.rows`, to the index. If it raises a HarkenError, none was added."""
 
     @abstractmethod
     def _delete(self, rows: NDArray[np.int32]) -> None:
-        """Take rows out of the index. They are still in `self.rows`."""
+        """Remove rows from the index. They are still in `self.rows`."""
 
     @abstractmethod
     def _clear(self) -> None:
-        """Have an empty index. All rows are inserted again, because labels have moved."""
+        """Empty the index. All rows will be inserted again, because labels have moved."""
 
     @abstractmethod
     def _find(self, search: Search) -> int:
-        """Write the rows that hold for each event from the first on, where they end, and how many were looked at.
+        """Write the rows that hold for each event from `first` on, where they end, and how many rows were examined.
 
-        Returns the first event for which there was no room for all rows there are, or the number of events.
+        Returns the first event for which `out` could not hold all rows of the index, or the number of events.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class RowMatcher(ABC):
         """The bytes of each structure of the index."""
 
     def _details(self) -> dict[str, Any]:
-        """What else is to be known of the index."""
+        """Further facts about the index, for `stats`."""
         return {}
 
     # What all of them do
@@ -115,7 +115,7 @@ class RowMatcher(ABC):
                     self._insert(rows)
             except BaseException as error:
                 self.rows.take_back(rows)
-                # A refusal leaves the index as it was. Whatever else breaks off may leave anything.
+                # A HarkenError leaves the index as it was. After any other exception its state is unknown.
                 if is_anew or not isinstance(error, HarkenError):
                     self._without_limits(self._insert_all)
                 raise
@@ -127,7 +127,7 @@ class RowMatcher(ABC):
         self._changes = 0
 
     def restore(self, entries: Iterable[Entry]) -> None:
-        """As `add`, for what was there before: limits are for what comes, and an index built anew may be larger."""
+        """As `add`, for subscriptions that were accepted before. Limits do not apply: a rebuilt index may be larger."""
         self._without_limits(lambda: self.add(entries))
 
     def _without_limits(self, change: Callable[[], None]) -> None:
@@ -181,7 +181,7 @@ class RowMatcher(ABC):
                 **self._details(),
             }
 
-    # For those who time the parts
+    # The steps of matching one by one, for benchmarks
 
     def encode(self, batch: EventBatch) -> EncodedBatch:
         """A batch in the labels of this matcher."""
@@ -208,7 +208,7 @@ class RowMatcher(ABC):
     def _with_several(
         self, offsets: NDArray[np.int64], rows: NDArray[np.int32], encoded: EncodedBatch
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """What was found, and for events with several labels in a column all rows that may hold."""
+        """Add to what was found, for events with several labels in a column, all rows that may hold."""
         alive = self.rows.alive()
         parts: list[NDArray[np.int32]] = []
         more = np.zeros(len(offsets), np.int64)

@@ -15,7 +15,7 @@ from harken.matchers.papers.row_matcher import RowMatcher, Search
 
 
 class Scan(RowMatcher):
-    """Has no index: the rows are all there is."""
+    """No index, only the rows."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(limits)
