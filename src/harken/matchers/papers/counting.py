@@ -68,11 +68,6 @@ class Needs:
                 self._none = longer(self._none, grown(place, place + 1), 0)
             self._none[place] = row
 
-    def relabel(self, labels: NDArray[np.int32]) -> None:
-        """Tell other numbers in place of the rows, by row. None can be forgotten then."""
-        self._rows[: self.size] = labels[self._rows[: self.size]]
-        self._none = labels[self.always]
-
     def forget(self, slots: NDArray[np.int32]) -> None:
         """Let the rows in slots never be true."""
         needs_none = self.needed[slots] == self.never
