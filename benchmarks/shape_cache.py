@@ -7,15 +7,16 @@ goes to benchmarks/results/shape_cache.json, which README quotes.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import resource
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 
 from harken import Engine
-from harken.lab.bench.environment import environment
-from harken.lab.bench.rounds import interleaved
+from harken.lab.harness.environment import environment
+from harken.lab.harness.results import to_json
+from harken.lab.harness.rounds import interleaved
 from harken.language import Compiler, normalise, parse
 from harken.language.sql import check
 
@@ -36,7 +37,7 @@ WEIGHTS = (6, 4, 4, 4, 1, 1, 1, 1)
 
 
 def shapes(rng: random.Random) -> list[list[str]]:
-    """Different shapes of one to five predicates, each a list of predicates without constants."""
+    """Distinct shapes of one to five predicates, each a list of predicates without constants."""
     found: dict[str, list[str]] = {}
     while len(found) < SHAPES:
         names = rng.sample(NAMES, rng.randint(1, 5))
@@ -90,7 +91,7 @@ def main() -> None:
 
     timings = interleaved({"without": without_cache, "with": with_cache}, given.rounds)
     scale = given.texts / given.uncached
-    ratios = [scale * a / b for a, b in zip(timings["without"].seconds, timings["with"].seconds, strict=True)]
+    ratios = [scale * each for each in timings["without"].times(timings["with"])]
     counts = {"without": given.uncached, "with": given.texts}
     result = {
         "what": "texts a second through parse, check and normalise; every round starts with an empty cache",
@@ -100,18 +101,17 @@ def main() -> None:
         "seed": given.seed,
         "rounds": given.rounds,
         "texts_per_second": {name: timing.rates(counts[name]) for name, timing in timings.items()},
-        "ratio": {"median": round(sorted(ratios)[len(ratios) // 2], 2), "least": round(min(ratios), 2)},
+        "ratio": {"median": round(median(ratios), 2), "least": round(min(ratios), 2)},
         "load": load(given.load, given.seed),
         "environment": environment(),
     }
     if given.save:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=2))
+        RESULTS.write_text(to_json(result), encoding="utf-8")
+    print(to_json(result), end="")
 
 
 def load(count: int, seed: int) -> dict[str, float]:
-    """Seconds to subscribe many texts in an engine, which keeps their normal forms, and the memory at the peak."""
+    """Seconds to subscribe many texts in an engine, which keeps their normal forms, and the growth of peak memory."""
     many = [(str(number), text) for number, text in enumerate(texts(count, seed))]
     engine = Engine(algorithm="naive")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harken import Engine
-from harken.lab.bench.environment import environment
-from harken.lab.bench.rounds import interleaved
+from harken.lab.harness.environment import environment
+from harken.lab.harness.results import to_json
+from harken.lab.harness.rounds import interleaved
 from harken.lab.workloads import generate
 from harken.spark import Index, build_index, match
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parent / "results" / "spark.json"
 ROUNDS = 5
 CHUNK = 1 << 18
-"""Rows that a stage that passes on gives at a time, at most."""
+"""The most rows in a batch of the stage that passes rows on."""
 JOIN_SECONDS = 120
 NUMBERS = ("price", "open", "high", "volume")
 
@@ -63,7 +64,7 @@ def main() -> None:
     if given.save:
         if given.only and RESULTS.exists():
             result["found"] = json.loads(RESULTS.read_text())["found"] | found
-        RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+        RESULTS.write_text(to_json(result), encoding="utf-8")
 
 
 def _child(part: str, cores: int, quick: bool) -> dict[str, Any]:
@@ -117,7 +118,7 @@ def _beside_passing_on(
 
 
 def passing_on(output: str, per_event: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A stage that reads events and gives as many rows of the same kind as matching does, made beforehand."""
+    """A stage that reads events and returns as many rows as matching does, made in advance."""
 
     def pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ids = pa.array(np.arange(CHUNK))
@@ -143,7 +144,7 @@ def passing_on(output: str, per_event: float) -> Callable[[Iterable[pa.RecordBat
 
 
 def sql_join(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
-    """The best join that we know: by the symbol, which is hashed, the rest as a filter, the subscriptions broadcast."""
+    """The best join that we know: a hash join by symbol with broadcast subscriptions, the rest as a filter."""
     found = {}
     for size in (100_000 // scale, 1_000_000 // scale):
         count = 1_000_000 // scale
@@ -195,7 +196,7 @@ def _joined(events: DataFrame, bounds: DataFrame) -> DataFrame:
 
 
 def counting_join(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
-    """Seed 000's way in SQL: predicates joined with the values of events, counted by event and subscription."""
+    """The counting algorithm in SQL: predicates joined with event values, counted by event and subscription."""
     from pyspark.sql import functions as f
 
     size = 1_000_000 // scale
@@ -268,7 +269,7 @@ def _counted(events: DataFrame, predicates: DataFrame, wanted: DataFrame) -> Dat
 
 
 def worker_memory(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
-    """The memory that workers have for themselves after matching with an empty index, then with one of a million."""
+    """The private memory of workers after matching with an empty index, then with one of a million."""
     events, index, _ = _prepared(spark, folder, "stock", 1_000_000 // scale, 200_000 // scale)
     Index(folder / "empty").publish(Engine())
     found = {}
@@ -281,7 +282,7 @@ def worker_memory(spark: SparkSession, folder: Path, scale: int) -> dict[str, An
 
 
 def _weighed(index: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A task that matches, and then tells what memory of its process is nobody else's."""
+    """A task that matches, and then reports the private memory of its process."""
 
     def weigh(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from harken.spark.local import opened
@@ -299,7 +300,7 @@ def _weighed(index: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Re
 
 
 def build(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
-    """Texts to a published version."""
+    """From texts to a published version."""
     size = 1_000_000 // scale
     workload = generate("stock", size, 0)
     ids = pa.array([f"s{place}" for place in range(size)])
@@ -315,7 +316,7 @@ def build(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
 
 
 def stream(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
-    """Micro-batches of a thousand events each, a file a batch."""
+    """Micro-batches of one file with a thousand events each."""
     files, size = 24, 1_000
     _, index, _ = _prepared(spark, folder, "stock", 1_000_000 // scale, 10)
     workload = generate("stock", 0, files * size, 5)
@@ -350,7 +351,7 @@ def stream(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
 def _prepared(
     spark: SparkSession, folder: Path, name: str, subscriptions: int, count: int
 ) -> tuple[DataFrame, Path, Any]:
-    """Events as Parquet, an index that knows their like, and the workload."""
+    """Events as Parquet, an index planned by events like them, and the workload."""
     folder.mkdir(exist_ok=True)
     workload = generate(name, subscriptions, count)
     table = workload.events.append_column("event_id", pa.array(np.arange(count)))

@@ -21,13 +21,14 @@ from typing import Any
 import pyarrow as pa
 
 from harken import Engine
-from harken.lab.bench.environment import environment
+from harken.lab.harness.environment import environment
+from harken.lab.harness.results import to_json
 
 RESULTS = Path(__file__).parent / "results" / "user.json"
 SIZES = (10, 100, 1_000, 4_000, 10_000, 100_000, 1_000_000)
 PRICES = 1_000
 MOST_LOOPED = 100_000 * 10
-"""Tests that a round of the loop makes, at most."""
+"""The most tests in a round of the loop."""
 
 Event = dict[str, Any]
 Answer = list[list[str]]
@@ -56,7 +57,7 @@ def subscribed(wanted: list[tuple[str, str, int]]) -> Engine:
 
 
 def looped(wanted: list[tuple[str, str, int]]) -> Callable[[Event], list[str]]:
-    """The plain way: a function a subscription, all of them called one by one."""
+    """The plain way: one function per subscription, all called for every event."""
     tests = [
         (id, eval(f"lambda event: event['category'] == '{category}' and event['price'] < {price}"))
         for id, category, price in wanted
@@ -130,7 +131,7 @@ def main() -> None:
         "environment": environment("numba"),
     }
     if given.save:
-        RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        RESULTS.write_text(to_json(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""`harken bench`: how long matching takes, what it needs, and whether that is as it should be."""
+"""`harken bench`: time and memory of matching, held against targets or an earlier result."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harken.cli.exits import ExitCode
+from harken.cli.measuring import progress, refuse_unknown, tell_drawn
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
 from harken.cli.session import session
@@ -30,13 +30,16 @@ Examples:
 
 def bench(
     workload: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="May be repeated. [default: the four, and mixed]")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A workload; may be repeated. [default: w4, le-subscribe, stock, gryphon, mixed]"
+        ),
     ] = None,
     size: Annotated[
         list[str] | None,
         typer.Option(
             metavar="N",
-            help="How many subscriptions; may be repeated. NAME=N is for one workload, besides the others."
+            help="How many subscriptions; may be repeated. NAME=N adds a size to one workload."
             " [default: 10, 1,000, 10,000, 100,000 and 1,000,000]",
         ),
     ] = None,
@@ -44,38 +47,41 @@ def bench(
         int | None, typer.Option(metavar="N", min=1, help="How many events. [default: 8,192; of w4 256]")
     ] = None,
     matcher: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="May be repeated. [default: columnar, counting_lists]")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A matcher; may be repeated. [default: columnar, counting_lists]"),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How often each is timed. [default: 7]")
+        int | None, typer.Option(metavar="N", min=1, help="How many rounds are timed. [default: 7]")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads.")] = 0,
     engine_size: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="The most for matchers whose index is not saved. [default: 100,000]"),
+        typer.Option(
+            metavar="N", min=0, help="Most subscriptions for matchers whose index is not saved. [default: 100,000]"
+        ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Little of everything, in a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes and few rounds: about a minute.")] = False,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result.")] = None,
-    plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw it, as SVG and PNG.")] = None,
+    plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw plots, as SVG and PNG.")] = None,
     show: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure nothing; show, and draw, what was written before.")
+        str | None, typer.Option(metavar="FILE", help="Measure nothing; show and draw a saved result.")
     ] = None,
     check: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure nothing; hold a result against the targets.")
+        str | None, typer.Option(metavar="FILE", help="Measure nothing; check a saved result against the targets.")
     ] = None,
     targets: Annotated[
         str | None, typer.Option(metavar="FILE", help="The targets. [default: those of a clone]")
     ] = None,
     compare: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Measure nothing; compare two results.")
+        tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Measure nothing; compare two saved results.")
     ] = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Measure matching: its time, its memory, building and changes.
+    """Measure matching: time, memory, building and changes.
 
-    Matchers take turns on the same events, and their answers are verified. What is timed, and how, stands in
-    docs/benchmarks.md. With --check the exit code is 1 if a target is missed.
+    Matchers take turns on the same events, and their answers are verified. docs/benchmarks.md says what is timed, and
+    how. With --check the exit code is 1 if a target is missed.
     """
     with session(json, verbose) as screen:
         if check is not None:
@@ -84,7 +90,7 @@ def bench(
             _compare(screen, *compare)
         else:
             if plots is not None:
-                from harken.lab.bench.plots import refuse_without_altair
+                from harken.lab.harness.charts import refuse_without_altair
 
                 refuse_without_altair()
             if show is not None:
@@ -109,31 +115,31 @@ def _settings(
     engine_size: int | None,
     quick: bool,
 ) -> Settings:
-    from harken.lab.bench.contestants import CONTESTANTS
     from harken.lab.bench.run import Settings
+    from harken.lab.bench.trials import CONTESTANTS
     from harken.lab.workloads import WORKLOADS
 
-    _refuse_unknown("--workload", workloads, list(WORKLOADS))
-    _refuse_unknown("--matcher", matchers, list(CONTESTANTS))
+    for option, names, known in (("--workload", workloads, WORKLOADS), ("--matcher", matchers, CONTESTANTS)):
+        for name in names or ():
+            refuse_unknown(option, name, known)
     settings = replace(Settings(), events=events, seed=seed)
     if quick:
         settings = settings.quick()
-    if workloads:
-        settings = replace(settings, workloads=tuple(dict.fromkeys(workloads)))
-    if matchers:
-        settings = replace(settings, matchers=tuple(dict.fromkeys(matchers)))
-    if rounds is not None:
-        settings = replace(settings, rounds=rounds)
-    if engine_size is not None:
-        settings = replace(settings, engine_size=engine_size)
+    chosen: dict[str, Any] = {
+        "workloads": tuple(dict.fromkeys(workloads or ())) or None,
+        "matchers": tuple(dict.fromkeys(matchers or ())) or None,
+        "rounds": rounds,
+        "engine_size": engine_size,
+    }
+    settings = replace(settings, **{name: value for name, value in chosen.items() if value is not None})
     return _with_sizes(settings, sizes or [])
 
 
-def _with_sizes(settings: Settings, given: list[str]) -> Settings:
-    """Sizes for all workloads in place of the usual ones, and sizes for some besides."""
+def _with_sizes(settings: Settings, texts: list[str]) -> Settings:
+    """N replaces the usual sizes of all workloads, NAME=N adds a size to one of them."""
     for_all: list[int] = []
     for_some: list[tuple[str, int]] = []
-    for text in given:
+    for text in texts:
         name, _, number = text.rpartition("=")
         digits = number.replace("_", "").replace(",", "")
         if not digits.isdecimal() or not 1 <= int(digits) < 2**31:
@@ -148,33 +154,22 @@ def _with_sizes(settings: Settings, given: list[str]) -> Settings:
     return replace(settings, sizes=sizes, more_sizes=tuple(for_some))
 
 
-def _refuse_unknown(option: str, given: list[str] | None, known: list[str]) -> None:
-    for name in given or []:
-        if name not in known:
-            raise typer.BadParameter(f"there is no {name}; there are: {', '.join(known)}", param_hint=option)
-
-
 def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
-    """Measure, and write the result if there is a place for it, which is tried before.
+    """Measure, and write the result if an output is named. Whether it can be written is tried first.
 
-    What is measured so far stands beside that place meanwhile: a run takes long, and may be stopped.
+    A run takes long and may be stopped: what is measured so far is kept in a file beside the output.
     """
     from harken.lab.bench.run import run
     from harken.versions.atomic import replacing
 
-    started = perf_counter()
-
-    def tell(text: str) -> None:
-        seconds = perf_counter() - started
-        screen.aside({"kind": "progress", "seconds": round(seconds, 1), "message": text}, f"{seconds:6.1f} s  {text}")
-
+    tell = progress(screen)
     if output is None:
         return run(settings, tell)
     so_far = Path(f"{output}.so-far")
 
     def keep(measured: Result) -> None:
         if Path(output).exists() and not Path(output).is_file():
-            return  # there is nothing beside a pipe
+            return  # a pipe has no files beside it
         with replacing(str(so_far)) as beside:
             beside.write(measured.to_json().encode())
 
@@ -205,9 +200,7 @@ def _draw(screen: Screen, result: Result, folder: str) -> None:
     from harken.lab.bench.plots import draw
 
     known = BENCHMARKS / "peers.json"
-    paths = draw(result, folder, read_peers(known) if known.exists() else [])
-    names = [str(path) for path in paths]
-    screen.aside({"kind": "plots", "files": names}, f"drawn: {', '.join(names) or 'nothing, for lack of figures'}")
+    tell_drawn(screen, draw(result, folder, read_peers(known) if known.exists() else []))
 
 
 def _check(screen: Screen, path: str, targets: str | None) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harken.lab.harness.charts import shown
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -16,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class _Group(NamedTuple):
-    """Figures in one table: a row for each of what they differ in, a column for each name and part."""
+    """Figures in one table: a row for each workload, size and matcher, a column for each name and part."""
 
     title: str
     names: tuple[str, ...]
     by_part: bool = False
-    """Whether parts are rows too, not columns."""
+    """Whether each part has a row, not a column."""
 
 
 _GROUPS = (
@@ -101,22 +103,17 @@ def _label(value: object) -> str:
 
 
 def _cell(figure: Figure | None) -> str:
-    """The median, and how far the farthest round strays from it."""
+    """The median and, for some figures, how far the farthest round is from it."""
     if figure is None:
         return "–"
     if figure.key.name not in _SPREAD or not figure.median:
-        return number(figure.median)
+        return shown(figure.median)
     strays = max(figure.most - figure.median, figure.median - figure.least) / figure.median
-    return f"{number(figure.median)} ±{strays:.0%}"
-
-
-def number(value: float) -> str:
-    """Three digits, or all of a number that has more before the point."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{shown(figure.median)} ±{strays:.0%}"
 
 
 def missing_lines(result: Result) -> list[str]:
-    """What was not measured: a line for each reason, with the figures that it keeps from being measured."""
+    """What was not measured: a line for each reason, with its figures."""
     by_reason: dict[str, dict[str, None]] = {}
     for each in result.not_measured:
         matcher = f" ({each.key.matcher})" if each.key.matcher else ""
@@ -125,7 +122,7 @@ def missing_lines(result: Result) -> list[str]:
 
 
 def target_table(verdicts: Sequence[Verdict]) -> Table:
-    """Targets, what was reached, and whether that is enough."""
+    """Targets, what was reached, and whether that suffices."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -136,7 +133,7 @@ def target_table(verdicts: Sequence[Verdict]) -> Table:
     table.add_column("reached", justify="right")
     table.add_column("")
     for verdict in verdicts:
-        reached = "not measured" if verdict.figure is None else number(verdict.figure.median)
+        reached = "not measured" if verdict.figure is None else shown(verdict.figure.median)
         answer = Text("yes", "green") if verdict.is_reached else Text("no", "bold red")
         table.add_row(verdict.target.text, verdict.target.wanted, reached, answer)
     return table
@@ -159,6 +156,6 @@ def change_table(changes: Sequence[Change]) -> Table:
         table.add_column(heading, justify="left" if heading == "unit" else "right")
     table.add_column("beyond the spread")
     for change in changes:
-        old, new, ratio = number(change.old.median), number(change.new.median), f"{change.ratio:.2f}"
+        old, new, ratio = shown(change.old.median), shown(change.new.median), f"{change.ratio:.2f}"
         table.add_row(str(change.new.key), change.new.meaning.unit, old, new, ratio, change.verdict)
     return table

@@ -19,7 +19,7 @@ from harken.cli.session import session
 from harken.lab.demo.folder import Folder, prepare, write_market
 
 if TYPE_CHECKING:
-    from harken.lab.demo.findings import Findings
+    from harken.lab.demo.outcome import Outcome
 
 EXAMPLES = """\b
 Examples:
@@ -54,17 +54,17 @@ def demo(
         events, subscriptions = _QUICK
     with session(json, verbose) as screen:
         began = time.monotonic()
-        findings = _run(screen, prepare(folder), events, subscriptions, seed)
+        outcome = _run(screen, prepare(folder), events, subscriptions, seed)
         seconds = time.monotonic() - began
         if json:
-            screen.line(_data(folder, findings, seconds))
+            screen.line(_data(folder, outcome, seconds))
         else:
-            _show(screen, folder, findings, seconds)
+            _show(screen, folder, outcome, seconds)
 
 
-def _run(screen: Screen, place: Folder, events: int, subscriptions: int, seed: int) -> Findings:
+def _run(screen: Screen, place: Folder, events: int, subscriptions: int, seed: int) -> Outcome:
     """The whole demo: the market is made while Spark starts."""
-    from harken.lab.demo.findings import gather
+    from harken.lab.demo.outcome import gather
     from harken.lab.demo.page import page
 
     with _spark(screen, place, events, subscriptions, seed) as spark:
@@ -75,15 +75,15 @@ def _run(screen: Screen, place: Folder, events: int, subscriptions: int, seed: i
             result = run(load_config(place.pipeline))
             doing.done(f"the pipeline ran: {result}")
     with step(screen, "the report is made") as doing:
-        findings = gather(place)
-        place.report.write_text(page(findings, _command(events, subscriptions, seed)), "utf-8")
+        outcome = gather(place)
+        place.report.write_text(page(outcome, _command(events, subscriptions, seed)), "utf-8")
         doing.done("the report was made, from what the pipeline wrote")
-    return findings
+    return outcome
 
 
 @contextmanager
 def _spark(screen: Screen, place: Folder, events: int, subscriptions: int, seed: int) -> Iterator[Any]:
-    """Spark for a short job, which writes down what it does; and the market, made in the meantime."""
+    """Spark with an event log; the market is made while it starts."""
     from harken.spark.session import local_session
 
     with step(screen, "a market is made, and Spark starts") as doing, ThreadPoolExecutor(1) as other:
@@ -107,32 +107,32 @@ def _spark(screen: Screen, place: Folder, events: int, subscriptions: int, seed:
 
 
 def _command(events: int, subscriptions: int, seed: int) -> str:
-    """What makes the same day again."""
+    """The command that makes the same day again."""
     return f"harken demo --events {events} --subscriptions {subscriptions} --seed {seed}"
 
 
-def _show(screen: Screen, folder: Path, findings: Findings, seconds: float) -> None:
+def _show(screen: Screen, folder: Path, outcome: Outcome, seconds: float) -> None:
     screen.show(
-        f"{findings.events:,} events came: {findings.refused:,} were refused, {findings.duplicates:,} were duplicates, "
-        f"{findings.matched:,} were matched."
+        f"{outcome.events:,} events came: {outcome.refused:,} were refused, {outcome.duplicates:,} were duplicates, "
+        f"{outcome.matched:,} were matched."
     )
     screen.show(
-        f"{findings.matched:,} events × {findings.subscriptions:,} subscriptions = {findings.pairs:,} pairs, of which "
-        f"{findings.notifications:,} matched. It took {seconds:,.1f} s."
+        f"{outcome.matched:,} events × {outcome.subscriptions:,} subscriptions = {outcome.pairs:,} pairs, of which "
+        f"{outcome.notifications:,} matched. It took {seconds:,.1f} s."
     )
     screen.show(f"Look at   {folder / 'report.html'}")
     screen.show(f"Then try  harken run {folder / 'pipeline.toml'} --dry-run")
 
 
-def _data(folder: Path, findings: Findings, seconds: float) -> dict[str, Any]:
+def _data(folder: Path, outcome: Outcome, seconds: float) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "report": str(folder / "report.html"),
-        "events": findings.events,
-        "subscriptions": findings.subscriptions,
-        "notifications": findings.notifications,
-        "duplicates": findings.metrics["duplicates"],
-        "dead_letters": findings.metrics["dead_letters"],
-        "seconds_of_pipeline": findings.metrics["seconds"],
+        "events": outcome.events,
+        "subscriptions": outcome.subscriptions,
+        "notifications": outcome.notifications,
+        "duplicates": outcome.metrics["duplicates"],
+        "dead_letters": outcome.metrics["dead_letters"],
+        "seconds_of_pipeline": outcome.metrics["seconds"],
         "seconds": round(seconds, 3),
     }

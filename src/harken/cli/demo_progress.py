@@ -1,4 +1,4 @@
-"""How the demo goes on: a line for every step that is over and, where somebody looks, one for that which is not."""
+"""Progress of the demo: a line for every finished step and, on a terminal, one for the running step."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from harken.cli.screen import Screen
 
 _LOOK_EVERY = 0.3
-"""Seconds between looks at what Spark does."""
+"""Seconds between updates of Spark's progress."""
 
 
 class Doing:
-    """A step that goes on."""
+    """A running step."""
 
     def __init__(self, what: str, status: Any = None) -> None:
         self._what = what
@@ -32,18 +32,18 @@ class Doing:
         return time.monotonic() - self._began
 
     def tell(self, more: str = "") -> None:
-        """Show how far it has come."""
+        """Show how far it is."""
         if self._status is not None:
             self._status.update(f"{self._what}, {self.seconds:.0f} s{more}")
 
     def done(self, result: str) -> None:
-        """Say what came of it."""
+        """Set the message for when it is finished."""
         self.result = result
 
 
 @contextmanager
 def step(screen: Screen, what: str) -> Iterator[Doing]:
-    """A step, told when it is over, with the time that it took."""
+    """A step, reported with its time when it is finished."""
     if screen.json or not screen.err.is_terminal:
         doing = Doing(what)
         yield doing
@@ -57,7 +57,7 @@ def step(screen: Screen, what: str) -> Iterator[Doing]:
 
 @contextmanager
 def watched(spark: Any, doing: Doing) -> Iterator[None]:
-    """Tell meanwhile how many tasks Spark has before it, if anybody looks."""
+    """Show meanwhile how many tasks Spark has finished, on a terminal."""
     if not doing.is_shown:
         yield
         return

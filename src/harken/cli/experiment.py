@@ -1,13 +1,13 @@
-"""`harken experiment`: the papers' tables and figures, measured again, and whether what they found holds."""
+"""`harken experiment`: the papers' tables and figures, measured again, and whether their claims hold."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.measuring import progress, refuse_unknown, tell_drawn
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
 from harken.cli.session import session
@@ -36,26 +36,26 @@ def experiment(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON; of `all`, into a folder."),
     ] = None,
-    plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw it, as SVG and PNG.")] = None,
+    plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw plots, as SVG and PNG.")] = None,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads.")] = 0,
     show: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure nothing; show, and draw, what was written before.")
+        str | None, typer.Option(metavar="FILE", help="Measure nothing; show and draw a saved result.")
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Tell which experiments there are.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
     """Run the papers' experiments again.
 
-    Each tells the paper's figures, ours, and whether what the paper found holds here. Answers of all algorithms are
-    held against each other before anything is timed. What each does stands in docs/experiments.md.
+    Each shows the paper's figures, ours, and whether the paper's claims hold here. The answers of all algorithms are
+    compared before anything is timed. docs/experiments.md says what each experiment does.
     """
     with session(json, verbose) as screen:
         if list_:
             _list(screen)
             return
         if plots is not None:
-            from harken.lab.bench.charts import refuse_without_altair
+            from harken.lab.harness.charts import refuse_without_altair
 
             refuse_without_altair()
         if show is not None:
@@ -76,11 +76,8 @@ def _names() -> list[str]:
 def _refuse_unknown(name: str, scale: str) -> None:
     from harken.lab.experiments.experiment import SCALES
 
-    if name not in (*_names(), ALL):
-        text = f"there is no {name}; there are: {', '.join([*_names(), ALL])}"
-        raise typer.BadParameter(text, param_hint="NAME")
-    if scale not in SCALES:
-        raise typer.BadParameter(f"there is no {scale}; there are: {', '.join(SCALES)}", param_hint="--scale")
+    refuse_unknown("NAME", name, [*_names(), ALL])
+    refuse_unknown("--scale", scale, SCALES)
 
 
 def _list(screen: Screen) -> None:
@@ -99,12 +96,7 @@ def _list(screen: Screen) -> None:
 def _run(screen: Screen, name: str, scale: str, seed: int, output: str | None, plots: str | None) -> None:
     from harken.lab.experiments import find_experiment
 
-    started = perf_counter()
-
-    def tell(text: str) -> None:
-        seconds = perf_counter() - started
-        screen.aside({"kind": "progress", "seconds": round(seconds, 1), "message": text}, f"{seconds:6.1f} s  {text}")
-
+    tell = progress(screen)
     names = _names() if name == ALL else [name]
     paths = _paths(names, name, output)
     for each in names:
@@ -116,7 +108,7 @@ def _run(screen: Screen, name: str, scale: str, seed: int, output: str | None, p
 
 
 def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
-    """Where the results go: to the file that is named, or each under its own name into a folder."""
+    """The file of each result: the one that is named, or one per experiment in a folder."""
     from harken.errors import SourceError
 
     if output is None:
@@ -131,7 +123,7 @@ def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
 
 
 def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> Result:
-    """Measure, and write the result if there is a place for it, which is tried before."""
+    """Measure, and write the result if there is a path. Whether it can be written is tried first."""
     from harken.versions.atomic import replacing
 
     if path is None:
@@ -202,5 +194,4 @@ def _show_finding(screen: Screen, finding: Finding) -> None:
 def _draw(screen: Screen, found: Experiment, result: Result, folder: str) -> None:
     from harken.lab.experiments.plotting import draw
 
-    names = [str(path) for path in draw(found, result, folder)]
-    screen.aside({"kind": "plots", "files": names}, f"drawn: {', '.join(names) or 'nothing, for lack of figures'}")
+    tell_drawn(screen, draw(found, result, folder))

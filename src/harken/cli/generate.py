@@ -97,7 +97,7 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
 
 
 def _check(workload: str, parameters: dict[str, Any]) -> None:
-    """Raise BadParameter if there is no such workload, or it does not take the parameters."""
+    """Raise BadParameter if there is no such workload, or it does not have these parameters."""
     from harken.lab.workloads.recipes import find_recipe
 
     try:
@@ -111,7 +111,7 @@ def _check(workload: str, parameters: dict[str, Any]) -> None:
 
 
 def _write(screen: Screen, drawn: Workload, to: str, format: str, form: Form) -> dict[str, str]:
-    """Write both files, and tell their paths. Raises SourceError."""
+    """Write both files. Returns their paths. Raises SourceError."""
     from harken.lab.workloads.files import write_rows
     from harken.lab.workloads.workload import subscription_schema
     from harken.versions.atomic import replacing

@@ -1,4 +1,4 @@
-"""`harken tour`: an auction in one process, to see Harken at work without Spark."""
+"""`harken tour`: an auction in one process, without Spark."""
 
 from __future__ import annotations
 

@@ -59,9 +59,7 @@ class Indexes:
         found = self.flat.match(batch, form_of)
         return self._with_others(batch, found, form_of) if self._others else found
 
-    def match_shared(
-        self, batch: EventBatch, form_of: FormOf, threads: int
-    ) -> list[tuple[EventBatch, MatchResult]]:
+    def match_shared(self, batch: EventBatch, form_of: FormOf, threads: int) -> list[tuple[EventBatch, MatchResult]]:
         """The same, part by part, with the events shared among threads."""
         parts = match_shared(self.flat, batch, form_of, threads)
         if not self._others:

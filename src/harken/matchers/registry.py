@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import CapabilityError, did_you_mean
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Capability, Matcher, Trait
-from harken.matchers.roles import AddsInBulk, Divides, MatchesInParts, Persists, Plans, TellsColumns
+from harken.matchers.roles import (
+    AddsInBulk,
+    CountsPredicates,
+    Divides,
+    MatchesCodes,
+    MatchesInParts,
+    Persists,
+    Plans,
+    TellsColumns,
+)
 
 if TYPE_CHECKING:
     from harken.versions.array_file import ArrayFile
@@ -29,22 +38,22 @@ class Algorithm:
     the files are of an earlier version that is not read any more."""
 
 
-def _of_paper(target: str, *options: str) -> Algorithm:
-    return Algorithm(f"harken.matchers.papers.{target}", options, roles=(AddsInBulk,))
+def _of_paper(target: str, *options: str, also: tuple[type, ...] = ()) -> Algorithm:
+    return Algorithm(f"harken.matchers.papers.{target}", options, roles=(AddsInBulk, MatchesCodes, *also))
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     "columnar": Algorithm(
         "harken.matchers.columnar:Columnar",
         options=("layouts", "recent_rows", "background", "small_rows"),
-        roles=(AddsInBulk, Plans, TellsColumns, Persists, Divides, MatchesInParts),
+        roles=(AddsInBulk, Plans, TellsColumns, Persists, Divides, MatchesInParts, MatchesCodes),
         loader="harken.matchers.columnar.saving:load_matcher",
     ),
     "naive": Algorithm("harken.matchers.naive:Naive"),
     "scan": _of_paper("scan:Scan"),
-    "counting_lists": _of_paper("counting_lists:CountingLists", "index"),
-    "counting_bits": _of_paper("counting_bits:CountingBits", "index"),
-    "counting_bytes": _of_paper("counting_bytes:CountingBytes", "index"),
+    "counting_lists": _of_paper("counting_lists:CountingLists", "index", also=(CountsPredicates,)),
+    "counting_bits": _of_paper("counting_bits:CountingBits", "index", also=(CountsPredicates,)),
+    "counting_bytes": _of_paper("counting_bytes:CountingBytes", "index", also=(CountsPredicates,)),
     "equality_preferred": _of_paper("equality_preferred:EqualityPreferred"),
     "quarantine": _of_paper("quarantine:Quarantine"),
     "hanson": _of_paper("hanson:Hanson", "choose"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from harken.codes.columns import Column
+    from harken.codes.encode import EncodedBatch
     from harken.codes.flat import Flat
     from harken.events import EventBatch
     from harken.matchers.base import Entry, FormOf, MatchPart
@@ -89,3 +90,25 @@ class MatchesInParts(Protocol):
 
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
         """What matches the events first:last of a batch."""
+
+
+@runtime_checkable
+class MatchesCodes(Protocol):
+    """Can encode a batch first and match it then, so that matching is timed alone. All rows have to be exact."""
+
+    def encode(self, batch: EventBatch) -> EncodedBatch:
+        """A batch in the codes of this matcher, until its rows change."""
+
+    def find(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Offsets, and what holds for each event: see `numbers_of`."""
+
+    def numbers_of(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The subscriptions of what `find` found."""
+
+
+@runtime_checkable
+class CountsPredicates(Protocol):
+    """Matches in the two stages of counting."""
+
+    def satisfied(self, encoded: EncodedBatch) -> int:
+        """How many predicates hold for the events of a batch: the first stage alone."""

@@ -1,4 +1,4 @@
-"""Measurements in a process of their own: peak of memory, and the first match.
+"""Measurements in a fresh process: peak memory, and the first match.
 
 The process is `python -m harken.lab.bench.child TASK MATCHER FOLDER`, and prints one line of JSON. FOLDER holds what
 `pack` wrote.
@@ -18,13 +18,12 @@ from typing import Any
 from harken.engine import Engine
 
 _PACKED = "packed.pickle"
-_IMPORTED = perf_counter()
 
 
-def pack(folder: Path, size: int, predicates: list[Any], events: Any, sample: Any) -> None:
-    """Write what a child needs: normalised arrays, events, and a sample of others. Drawing them would use memory."""
+def pack(folder: Path, size: int, predicates: list[Any], events: Any) -> None:
+    """Write what a child needs, normalised arrays and events: drawing them there would use memory."""
     with (folder / _PACKED).open("wb") as stream:
-        pickle.dump((size, predicates, events, sample), stream, protocol=pickle.HIGHEST_PROTOCOL)
+        pickle.dump((size, predicates, events), stream, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def in_child(task: str, matcher: str, folder: Path) -> dict[str, float]:
@@ -39,39 +38,35 @@ def in_child(task: str, matcher: str, folder: Path) -> dict[str, float]:
 
 def peak(matcher: str, folder: Path) -> dict[str, float]:
     """MiB before building, and at the peak of building and matching."""
-    import numpy as np
+    from harken.lab.bench.trials import CONTESTANTS
 
-    from harken.lab.bench.contestants import CONTESTANTS, encode_table, ready
-
-    size, predicates, events, sample = _unpacked(folder)
+    flat, events = _unpacked(folder)
     before = peak_mib()
-    conjunctions, contestant = ready(CONTESTANTS[matcher], predicates, size, sample)
-    # What an index that serves would not keep.
-    del predicates, sample
-    contestant.find(encode_table(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
+    filled = CONTESTANTS[matcher].fill_rows(flat)
+    del flat  # an index that serves would not keep it
+    filled.take(events).find()
     return {"start": before, "peak": peak_mib()}
 
 
 def first_match(matcher: str, folder: Path) -> dict[str, float]:
     """Seconds from `import harken` to the first answer, without reading the arrays and building.
 
-    Kernels that only match are loaded by the match, and those libraries that it needs are imported.
+    It includes importing libraries and loading kernels that only a match needs.
     """
     started = perf_counter()
-    import numpy as np
+    from harken.lab.bench.trials import CONTESTANTS
 
-    from harken.lab.bench.contestants import CONTESTANTS, encode_table, ready
-
+    CONTESTANTS[matcher].matcher()  # an empty one, to import its modules
     imported = perf_counter()
-    size, predicates, events, sample = _unpacked(folder)
-    conjunctions, contestant = ready(CONTESTANTS[matcher], predicates, size, sample)
+    flat, events = _unpacked(folder)
+    filled = CONTESTANTS[matcher].fill_rows(flat)
     built = perf_counter()
-    contestant.find(encode_table(events, conjunctions), np.zeros(events.num_rows + 1, np.int64))
+    filled.take(events).find()
     return {"seconds": perf_counter() - built + imported - started}
 
 
 def first_match_of_engine(matcher: str, folder: Path) -> dict[str, float]:
-    """Seconds from `import harken` to the first answer of an engine with one subscription, all that is in between."""
+    """Seconds from `import harken` to the first answer of an engine with one subscription, everything included."""
     started = perf_counter()
     engine = Engine(algorithm=matcher)
     engine.subscribe("cheap toys", "category = 'Toy' AND price < 5")
@@ -84,7 +79,7 @@ def first_match_of_engine(matcher: str, folder: Path) -> dict[str, float]:
 def peak_mib() -> float:
     """The peak of this process's resident memory.
 
-    By /proc where there is one: getrusage counts the parent's memory in, as it was when the child was started.
+    Read from /proc where there is one: getrusage includes the parent's memory at the time of the fork.
     """
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
@@ -98,8 +93,14 @@ TASKS = {"peak": peak, "first_match": first_match, "first_match_of_engine": firs
 
 
 def _unpacked(folder: Path) -> Any:
+    """The rows and the events."""
+    import numpy as np
+
+    from harken.codes.flat import Flat
+
     with (folder / _PACKED).open("rb") as stream:
-        return pickle.load(stream)
+        size, predicates, events = pickle.load(stream)
+    return Flat.of_predicates(np.arange(size, dtype=np.int32), predicates), events
 
 
 if __name__ == "__main__":

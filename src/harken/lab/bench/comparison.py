@@ -8,7 +8,7 @@ from typing import Any
 from harken.lab.bench.figures import Figure, Result
 
 _NOISE = 0.02
-"""What was measured once has no spread; a difference of so much is none."""
+"""Differences up to this share are ignored: a figure measured once has no spread of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """New by old; not a number where the old was 0."""
+        """New divided by old; NaN where the old was 0."""
         return self.new.median / self.old.median if self.old.median else float("nan")
 
     @property
     def verdict(self) -> str:
-        """Empty where the rounds of one lie among those of the other; else `better`, `worse` or `different`."""
+        """Empty where the rounds of both overlap; else `better`, `worse` or `different`."""
         if self.new.least > self.old.most * (1 + _NOISE):
             return {"less": "worse", "more": "better", "same": "different"}[self.new.meaning.better]
         if self.new.most < self.old.least * (1 - _NOISE):
@@ -45,17 +45,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All figures that both results have, and what tells them apart otherwise."""
+    """All figures that both results have, those only one has, and how settings and environment differ."""
 
     changes: list[Change]
     only_old: list[str]
     only_new: list[str]
     differences: list[str]
-    """In settings and environment: where there are some, more than the code has changed."""
+    """Where there are some, more than the code has changed."""
 
 
 def compare(old: Result, new: Result) -> Comparison:
-    """Put figures of the same key beside each other."""
+    """Pair figures of the same key."""
     before = {figure.key: figure for figure in old.figures}
     after = {figure.key: figure for figure in new.figures}
     return Comparison(

@@ -12,28 +12,29 @@ import numpy as np
 import pyarrow as pa
 
 from harken.codes.columns import ColumnPredicates
-from harken.codes.conjunctions import Conjunctions, code
-from harken.codes.encode import encode
+from harken.codes.flat import Flat
 from harken.events import EventBatch, read_events, validate
-from harken.lab.bench.contestants import Codes, encode_table
-from harken.lab.bench.figures import Key, Result, WrongAnswerError
-from harken.lab.bench.rounds import interleaved
+from harken.lab.bench.figures import Key, Result
+from harken.lab.bench.trials import CONTESTANTS
+from harken.lab.harness.results import WrongAnswerError
+from harken.lab.harness.rounds import interleaved
 from harken.lab.workloads import generate
 
 BATCH = 4_096
 
 
 def measure_encoding(result: Result, size: int, seed: int, rounds: int, batch: int = BATCH) -> None:
-    """Time a batch from three forms, of integers alone, and of strings and numbers of which some are missing."""
+    """Time a batch from three forms: integers alone, and strings and numbers of which some are missing."""
     for name, (predicates, events) in {
         "w4": _of("w4", size, batch, seed),
         "le-subscribe and stock": _both(size, batch, seed),
     }.items():
-        conjunctions = code(np.arange(size, dtype=np.int32), predicates)
-        forms = _forms(events, conjunctions)
-        expected = encode_table(events, conjunctions).codes
+        flat = Flat.of_predicates(np.arange(size, dtype=np.int32), predicates)
+        matcher = CONTESTANTS["columnar"].fill_rows(flat).matcher
+        forms = _forms(events, matcher)
+        expected = forms["Arrow"]().codes
         for form, run in forms.items():
-            if not np.array_equal(run(), expected):
+            if not np.array_equal(run().codes, expected):
                 raise WrongAnswerError(f"the events of {name} have other codes from {form} than from Arrow")
         for form, timing in interleaved(forms, rounds).items():
             result.add(Key("to_codes", name, part=form), timing.microseconds(batch))
@@ -52,17 +53,13 @@ def _both(size: int, events: int, seed: int) -> tuple[list[ColumnPredicates], pa
     return [*left, *right[:4]], pa.table(dict(list(columns.items())[:10]))
 
 
-def _forms(events: pa.Table, conjunctions: Conjunctions) -> dict[str, Callable[[], Codes]]:
+def _forms(events: pa.Table, matcher: Any) -> dict[str, Callable[[], Any]]:
     dicts = [{name: value for name, value in row.items() if value is not None} for row in events.to_pylist()]
     lines = "".join(json.dumps(each) + "\n" for each in dicts).encode()
-
-    def coded(batch: EventBatch) -> Codes:
-        return encode(batch, conjunctions.columns, conjunctions.dictionaries).codes
-
     return {
-        "dicts": lambda: coded(validate(dicts).batch),
-        "JSON lines": lambda: coded(_read(lines, len(dicts))),
-        "Arrow": lambda: encode_table(events, conjunctions).codes,
+        "dicts": lambda: matcher.encode(validate(dicts).batch),
+        "JSON lines": lambda: matcher.encode(_read(lines, len(dicts))),
+        "Arrow": lambda: matcher.encode(validate(events).batch),
     }
 
 

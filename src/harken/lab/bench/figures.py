@@ -1,8 +1,7 @@
-"""What a benchmark found: figures with their spread, what could not be measured and why, and both as JSON."""
+"""What a benchmark found: figures with their spread, and what could not be measured, with the reason."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,17 +10,10 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from harken.errors import SourceError
+from harken.lab.harness.results import Unavailable, read_as, to_json
 
 FORMAT = 1
 """The version of the JSON. docs/benchmarks.md describes it."""
-
-
-class Unavailable(Exception):  # noqa: N818 - it is no error: it ends up in the result as `not measured`
-    """A figure cannot be measured; the message says why."""
-
-
-class WrongAnswerError(Exception):
-    """Two that should agree do not: nothing of such a run is worth keeping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +84,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number, as often as it was measured."""
+    """A number, with one value per round."""
 
     key: Key
     values: tuple[float, ...]
@@ -140,7 +132,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """A figure that there is none of, and why."""
+    """A figure that could not be measured, and why."""
 
     key: Key
     reason: str
@@ -151,7 +143,7 @@ class NotMeasured:
 
 @dataclass(slots=True)
 class Result:
-    """Everything that a run found, with where and how."""
+    """Everything that a run found, with its settings and environment."""
 
     settings: dict[str, Any]
     environment: dict[str, Any]
@@ -159,13 +151,13 @@ class Result:
     not_measured: list[NotMeasured] = field(default_factory=list)
 
     def add(self, key: Key, values: Sequence[float] | float) -> None:
-        """Take in a figure, measured once or several times."""
+        """Add a figure, measured once or several times."""
         found = tuple(values) if isinstance(values, Sequence) else (values,)
         self.figures.append(Figure(key, tuple(map(_rounded, found))))
 
     @contextmanager
     def unless_unavailable(self, *keys: Key) -> Iterator[None]:
-        """Measure inside: what is unavailable is noted under these keys, every other error is fatal."""
+        """Note under these keys what turns out to be unavailable inside; every other error is fatal."""
         try:
             yield
         except Unavailable as reason:
@@ -192,17 +184,13 @@ class Result:
         }
 
     def to_json(self) -> str:
-        """A figure a line, so that two results can be compared by eye too."""
-        data = self.to_dict()
-        lists = {name: data.pop(name) for name in ("figures", "not_measured")}
-        head = json.dumps(data, indent=2, ensure_ascii=False)[:-2]
-        return head + "".join(f',\n  "{name}": {_lines(each)}' for name, each in lists.items()) + "\n}\n"
+        return to_json(self.to_dict())
 
 
 def read_result(path: str | Path) -> Result:
     """A result that was saved. Raises SourceError if it is none."""
-    data = read_json(path)
-    try:
+
+    def result(data: Any) -> Result:
         if data["format"] != FORMAT:
             raise SourceError(f"{path} has format {data['format']!r}, and this version reads {FORMAT}")
         return Result(
@@ -211,23 +199,8 @@ def read_result(path: str | Path) -> Result:
             [Figure(_key(each), tuple(each["values"])) for each in data["figures"]],
             [NotMeasured(_key(each), each["reason"]) for each in data["not_measured"]],
         )
-    except (KeyError, TypeError, ValueError) as error:
-        hint = "`harken bench --output FILE` writes one"
-        raise SourceError(f"{path} is not the result of a benchmark: {error}", hint=hint) from error
 
-
-def read_json(path: str | Path) -> Any:
-    """What a JSON file holds. Raises SourceError."""
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise SourceError(f"{path} is not JSON: {error}") from error
-
-
-def _lines(items: list[dict[str, Any]]) -> str:
-    return "[" + ",".join(f"\n    {json.dumps(each, ensure_ascii=False)}" for each in items) + "\n  ]"
+    return read_as(path, result, "is not the result of a benchmark", "`harken bench --output FILE` writes one")
 
 
 def _named(key: Key) -> dict[str, Any]:
@@ -239,5 +212,5 @@ def _key(data: dict[str, Any]) -> Key:
 
 
 def _rounded(value: float) -> float:
-    """Six digits: more than any clock can vouch for."""
+    """Six digits: more than any clock resolves."""
     return float(f"{value:.6g}")

@@ -9,16 +9,17 @@ from time import perf_counter_ns
 import numpy as np
 
 from harken.engine import Engine
-from harken.lab.bench.figures import Key, Result, Unavailable
+from harken.lab.bench.figures import Key, Result
 from harken.lab.bench.trials import Trial
+from harken.lab.harness.results import Unavailable
 
 
 def measure_latency(result: Result, trial: Trial, rounds: int, most: int) -> None:
-    """Through the low level, with so many events at most: the codes of one in, its ids in the buffer."""
+    """At the low level, with `most` events at most: the codes of one in, its numbers out."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
         single = [each.encoded.part(event, event + 1) for event in range(min(most, trial.events))]
-        runs = [partial(each.contestant.find, one, np.zeros(2, np.int64)) for one in single]
+        runs = [partial(each.matcher.find, one) for one in single]
         _add(result, Key("latency_p50", name, size, matcher, "low level"), runs, rounds)
 
 
@@ -37,7 +38,7 @@ def measure_engine_latency(
 
 
 def _add(result: Result, key: Key, runs: Sequence[Callable[[], object]], rounds: int) -> None:
-    """Percentiles over the events, round by round."""
+    """Percentiles over the events, one of each per round. The first round is a warm-up."""
     found = [_microseconds(runs) for _ in range(rounds + 1)][1:]
     result.add(key, [float(np.percentile(each, 50)) for each in found])
     result.add(key._replace(name="latency_p99"), [float(np.percentile(each, 99)) for each in found])

@@ -9,11 +9,12 @@ from time import perf_counter
 import pyarrow as pa
 
 from harken.engine import Engine
-from harken.lab.bench.figures import Key, Result, WrongAnswerError
+from harken.lab.bench.figures import Key, Result
+from harken.lab.harness.results import WrongAnswerError
 
 
 def measure_load(result: Result, key: Key, engine: Engine, events: pa.Table, rounds: int) -> None:
-    """Save an engine and open it again, which maps its files into memory. What it matches is the same."""
+    """Save an engine and open it again, which maps its files into memory. Raises WrongAnswerError if it changed."""
     some = events.slice(0, 8)
     milliseconds = []
     with TemporaryDirectory(prefix="harken-bench-") as folder:

@@ -1,4 +1,4 @@
-"""The time that matching takes: every matcher at every size of a workload, and what bounds it, in the same rounds."""
+"""Matching time: every matcher at every size of a workload, and what bounds it, in the same rounds."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harken.events import validate
 from harken.kernels.copying import repeat_lines
 from harken.kernels.vector import aligned
-from harken.lab.bench.answers import refuse_unlike_arrow
-from harken.lab.bench.contestants import BASELINE, Ids, Offsets, dictionary_bytes, encode_table
 from harken.lab.bench.figures import Key, NotMeasured, Result
-from harken.lab.bench.rounds import TURN, Timing, interleaved
-from harken.lab.bench.trials import Ready, Trial
+from harken.lab.bench.trials import BASELINE, Trial
+from harken.lab.harness.answers import Numbers, Offsets, refuse_unlike_arrow, verify
+from harken.lab.harness.rounds import TURN, Timing, interleaved
 
-_SAME_IDS = 1 << 12
-"""What is written over and over to see what writing takes: as much as stays in the first level cache."""
+_REPEATED = 1 << 12
+"""Numbers that `write` writes over and over: as many as stay in the first-level cache."""
 _MATCHES_AS_ARROW = 1 << 22
-"""The answers of as many events as match so often become Arrow: of more, most of the time is that of fresh memory."""
+"""Matches that become Arrow, at most: with more, most of the time goes into fresh memory."""
 
 
 class _Timed(NamedTuple):
-    """What is timed, and of how many events."""
+    """What is timed, and for how many events."""
 
     run: Callable[[], object]
     events: int
@@ -34,7 +34,7 @@ class _Timed(NamedTuple):
 def measure_matching(result: Result, trials: Sequence[Trial], rounds: int) -> None:
     """Time all sizes of a workload together, so that ratios and growth come from the same rounds."""
     for trial in trials:
-        trial.verify()
+        verify(trial.workload, trial.matchers)
         _note_unable(result, trial)
     timed: dict[Key, _Timed] = {}
     for trial in trials:
@@ -58,39 +58,40 @@ def _timed(trial: Trial) -> dict[Key, _Timed]:
         Key("match", name, size, matcher): _Timed(each.find, trial.events) for matcher, each in trial.matchers.items()
     }
     if trial.matchers:
-        first = next(iter(trial.matchers.values()))
-        found |= {Key(what, name, size): timed for what, timed in _around(trial, first)}
+        found |= {Key(what, name, size): timed for what, timed in _around(trial)}
     return found
 
 
-def _around(trial: Trial, first: Ready) -> Iterator[tuple[str, _Timed]]:
+def _around(trial: Trial) -> Iterator[tuple[str, _Timed]]:
     """What comes before and after matching, on the answers of one matcher."""
-    ids, offsets = first.find().copy(), first.offsets.copy()
-    target, other, few = np.empty_like(ids), aligned(len(ids), np.int32), aligned(_SAME_IDS, np.int32)
-    few[:] = np.arange(_SAME_IDS)  # lines of zeros are written twice as quickly
-    yield "copy", _Timed(lambda: np.copyto(target, ids), trial.events)
+    matcher, events = trial.first.matcher, trial.workload.events
+    offsets, numbers = trial.first.found()
+    offsets, numbers = offsets.copy(), numbers.copy()
+    target, other, few = np.empty_like(numbers), aligned(len(numbers), np.int32), aligned(_REPEATED, np.int32)
+    few[:] = np.arange(_REPEATED)  # lines of zeros are written twice as quickly
+    yield "copy", _Timed(lambda: np.copyto(target, numbers), trial.events)
     yield "write", _Timed(lambda: repeat_lines(few, other), trial.events)
-    yield "encode", _Timed(lambda: encode_table(trial.workload.events, first.conjunctions), trial.events)
+    yield "encode", _Timed(lambda: matcher.encode(validate(events).batch), trial.events)
     some = max(1, int(np.searchsorted(offsets, _MATCHES_AS_ARROW, "right")) - 1)
-    few_ids, few_offsets = ids[: offsets[some]], offsets[: some + 1]
-    names = external_ids(trial.size)
-    refuse_unlike_arrow(few_ids, few_offsets, arrow_ints(few_ids, few_offsets))
-    refuse_unlike_arrow(few_ids, few_offsets, arrow_strings(few_ids, few_offsets, names))
-    yield "arrow_ints", _Timed(lambda: arrow_ints(few_ids, few_offsets), some)
-    yield "arrow_strings", _Timed(lambda: arrow_strings(few_ids, few_offsets, names), some)
+    few_numbers, few_offsets = numbers[: offsets[some]], offsets[: some + 1]
+    ids = ids_of(trial.size)
+    refuse_unlike_arrow(few_numbers, few_offsets, arrow_ints(few_numbers, few_offsets))
+    refuse_unlike_arrow(few_numbers, few_offsets, arrow_strings(few_numbers, few_offsets, ids))
+    yield "arrow_ints", _Timed(lambda: arrow_ints(few_numbers, few_offsets), some)
+    yield "arrow_strings", _Timed(lambda: arrow_strings(few_numbers, few_offsets, ids), some)
 
 
-def arrow_ints(ids: Ids, offsets: Offsets) -> pa.ListArray:
-    """A fresh Arrow list<int32>: the ids are copied, because their buffer is used again."""
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(ids.copy()))
+def arrow_ints(numbers: Numbers, offsets: Offsets) -> pa.ListArray:
+    """A fresh Arrow list<int32>. The numbers are copied, because their buffer is used again."""
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(numbers.copy()))
 
 
-def arrow_strings(ids: Ids, offsets: Offsets, names: pa.Array) -> pa.ListArray:
-    """A fresh Arrow list<string> of external ids."""
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), names.take(pa.array(ids)))
+def arrow_strings(numbers: Numbers, offsets: Offsets, ids: pa.Array) -> pa.ListArray:
+    """A fresh Arrow list<string> of ids."""
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), ids.take(pa.array(numbers)))
 
 
-def external_ids(size: int) -> pa.Array:
+def ids_of(size: int) -> pa.Array:
     """The ids of a workload's subscriptions: s0, s1, …"""
     return pc.binary_join_element_wise("s", pc.cast(pa.array(np.arange(size)), pa.string()), "")
 
@@ -112,25 +113,23 @@ def _add_sizes(result: Result, trial: Trial) -> None:
     """Matches, candidates, bytes and the time to build."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
-        result.add(Key("matches", name, size, matcher), len(each.find()) / trial.events)
-        candidates = each.contestant.candidates(each.encoded)
-        if candidates is None:
-            reason = "this matcher does not count what it looks at"
-            result.not_measured.append(NotMeasured(Key("candidates", name, size, matcher), reason))
-        else:
-            result.add(Key("candidates", name, size, matcher), candidates)
-        index, dictionaries = each.contestant.nbytes / size, dictionary_bytes(each.conjunctions) / size
-        result.add(Key("index_bytes", name, size, matcher), index)
-        result.add(Key("dictionary_bytes", name, size, matcher), dictionaries)
-        result.add(Key("bytes", name, size, matcher), index + dictionaries)
-        if each.build_seconds:
-            result.add(Key("build", name, size, matcher), each.build_seconds)
+        labels, index = each.memory()["labels"], each.index_bytes()
+        figures = {
+            "matches": int(each.find()[0][-1]) / trial.events,
+            "candidates": each.examined(trial.events),
+            "index_bytes": index / size,
+            "dictionary_bytes": labels / size,
+            "bytes": (index + labels) / size,
+            "build": trial.build_seconds[matcher] or None,
+        }
+        for figure, value in figures.items():
+            if value is not None:
+                result.add(Key(figure, name, size, matcher), value)
 
 
 def _growing(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
     """Pairs of a size and the next larger one."""
-    ordered = sorted(trials, key=lambda trial: trial.size)
-    return pairwise(ordered)
+    return pairwise(sorted(trials, key=lambda trial: trial.size))
 
 
 def _add_growth(result: Result, smaller: Trial, larger: Trial, found: dict[Key, Timing]) -> None:

@@ -7,28 +7,29 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.lab.bench.answers import Answers
-from harken.lab.bench.contestants import Factory, encode_table
-from harken.lab.bench.figures import Key, Result, WrongAnswerError
-from harken.lab.bench.rounds import TURN, interleaved
-from harken.lab.bench.trials import Ready, Trial, prepare
+from harken.lab.bench.figures import Key, Result
+from harken.lab.bench.trials import Trial, prepare
+from harken.lab.harness.answers import Answers
+from harken.lab.harness.contestants import Contestant, Filled
+from harken.lab.harness.results import WrongAnswerError
+from harken.lab.harness.rounds import TURN, interleaved
 from harken.lab.workloads.workload import Workload
 
 
 def measure_mixture(
-    result: Result, trial: Trial, sample: Workload, factories: Mapping[str, Factory], rounds: int
+    result: Result, trial: Trial, sample: Workload, contestants: Mapping[str, Contestant], rounds: int
 ) -> None:
     """Time the events of each kind against the mixture and against their quarter, in the same rounds."""
     workload = trial.workload
-    contestants: dict[Key, Callable[[], object]] = {}
+    runs: dict[Key, Callable[[], object]] = {}
     for kind, part in workload.parts.items():
-        alone = prepare(part, sample.parts[kind].events, factories)
+        alone = prepare(part, sample.parts[kind].events, contestants)
         for matcher, each in alone.matchers.items():
-            inside = _inside(trial.matchers[matcher], part)
+            inside = trial.matchers[matcher].on(part.events)
             _refuse_differences(inside, each, workload, kind)
             key = Key("in_mixture", workload.name, trial.size, matcher, kind)
-            contestants |= {key: inside.find, key._replace(name="alone"): each.find}
-    timings = interleaved(contestants, rounds, TURN)
+            runs |= {key: inside.find, key._replace(name="alone"): each.find}
+    timings = interleaved(runs, rounds, TURN)
     for key, timing in timings.items():
         assert key.part is not None
         result.add(key, timing.microseconds(workload.parts[key.part].events.num_rows))
@@ -36,26 +37,13 @@ def measure_mixture(
             result.add(key._replace(name="to_alone"), timing.times(timings[key._replace(name="alone")]))
 
 
-def _inside(mixed: Ready, part: Workload) -> Ready:
-    """The same matcher, on the events of one kind. The attributes of the others are missing in these."""
-    events = part.events.num_rows
-    return Ready(
-        mixed.contestant,
-        mixed.conjunctions,
-        encode_table(part.events, mixed.conjunctions),
-        np.zeros(events + 1, np.int64),
-        [],
-    )
-
-
-def _refuse_differences(inside: Ready, alone: Ready, mixture: Workload, kind: str) -> None:
+def _refuse_differences(inside: Filled, alone: Filled, mixture: Workload, kind: str) -> None:
     """Raise WrongAnswerError unless both find the same subscriptions, by the numbers that the quarter gives them."""
     places = _places(mixture, kind)
-    ids = inside.find()
-    own = np.searchsorted(places, ids)
-    foreign = bool((places[np.minimum(own, len(places) - 1)] != ids).any())
-    theirs = Answers(own.astype(np.int32), inside.offsets)
-    if foreign or theirs != alone.answers():
+    offsets, numbers = inside.found()
+    own = np.searchsorted(places, numbers)
+    foreign = bool((places[np.minimum(own, len(places) - 1)] != numbers).any())
+    if foreign or Answers(own.astype(np.int32), offsets) != alone.answers():
         raise WrongAnswerError(f"events of {kind} match other subscriptions in the mixture than alone")
 
 

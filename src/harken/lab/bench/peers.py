@@ -1,12 +1,11 @@
-"""Figures of other engines, measured elsewhere, and where such data of the benchmarks stand."""
+"""Figures of other engines, measured elsewhere, and the folder that holds such data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from harken.errors import SourceError
-from harken.lab.bench.figures import read_json
+from harken.lab.harness.results import read_as
 
 BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
 """In a clone. Where Harken was installed without its sources, there is no such folder."""
@@ -14,20 +13,17 @@ BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The time that a peer took for an event."""
+    """The time a peer takes for an event."""
 
     peer: str
     workload: str
     size: int | None
-    """None where none was told."""
+    """None where the source does not say."""
     us_per_event: float
     prototype: bool = False
-    """An earlier attempt at this engine, which is no peer to be ahead of."""
+    """An earlier attempt at this engine: not a peer to beat."""
 
 
 def read_peers(path: str | Path = BENCHMARKS / "peers.json") -> list[Peer]:
     """The figures in a file. Raises SourceError."""
-    try:
-        return [Peer(**each) for each in read_json(path)["peers"]]
-    except (KeyError, TypeError) as error:
-        raise SourceError(f"{path} does not hold figures of peers: {error}") from error
+    return read_as(path, lambda data: [Peer(**each) for each in data["peers"]], "does not hold figures of peers")

@@ -10,38 +10,39 @@ import pyarrow as pa
 
 from harken.engine import Engine
 from harken.lab.bench import threads
-from harken.lab.bench.contestants import CONTESTANTS, Factory
 from harken.lab.bench.encoding import measure_encoding
-from harken.lab.bench.engines import Live, engines_of, refuse_wrong_engine, refuse_wrong_live
-from harken.lab.bench.environment import environment
-from harken.lab.bench.figures import Key, Result, Unavailable
+from harken.lab.bench.engines import engines_of, live_of, refuse_wrong_engine, refuse_wrong_live
+from harken.lab.bench.figures import Key, Result
 from harken.lab.bench.latency import measure_engine_latency, measure_latency
 from harken.lab.bench.loading import measure_load
 from harken.lab.bench.matching import measure_matching
 from harken.lab.bench.mixture import measure_mixture
 from harken.lab.bench.processes import measure_first_matches, measure_peaks
-from harken.lab.bench.rounds import MOST_RUNS, TURN
 from harken.lab.bench.threads import alu_gain, measure_threads
-from harken.lab.bench.trials import SAMPLE, Trial, prepare, sample_of
+from harken.lab.bench.trials import CONTESTANTS, Trial, prepare
 from harken.lab.bench.updates import measure_under_updates, measure_updates
+from harken.lab.harness.contestants import SAMPLE, Contestant, sample_of
+from harken.lab.harness.environment import environment
+from harken.lab.harness.results import Unavailable
+from harken.lab.harness.rounds import MOST_RUNS, TURN
 from harken.lab.workloads import generate
 
 Tell = Callable[[str], None]
 
 _EVENTS = 8_192
 _EVENTS_OF = {"w4": 256}
-"""An event of w4 matches so many subscriptions that few events do."""
+"""An event of w4 matches so many subscriptions that few events suffice."""
 _EVENTS_ONE_BY_ONE, _IDS_ONE_BY_ONE = 256, 1 << 23
-"""Through an engine each id becomes a string of Python: where many match, fewer events do."""
+"""Most events and ids through an engine: each id becomes a Python string, so where many match, events are fewer."""
 _MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 26, 1 << 18
-"""Threads pay with much to do: as many events as match so often, but no more than that. Two such answers fit into the
-memory that a matcher keeps for answers, with room to spare.
+"""Matches and events that threads share, at most. Two such answers fit into the memory that a matcher keeps for
+answers, with room to spare.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is measured, and how often. The defaults give what is committed."""
+    """What is measured, and how often. The committed results use the defaults."""
 
     workloads: tuple[str, ...] = ("w4", "le-subscribe", "stock", "gryphon", "mixed")
     sizes: tuple[int, ...] = (10, 1_000, 10_000, 100_000, 1_000_000)
@@ -65,7 +66,7 @@ class Settings:
     """Whether the peak of memory is measured at every size, or at the largest only."""
 
     def quick(self) -> Settings:
-        """Little of everything, in a minute."""
+        """Small sizes and few rounds: about a minute."""
         return replace(
             self,
             sizes=(10, 2_000, 50_000),
@@ -101,14 +102,13 @@ class Settings:
 def run(
     settings: Settings,
     tell: Tell = lambda text: None,
-    factories: Mapping[str, Factory] = CONTESTANTS,
     keep: Callable[[Result], None] = lambda result: None,
 ) -> Result:
-    """Measure everything. Whatever fails is fatal, and so is a wrong answer; what is not there yet is noted.
+    """Measure everything. Failures and wrong answers are fatal; what is unavailable is noted.
 
     `keep` gets what is measured so far, after each workload.
     """
-    chosen = {name: factories[name] for name in settings.matchers}
+    chosen = {name: CONTESTANTS[name] for name in settings.matchers}
     result = Result(_plain(settings.to_dict()), environment("numba"))
     for name in settings.workloads:
         _measure_workload(result, settings, name, chosen, tell)
@@ -118,33 +118,33 @@ def run(
 
 
 def _measure_workload(
-    result: Result, settings: Settings, name: str, factories: Mapping[str, Factory], tell: Tell
+    result: Result, settings: Settings, name: str, contestants: Mapping[str, Contestant], tell: Tell
 ) -> None:
     sample = sample_of(name, settings.seed)
     trials = []
     for size in settings.sizes_of(name):
         tell(f"{name}: drawing and indexing {size:,} subscriptions")
         workload = generate(name, size, settings.events_of(name), settings.seed)
-        trials.append(prepare(workload, sample.events, factories, settings.builds))
+        trials.append(prepare(workload, sample.events, contestants, settings.builds))
     tell(f"{name}: matching {settings.events_of(name):,} events")
     measure_matching(result, trials, settings.rounds)
     for trial in trials:
         if trial.workload.parts:
             tell(f"{name}: kind by kind, {trial.size:,} subscriptions")
-            able = {matcher: factories[matcher] for matcher in trial.matchers}
+            able = {matcher: contestants[matcher] for matcher in trial.matchers}
             measure_mixture(result, trial, sample, able, settings.rounds)
         tell(f"{name}: one event at a time, {trial.size:,} subscriptions")
         measure_latency(result, trial, settings.engine_rounds, _EVENTS_ONE_BY_ONE)
         if settings.all_peaks or trial is trials[-1]:
             tell(f"{name}: the peak of memory, {trial.size:,} subscriptions")
-            measure_peaks(result, trial, sample.events, _EVENTS_ONE_BY_ONE)
+            measure_peaks(result, trial, _EVENTS_ONE_BY_ONE)
         if trial.matchers:
             _measure_engines(result, settings, trial, sample.events, tell)
 
 
 def _measure_engines(result: Result, settings: Settings, trial: Trial, sample: pa.Table, tell: Tell) -> None:
-    workload, expected = trial.workload, next(iter(trial.matchers.values())).answers()
-    matches = max(1, len(expected.ids) // trial.events)
+    workload, expected = trial.workload, trial.first.answers()
+    matches = max(1, len(expected.numbers) // trial.events)
     some = replace(workload, events=workload.events.slice(0, min(_EVENTS_ONE_BY_ONE, 1 + _IDS_ONE_BY_ONE // matches)))
     tell(f"{workload.name}: through engines, {trial.size:,} subscriptions")
     engines = engines_of(workload, sample, trial.matchers, settings.engine_size)
@@ -166,7 +166,7 @@ def _measure_engines(result: Result, settings: Settings, trial: Trial, sample: p
         key = Key("under_updates", workload.name, trial.size, matcher)
         changes = [key._replace(name=name) for name in ("insert", "insert_cpu", "delete", "delete_cpu")]
         with result.unless_unavailable(key, *changes):
-            live = Live(matcher, workload, sample, settings.engine_size)
+            live = live_of(matcher, workload, sample, settings.engine_size)
             measure_updates(result, key, live, trial.size, some.events, settings.engine_rounds)
             with result.unless_unavailable(key):
                 measure_under_updates(result, key, live, some.events, settings.engine_rounds, settings.window)
@@ -177,7 +177,7 @@ def _measure_threads(
     result: Result, settings: Settings, trial: Trial, engines: Mapping[str, Engine | Unavailable]
 ) -> None:
     name = trial.workload.name
-    matches = len(next(iter(trial.matchers.values())).find()) / trial.events
+    matches = trial.first.find()[0][-1] / trial.events
     count = min(_MOST_EVENTS_FOR_THREADS, max(1, int(_MATCHES_FOR_THREADS / max(matches, 1))))
     events = generate(name, 0, count if settings.events is None else settings.events, settings.seed).events
     for matcher, engine in engines.items():
@@ -194,9 +194,7 @@ def _measure_the_rest(result: Result, settings: Settings, tell: Tell) -> None:
     result.add(Key("alu_gain"), alu_gain(settings.engine_rounds, settings.steps))
     tell("the first match of fresh processes")
     name = settings.workloads[0]
-    workload = generate(name, 1_000, 1, settings.seed)
-    sample = sample_of(name, settings.seed).events
-    measure_first_matches(result, Trial(workload), sample, settings.matchers, settings.engine_rounds)
+    measure_first_matches(result, generate(name, 1_000, 1, settings.seed), settings.matchers, settings.engine_rounds)
 
 
 def _plain(value: Any) -> Any:

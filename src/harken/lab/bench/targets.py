@@ -1,4 +1,4 @@
-"""What is to be reached, and whether a result reaches it."""
+"""Targets for figures, and whether a result reaches them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harken.errors import SourceError
-from harken.lab.bench.figures import Figure, Key, Result, read_json
+from harken.lab.bench.figures import Figure, Key, Result
 from harken.lab.bench.peers import BENCHMARKS, Peer
+from harken.lab.harness.results import read_as
 
 _BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "at_least": ("≥", operator.ge),
@@ -49,7 +49,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a target was reached, and by what."""
+    """A target beside the figure that was measured for it."""
 
     target: Target
     figure: Figure | None
@@ -73,11 +73,7 @@ class Verdict:
 
 def read_targets(path: str | Path = BENCHMARKS / "targets.json") -> list[Target]:
     """The targets in a file. Raises SourceError."""
-    data = read_json(path)
-    try:
-        return [_target(each) for each in data["targets"]]
-    except (KeyError, TypeError, StopIteration) as error:
-        raise SourceError(f"{path} does not hold targets: {error!r}") from error
+    return read_as(path, lambda data: [_target(each) for each in data["targets"]], "does not hold targets")
 
 
 def targets_from(peers: Iterable[Peer]) -> list[Target]:
@@ -100,13 +96,10 @@ def targets_from(peers: Iterable[Peer]) -> list[Target]:
 
 def judge(result: Result, targets: Iterable[Target]) -> list[Verdict]:
     """Hold a result against its targets."""
-    found = []
-    for target in targets:
-        figure = result.find(target.key)
-        found.append(Verdict(target, figure, None if figure else result.why_not(target.key)))
-    return found
+    pairs = [(target, result.find(target.key)) for target in targets]
+    return [Verdict(target, figure, None if figure else result.why_not(target.key)) for target, figure in pairs]
 
 
 def _target(data: dict[str, Any]) -> Target:
-    bound = next(name for name in (*_BOUNDS, "near") if name in data)
+    bound = next((name for name in (*_BOUNDS, "near") if name in data), "at_least")
     return Target(data["target"], Key(**data["figure"]), bound, float(data[bound]), float(data.get("within", 0)))

@@ -1,4 +1,4 @@
-"""match_batch with one thread and with two, beside a loop that touches no memory: all that a second can gain."""
+"""match_batch with one thread and with two, beside a loop without memory accesses: the most a second thread gains."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ import pyarrow as pa
 
 from harken.engine import Engine
 from harken.kernels.compile import kernel
-from harken.lab.bench.figures import Key, Result, Unavailable
-from harken.lab.bench.rounds import Timing, interleaved
+from harken.lab.bench.figures import Key, Result
+from harken.lab.harness.results import Unavailable
+from harken.lab.harness.rounds import Timing, interleaved
 
 TURN = 0.2
-"""Seconds that a turn is to last, about as long as that of the loop. In a tenth of that the loop itself gains only 1.6
-times from a second thread, for what it takes to get one going.
+"""Seconds a turn should last, about as long as the loop's. In turns a tenth as long, starting a thread costs so much
+that the loop itself gains only 1.6 times.
 """
 ROUNDS = 3
-"""So many times as many rounds as elsewhere: whether a second thread has a core or the other half of one may change
-from turn to turn, where a machine is shared.
+"""Multiple of the usual number of rounds: on a shared machine a second thread has a core of its own in some turns and
+a sibling hyper-thread in others.
 """
 LEAST_GAIN = 1.5
-"""Where a loop gains less than this, the second core is not free, and nothing can be said."""
+"""Where the loop gains less than this, the second core is busy and nothing is measured."""
 
 
 @kernel
 def alu_loop(steps: int, seed: int) -> int:
-    """Arithmetic in registers (xorshift), which no compiler can foresee."""
+    """Arithmetic in registers (xorshift) that a compiler cannot precompute."""
     state = np.uint64(seed)
     for _ in range(steps):
         state ^= state << np.uint64(13)
@@ -83,6 +84,6 @@ def measure_threads(
 
 
 def _in_a_loop(match: Callable[[], object], rounds: int) -> Timing:
-    """One batch right after the other, each answer there until the next one is: there is memory for two in the end."""
+    """One batch after the other, each answer kept until the next one exists, so memory for two answers is in use."""
     last: deque[object] = deque([match()], maxlen=1)
     return interleaved({"": lambda: last.append(match())}, rounds)[""]

@@ -1,4 +1,4 @@
-"""Subscriptions that come and go: what one costs, and what matching costs meanwhile."""
+"""Subscriptions that come and go: what each change costs, and what matching costs meanwhile."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from time import perf_counter, process_time, sleep
 import numpy as np
 import pyarrow as pa
 
-from harken.events import validate
-from harken.lab.bench.engines import Live
-from harken.lab.bench.figures import Key, Result, Unavailable
-from harken.matchers import Entry
+from harken.lab.bench.figures import Key, Result
+from harken.lab.harness.live import Live
+from harken.lab.harness.results import Unavailable
 
 RATE = 1_000
 """Updates a second, while matching goes on."""
 _MERGER = "harken-merge"
-"""How the columnar matcher calls the thread that merges."""
+"""The name of the columnar matcher's merge thread."""
 _FEWEST_REACHED = 0.9
 
 
 def measure_updates(result: Result, key: Key, live: Live, size: int, events: pa.Table, rounds: int) -> None:
     """Remove a tenth of all subscriptions, or 10,000, one by one, then add them again.
 
-    The time is that of the calls, of what they make go on in the background, and what one match after them takes longer
-    than a match at rest.
+    The time is that of the calls, of the background work they start, and the extra time of the next match.
     """
     one = events.slice(0, 1)
     rng = np.random.default_rng(0)
@@ -38,8 +36,8 @@ def measure_updates(result: Result, key: Key, live: Live, size: int, events: pa.
         chosen = [live.entries[each] for each in rng.choice(len(live.entries), count, replace=False)]
         settle(live, one)
         rest = _at_rest(live, one)
-        for name, change in (("delete", _remove_each), ("insert", _add_each)):
-            called = _seconds(partial(change, live, chosen))
+        for name, change in (("delete", live.remove), ("insert", live.add)):
+            called = _seconds(partial(change, chosen))
             settled = _seconds(partial(settle, live, one))
             if number:
                 longer = [max(0.0, after - before) for after, before in zip(settled, rest, strict=True)]
@@ -49,20 +47,10 @@ def measure_updates(result: Result, key: Key, live: Live, size: int, events: pa.
         result.add(key._replace(name=name), values)
 
 
-def _remove_each(live: Live, entries: list[Entry]) -> None:
-    for entry in entries:
-        live.matcher.remove([entry.number])
-
-
-def _add_each(live: Live, entries: list[Entry]) -> None:
-    for entry in entries:
-        live.matcher.add([entry])
-
-
 def measure_under_updates(
     result: Result, key: Key, live: Live, events: pa.Table, rounds: int, window: float = 1.0
 ) -> None:
-    """Match for a while at rest, then for a while with updates from another thread, and so on. Raises Unavailable."""
+    """Match for a window at rest, then for one with updates from another thread, and so on. Raises Unavailable."""
     settle(live, events)
     ratios = []
     for number in range(rounds + 1):
@@ -76,7 +64,7 @@ def measure_under_updates(
 
 
 class Updater(threading.Thread):
-    """Removes a subscription and adds one that was removed before, in turn, so many times a second."""
+    """Removes a subscription and adds back an earlier one, in turn, `rate` times a second."""
 
     def __init__(self, live: Live, rate: int = RATE) -> None:
         super().__init__(daemon=True)
@@ -91,13 +79,13 @@ class Updater(threading.Thread):
     def run(self) -> None:
         started = perf_counter()
         try:
-            self._live.matcher.remove([self._gone[0].number])
+            self._live.remove(self._gone)
             while not self._stopping.is_set():
                 due = int((perf_counter() - started) * self._rate)
                 while self.done < due and not self._stopping.is_set():
                     self._update()
                 sleep(0.5 / self._rate)
-            self._live.matcher.add(self._gone)
+            self._live.add(self._gone)
         except Exception as error:
             self.error = error
 
@@ -110,20 +98,20 @@ class Updater(threading.Thread):
     def _update(self) -> None:
         entries = self._live.entries
         if self.done % 2:
-            self._live.matcher.add([self._gone.pop(0)])
+            self._live.add([self._gone.pop(0)])
         else:
             entry = entries[self._next % len(entries)]
             self._next += 1
-            self._live.matcher.remove([entry.number])
+            self._live.remove([entry])
             self._gone.append(entry)
         self.done += 1
 
 
 def settle(live: Live, events: pa.Table) -> None:
-    """Match, so that all that was put off is done, and wait for what goes on in the background."""
-    live.match_only(validate(events).batch)
+    """Match, so that whatever was put off is done, and wait for background merges."""
+    live.match(events)
     for thread in threading.enumerate():
-        if thread.name == _MERGER and thread.is_alive():  # one that is only about to start is another's to wait for
+        if thread.name == _MERGER and thread.is_alive():  # not started yet: the next one waits for it
             thread.join()
 
 
@@ -144,13 +132,13 @@ def _seconds_a_match(live: Live, events: pa.Table, window: float) -> float:
     started = perf_counter()
     count = 0
     while perf_counter() - started < window:
-        live.match_only(validate(events).batch)
+        live.match(events)
         count += 1
     return (perf_counter() - started) / count
 
 
 def _beside(updater: Updater, run: Callable[[], float]) -> tuple[float, float]:
-    """What the run gives, and the rate of the updates meanwhile."""
+    """What the run returns, and the rate of updates during it."""
     started = perf_counter()
     updater.start()
     try:

@@ -1,10 +1,9 @@
-"""The folder of the demo: what is written before the pipeline runs, and the names of what it writes."""
+"""The folder of the demo: its files, and those written before the pipeline runs."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -49,60 +48,26 @@ json = "metrics.jsonl"
 '''
 
 
-@dataclass(frozen=True, slots=True)
 class Folder:
-    """The demo's own folder."""
+    """The demo's own folder, and the files in it."""
 
-    path: Path
-
-    @property
-    def pipeline(self) -> Path:
-        return self.path / "pipeline.toml"
-
-    @property
-    def schema(self) -> Path:
-        return self.path / "auction.toml"
-
-    @property
-    def events(self) -> Path:
-        return self.path / "events"
-
-    @property
-    def subscriptions(self) -> Path:
-        return self.path / "subscriptions.parquet"
-
-    @property
-    def sellers(self) -> Path:
-        return self.path / "sellers.parquet"
-
-    @property
-    def index(self) -> Path:
-        return self.path / "index"
-
-    @property
-    def notifications(self) -> Path:
-        return self.path / "notifications"
-
-    @property
-    def dead_letters(self) -> Path:
-        return self.path / "dead-letters"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.jsonl"
-
-    @property
-    def spark_log(self) -> Path:
-        """Where Spark writes down what it does."""
-        return self.path / "spark-log"
-
-    @property
-    def report(self) -> Path:
-        return self.path / "report.html"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pipeline = path / "pipeline.toml"
+        self.schema = path / "auction.toml"
+        self.events = path / "events"
+        self.subscriptions = path / "subscriptions.parquet"
+        self.sellers = path / "sellers.parquet"
+        self.index = path / "index"
+        self.notifications = path / "notifications"
+        self.dead_letters = path / "dead-letters"
+        self.metrics = path / "metrics.jsonl"
+        self.spark_log = path / "spark-log"
+        self.report = path / "report.html"
 
 
 def prepare(path: Path) -> Folder:
-    """An empty folder. One of an earlier demo is emptied; raises SourceError rather than touch any other."""
+    """An empty folder. One of an earlier demo is emptied; for any other, raises SourceError."""
     try:
         if path.exists() and not path.is_dir():
             raise SourceError(f"{path} is not a folder")
@@ -122,7 +87,7 @@ def prepare(path: Path) -> Folder:
 
 
 def write_market(folder: Folder, events: int, subscriptions: int, seed: int) -> None:
-    """Everything that the pipeline reads. Raises SourceError."""
+    """Write everything that the pipeline reads. Raises SourceError."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -1,4 +1,4 @@
-"""The layout of an index in words, for readers who have never met it."""
+"""The layout of an index in plain words."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LAYOUTS = {
     "pool": "rows on attributes that have few values. For every value there is a bitmap with a bit a row; the bitmaps "
     "of an event's values are combined, and the bits that are left are the rows that match.",
 }
-"""The ways to store a group of rows."""
+"""How a group of rows can be stored."""
 
 
 def attribute_of(column: str) -> str:
-    """The attribute of a column of the index, which is named by an attribute and a type."""
+    """The attribute of a column, whose name is an attribute and a type."""
     return column.rpartition(" ")[0]
 
 
 def reached(group: Mapping[str, Any]) -> str:
-    """How an event gets to the rows of a group that it is compared with."""
+    """How an event finds the rows of a group that it is compared with."""
     if "directory" in group:
         return f"by its {_listed(group['directory'])}" if group["directory"] else "by bitmaps alone"
     steps = []
@@ -38,7 +38,7 @@ def reached(group: Mapping[str, Any]) -> str:
 
 
 def as_sentences(group: Mapping[str, Any]) -> str:
-    """A group in sentences: what its rows ask, what an event does there, and what that is expected to take."""
+    """A group in sentences: its attributes, how an event finds its rows, and the expected time."""
     asked = _listed(group["attributes"])
     way = reached(group)
     found = "It is compared with all rows" if way.startswith("all") else f"An event finds its rows {way}"

@@ -1,4 +1,4 @@
-"""The report: one page that needs nothing else, in light and dark, wide and narrow."""
+"""The report: one self-contained page, for light and dark, wide and narrow screens."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 from harken.explain import Part
-from harken.lab.demo.findings import Findings, Told
 from harken.lab.demo.layouts import LAYOUTS, as_sentences, attribute_of, reached
+from harken.lab.demo.outcome import Outcome, Told
 from harken.lab.demo.plots import Bar, bars, columns, day, doubling, gantt, heat
 from harken.lab.demo.timeline import INDEX, MATCH, NOTIFY
 
@@ -38,8 +38,8 @@ _KINDS = {
 }
 
 
-def page(found: Findings, command: str) -> str:
-    """The whole report. `command` is what makes the same day again."""
+def page(found: Outcome, command: str) -> str:
+    """The whole report. `command` makes the same day again."""
     style = files(__package__).joinpath("page.css").read_text("utf-8")
     parts = (
         _head(found),
@@ -63,7 +63,7 @@ def page(found: Findings, command: str) -> str:
     )
 
 
-def _head(found: Findings) -> str:
+def _head(found: Outcome) -> str:
     return (
         "<header><h1>A day at the auction house</h1>"
         f'<p class="lead">{found.events:,} events came in. {found.refused:,} were refused as broken or invalid, '
@@ -76,7 +76,7 @@ def _head(found: Findings) -> str:
     )
 
 
-def _tiles(found: Findings) -> str:
+def _tiles(found: Outcome) -> str:
     match = found.seconds(MATCH)
     tiles = {
         "events came in": f"{found.events:,}",
@@ -91,7 +91,7 @@ def _tiles(found: Findings) -> str:
     return f'<div class="tiles">{shown}</div>'
 
 
-def _day(found: Findings) -> str:
+def _day(found: Outcome) -> str:
     return _section(
         "The day",
         "Notifications a minute, and below them the events that caused them. Auctions end at full hours in the "
@@ -101,7 +101,7 @@ def _day(found: Findings) -> str:
     )
 
 
-def _categories(found: Findings) -> str:
+def _categories(found: Outcome) -> str:
     rows = [
         Bar(name, count, f"{count:,}", f"{found.events_by_category.get(name, 0):,} events")
         for name, count in list(found.notifications_by_category.items())[:_CATEGORIES]
@@ -113,7 +113,7 @@ def _categories(found: Findings) -> str:
     )
 
 
-def _spread(found: Findings) -> str:
+def _spread(found: Outcome) -> str:
     events = [Bar(name, count, f"{count:,}", f"{count:,} events") for name, count in doubling(found.matches_of_events)]
     told = [
         Bar(name, count, f"{count:,}", f"{count:,} subscriptions")
@@ -134,7 +134,7 @@ def _spread(found: Findings) -> str:
     )
 
 
-def _subscriptions(found: Findings) -> str:
+def _subscriptions(found: Outcome) -> str:
     busiest = _table(
         ("told", "who", "what they wait for"),
         ((f"{each.count:,}", escape(each.owner), f"<code>{escape(each.where)}</code>") for each in found.busiest),
@@ -153,7 +153,7 @@ def _subscriptions(found: Findings) -> str:
     )
 
 
-def _explained(found: Findings) -> str:
+def _explained(found: Outcome) -> str:
     if found.hit is None or found.event is None:
         return ""
     event = escape(json.dumps(found.event, ensure_ascii=False))
@@ -183,7 +183,7 @@ def _tree(part: Part) -> str:
     return f'<li><span class="{_TRUTHS[part.truth]}"><code>{escape(part.text)}</code>{met}{note}</span>{below}</li>'
 
 
-def _letters(found: Findings) -> str:
+def _letters(found: Outcome) -> str:
     count = sum(found.letters_by_reason.values())
     kinds = _table(
         ("events", "refused at", "reason"),
@@ -206,7 +206,7 @@ def _letters(found: Findings) -> str:
     )
 
 
-def _time(found: Findings) -> str:
+def _time(found: Outcome) -> str:
     whole = float(found.metrics["seconds"])
     busy = sum(step.seconds for step in found.steps)
     work = {INDEX: (found.subscriptions, "subscriptions"), MATCH: (found.matched, "events")}
@@ -238,7 +238,7 @@ def _time(found: Findings) -> str:
     )
 
 
-def _plan(found: Findings) -> str:
+def _plan(found: Outcome) -> str:
     groups = [group for layer in found.plan["layers"] for group in layer["groups"]]
     cost = sum(group["expected_ns"] for group in groups)
     shown = sorted(groups, key=lambda group: -group["rows"])[:_GROUPS]
@@ -279,7 +279,7 @@ def _plan(found: Findings) -> str:
 
 
 def _legend(groups: Sequence[Mapping[str, Any]]) -> str:
-    """How to read the table of groups: its first row as sentences, then its words."""
+    """How to read the table of groups: its first row in sentences, then its terms."""
     if not groups:
         return ""
     lines = [f"<b>The first row says:</b> {escape(as_sentences(groups[0]))}"]
@@ -294,7 +294,7 @@ def _legend(groups: Sequence[Mapping[str, Any]]) -> str:
     return f'<ul class="soft">{"".join(f"<li>{line}</li>" for line in lines)}</ul>'
 
 
-def _again(found: Findings, command: str) -> str:
+def _again(found: Outcome, command: str) -> str:
     judged = found.judged
     verdict = "agreed with all of them" if not judged.otherwise else f"judged {judged.otherwise:,} of them otherwise"
     return _section(
@@ -332,5 +332,5 @@ def _cut(text: str) -> str:
 
 
 def _decimal(number: float) -> str:
-    """A time, a size or a mean: one digit behind the point everywhere on the page. Counts and rates are whole."""
+    """A time, a size or a mean, with one decimal as everywhere on the page. Counts and rates are whole."""
     return f"{number:,.1f}"

@@ -1,4 +1,4 @@
-"""Plots for a page: shapes are inline SVG that stretches, words are HTML, so that they stay readable on a phone."""
+"""Plots for a page: shapes are inline SVG that stretches, words are HTML, which stays readable on a phone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOURS = (0, 3, 6, 9, 12, 15, 18, 21, 24)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a chart; `value` is what stands at its end."""
+    """A bar of a chart, labelled at its start, with the text of its value at its end."""
 
     label: str
     length: float
@@ -40,7 +40,7 @@ def day(values: Sequence[int], unit: str, colour: str) -> str:
 
 
 def bars(rows: Sequence[Bar], colour: str = "one") -> str:
-    """Bars that lie, the words before them and the values after them."""
+    """Horizontal bars, with labels before and values after them."""
     longest = max((row.length for row in rows), default=0) or 1
     lines = []
     for row in rows:
@@ -54,7 +54,7 @@ def bars(rows: Sequence[Bar], colour: str = "one") -> str:
 
 
 def columns(rows: Sequence[Bar], colour: str = "one") -> str:
-    """Bars that stand, with their values above and their words below."""
+    """Vertical bars, with values above and labels below them."""
     highest = max((row.length for row in rows), default=0) or 1
     cells = []
     for row in rows:
@@ -68,7 +68,7 @@ def columns(rows: Sequence[Bar], colour: str = "one") -> str:
 
 
 def heat(rows: dict[str, list[int]], unit: str) -> str:
-    """Values by row and hour, the more the darker."""
+    """Values by row and hour; larger ones are darker."""
     most = max((max(values) for values in rows.values()), default=0) or 1
     head = "".join(f"<i>{hour if hour % 3 == 0 else ''}</i>" for hour in range(24))
     lines = [f'<div class="row"><span></span>{head}</div>']
@@ -83,7 +83,7 @@ def heat(rows: dict[str, list[int]], unit: str) -> str:
 
 
 def gantt(steps: Sequence[Step], start: float, seconds: float) -> str:
-    """When each step went on, between the start and the end."""
+    """When each step ran, between the start and the end."""
     lines = []
     for name in dict.fromkeys(step.name for step in steps):
         own = [step for step in steps if step.name == name]
@@ -100,13 +100,13 @@ def gantt(steps: Sequence[Step], start: float, seconds: float) -> str:
 
 
 def nice(most: int) -> int:
-    """A round number that is not less."""
+    """The next round number."""
     unit = 10 ** max(0, len(str(most)) - 1)
     return next((each * unit for each in (1, 2, 3, 4, 5, 6, 8, 10) if each * unit >= most), 10 * unit) or 1
 
 
 def doubling(counts: Sequence[int], most: int = 10) -> list[tuple[str, int]]:
-    """How many have a count of 0, 1, 2, 3–4, 5–8 and so on, from how many have each; the last one has all the rest."""
+    """A histogram of counts in buckets of 0, 1, 2, 3–4, 5–8 and so on; the last bucket has all the rest."""
     found = [("0", sum(counts[:1])), ("1", sum(counts[1:2])), ("2", sum(counts[2:3]))]
     low = 3
     while low < len(counts):

@@ -1,4 +1,4 @@
-"""Where the time went: the steps of the pipeline, as Spark wrote them down in its event log."""
+"""The steps of the pipeline and their times, from Spark's event log."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ STEPS = (OTHER, INDEX, MATCH, REFUSE, NOTIFY)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that Spark did; times are seconds since 1970."""
+    """Work of Spark; times are seconds since 1970."""
 
     name: str
     start: float
     end: float
     tasks: int
     busy: float
-    """What its tasks took, added up, in seconds."""
+    """The seconds of its tasks, added up."""
 
     @property
     def seconds(self) -> float:
@@ -35,7 +35,7 @@ class Step:
 
 
 def steps(folder: Path) -> list[Step]:
-    """The steps that the logs in a folder tell of, in the order of their beginning."""
+    """The steps in the logs of a folder, by start."""
     plans: dict[int, Any] = {}
     ends: dict[int, float] = {}
     tasks: dict[int, list[float]] = {}

@@ -21,11 +21,11 @@ EXPERIMENTS: dict[str, str] = {
     "gryphon-tree": "harken.lab.experiments.gryphon_tree",
     "overview": "harken.lab.experiments.overview",
 }
-"""By name, in the order of the papers. A module is imported only when its experiment is asked for."""
+"""By name, in the order of the papers. A module is imported when its experiment is asked for."""
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of this name. Raises CapabilityError, with what may have been meant."""
+    """The experiment of this name. Raises CapabilityError, with a suggestion."""
     if name not in EXPERIMENTS:
         hint = did_you_mean(name, EXPERIMENTS) or f"there are: {', '.join(EXPERIMENTS)}"
         raise CapabilityError(f"there is no experiment `{name}`", hint=hint)

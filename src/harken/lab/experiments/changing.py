@@ -3,129 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import median
 from time import perf_counter
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from harken.codes.flat import Flat
 from harken.errors import CapabilityError, LimitError
-from harken.events import EventBatch, validate
-from harken.lab.experiments.entrants import COLUMNAR, Entrant, entries_of, never_asked, one_row_each, refusal
 from harken.lab.experiments.rows import Row
-from harken.lab.experiments.running import Run, row_of, title
+from harken.lab.experiments.running import Run, refusal, row_of
+from harken.lab.harness.answers import title
+from harken.lab.harness.contestants import Contestant, entries_of, rows_of
+from harken.lab.harness.live import Live
 from harken.lab.workloads import generate
 from harken.lab.workloads.workload import Workload
-from harken.language.normal_form import NormalForm
-from harken.limits import DEFAULT_LIMITS
-from harken.matchers import Entry, create_matcher
+from harken.matchers import Entry
+from harken.matchers.roles import AddsInBulk, Plans
 
 _OTHER_SEED = 500_009
 
 
-def measure_changes(run: Run, workload: Workload, entrants: Sequence[Entrant]) -> list[Row]:
-    """For every entrant the time of one addition, normalised already and as a row of arrays, and of one removal.
+def measure_changes(run: Run, workload: Workload, contestants: Sequence[Contestant]) -> list[Row]:
+    """For every contestant the time to add one subscription, compiled or as a row of arrays, and to remove one.
 
-    What was put off until the next event is counted in: by how much a match after the changes is longer than one at
-    rest.
+    Work put off until the next event is included: the extra time of a match after the changes.
     """
     others = generate(workload.name, run["changes"], 0, run.seed + _OTHER_SEED, **workload.parameters)
     entries, rows = entries_of(others, workload.subscriptions), one_row_each(others, workload.subscriptions)
     found = []
-    for entrant in entrants:
-        run.tell(f"{title(workload)}: changing {entrant.name}")
-        row = row_of(entrant, workload)
+    for contestant in contestants:
+        run.tell(f"{title(workload)}: changing {contestant.name}")
+        row = row_of(contestant, workload)
         try:
-            found.append(row | _Changing(run, entrant, workload, entries, rows).measured())
+            found.append(row | _Changing(run, contestant, workload, entries, rows).measured())
         except (LimitError, CapabilityError) as error:
             found.append(row | refusal(error))
     return found
 
 
-class _Changing:
-    """A matcher that is full, and subscriptions that come and go."""
+def one_row_each(workload: Workload, first: int) -> list[Flat]:
+    """The subscriptions as rows of arrays, each by itself, numbered from the first on."""
+    flat = rows_of(workload, first)
+    return [flat.only(flat.numbers == number) for number in flat.numbers]
 
-    def __init__(self, run: Run, entrant: Entrant, workload: Workload, entries: list[Entry], rows: list[Flat]) -> None:
-        self._matcher = _made(entrant)
-        self._run = run
-        self._workload = workload
-        self._entries, self._rows = entries, rows
-        self._batch = _nothing(workload.events)
-        if hasattr(self._matcher, "add_flat"):
-            numbers = np.arange(workload.subscriptions, dtype=np.int32)
-            self._matcher.add_flat(Flat.of_predicates(numbers, workload.predicates))
-        elif workload.subscriptions <= run.pace.one_by_one:
-            self._matcher.add(entries_of(workload))
-        else:
+
+class _Changing:
+    """A full matcher, and other subscriptions that come and go."""
+
+    def __init__(
+        self, run: Run, contestant: Contestant, workload: Workload, entries: list[Entry], rows: list[Flat]
+    ) -> None:
+        empty = contestant.matcher()
+        self._pace = run.pace
+        self._in_bulk = isinstance(empty, AddsInBulk)
+        if not self._in_bulk and workload.subscriptions > run.pace.one_by_one:
             raise CapabilityError(f"it takes subscriptions one by one, and gets {run.pace.one_by_one:,} at most")
-        if hasattr(self._matcher, "learn"):
-            self._matcher.learn(validate(run.sample_of(workload)).batch)
-            self._matcher.merge()
+        # A merge in the background would be in no figure.
+        options = {"background": False} if isinstance(empty, Plans) else {}
+        contestant = replace(contestant, options={**contestant.options, **options})
+        filled = contestant.fill(workload, run.sample_of(workload))
+        self._live, self._rows = Live(filled, entries), rows
+        self._event = _without_attributes(workload.events)
 
     def measured(self) -> Row:
         count = self._count()
-        entries, numbers = self._entries[:count], [each.number for each in self._entries[:count]]
+        live, entries, rows = self._live, self._live.entries[:count], self._rows[:count]
         found: dict[str, list[float]] = {"insert_us": [], "delete_us": []}
-        if hasattr(self._matcher, "add_flat"):
-            found["insert_rows_us"] = []
-        for _ in range(self._run.pace.rounds):
-            found["insert_us"].append(self._seconds(lambda: self._add(entries)))
-            found["delete_us"].append(self._seconds(lambda: self._remove(numbers)))
-            if "insert_rows_us" in found:
-                found["insert_rows_us"].append(self._seconds(lambda: self._add_rows(self._rows[:count])))
-                self._remove(numbers)
+        for _ in range(self._pace.rounds):
+            found["insert_us"].append(self._seconds(lambda: live.add(entries)))
+            found["delete_us"].append(self._seconds(lambda: live.remove(entries)))
+            if self._in_bulk:
+                found.setdefault("insert_rows_us", []).append(self._seconds(lambda: self._add_rows(rows)))
+                live.remove(entries)
         return {"changes": count} | {name: round(median(times) / count * 1e6, 3) for name, times in found.items()}
 
     def _count(self) -> int:
-        """How many changes there is time for. The first one is for what is compiled or made ready once."""
+        """How many changes there is time for. The first one only warms up."""
+        one = self._live.entries[:1]
         for _ in range(2):
-            seconds = self._seconds(lambda: self._add(self._entries[:1]))
-            self._seconds(lambda: self._remove([self._entries[0].number]))
-        return max(1, min(len(self._entries), int(self._run.pace.seconds / max(seconds, 1e-6))))
+            seconds = self._seconds(lambda: self._live.add(one))
+            self._seconds(lambda: self._live.remove(one))
+        return max(1, min(len(self._live.entries), int(self._pace.seconds / max(seconds, 1e-6))))
 
     def _seconds(self, change: Callable[[], None]) -> float:
-        if not hasattr(self._matcher, "add_flat"):  # it has nothing to put off, and matches slowly
+        if not self._in_bulk:  # it has nothing to put off, and matches slowly
             return _elapsed(change)
         self._match()
         rest = _elapsed(self._match)
         changing = _elapsed(change)
         return changing + max(0.0, _elapsed(self._match) - rest)
 
-    def _add(self, entries: list[Entry]) -> None:
-        for entry in entries:
-            self._matcher.add([entry])
-
     def _add_rows(self, rows: list[Flat]) -> None:
         for flat in rows:
-            self._matcher.add_flat(flat)
-
-    def _remove(self, numbers: list[int]) -> None:
-        for number in numbers:
-            self._matcher.remove([number])
+            self._live.matcher.add_flat(flat)
 
     def _match(self) -> None:
-        self._matcher.match(self._batch, self._form)
-
-    def _form(self, number: int) -> NormalForm:
-        """What the subscription of a number says: for matchers that verify what came last."""
-        place = number - self._workload.subscriptions
-        if place < 0:
-            return never_asked(number)
-        return self._entries[place].compiled.normal_form
+        self._live.match(self._event)
 
 
-def _made(entrant: Entrant) -> Any:
-    # What the columnar matcher puts in the background would be in no figure.
-    options = {"background": False} if entrant.algorithm == COLUMNAR else {}
-    return create_matcher(entrant.algorithm, DEFAULT_LIMITS, **entrant.options, **options)
-
-
-def _nothing(events: pa.Table) -> EventBatch:
-    """An event without attributes: matching it costs little, and has all done that was put off."""
-    columns = {name: pa.nulls(1, events.schema.field(name).type) for name in events.schema.names}
-    return validate(pa.table(columns)).batch
+def _without_attributes(events: pa.Table) -> pa.Table:
+    """One event that has no attribute: matching it costs little, and does whatever was put off."""
+    return pa.table({name: pa.nulls(1, events.schema.field(name).type) for name in events.schema.names})
 
 
 def _elapsed(run: Callable[[], None]) -> float:

@@ -1,18 +1,18 @@
-"""What an experiment is: sizes by scale, a way to measure, claims to judge, plots to draw, and a result as JSON."""
+"""What an experiment is: parameters by scale, a way to measure, claims to judge, plots to draw; and its result."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import CapabilityError, SourceError
-from harken.lab.bench.environment import environment
+from harken.errors import CapabilityError
 from harken.lab.experiments.findings import Finding
 from harken.lab.experiments.plotting import Dots, Plot
 from harken.lab.experiments.rows import Row, Rows
+from harken.lab.harness.environment import environment
+from harken.lab.harness.results import read_as, to_json
 
 if TYPE_CHECKING:
     from harken.lab.experiments.running import Run
@@ -24,12 +24,12 @@ LE_SUBSCRIBE = "Fabret, Llirbat, Pereira, Shasha: Efficient Matching for Content
 GRYPHON = "Aguilera, Strom, Sturman, Astley, Chandra: Matching Events in a Content-based Subscription System"
 
 Tell = Callable[[str], None]
-"""Is told what goes on."""
+"""Gets progress messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A table or a figure of a paper, to be measured again."""
+    """A table or a figure of a paper, measured again."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Experiment:
     plots: tuple[Plot | Dots, ...] = ()
 
     def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> Result:
-        """Measure, and judge what was measured. Parameters stand in place of the scale's."""
+        """Measure, and judge what was measured. Parameters override the scale's."""
         from harken.lab.experiments.running import PACES, Run
 
         if scale not in self.scales:
@@ -72,7 +72,7 @@ class Result:
         return replace(self, findings=list(experiment.judge(Rows(self.rows))))
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        return to_json(asdict(self))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Result:
@@ -81,9 +81,4 @@ class Result:
 
 def read_result(path: str | Path) -> Result:
     """A result that was written. Raises SourceError."""
-    try:
-        return Result.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise SourceError(f"{path} is not the result of an experiment: {error}") from error
+    return read_as(path, Result.from_dict, "is not the result of an experiment")

@@ -1,7 +1,7 @@
 """Gryphon's matching tree: time, visited nodes and space against subscriptions, and what each optimisation gains.
 
-The paper held the number of matches independent of the number of subscriptions, and its text has lost how. Here the
-decline of the attributes' popularity is chosen for each size, so that subscriptions have as many tests as it takes.
+The paper keeps the number of matches independent of the number of subscriptions; how, its text has lost. Here the
+decline of the attributes' popularity is chosen for each size so that subscriptions have enough tests.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from harken.lab.bench.charts import shown
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import GRYPHON, Experiment
 from harken.lab.experiments.findings import Claim, Finding, exponent, less, missing
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import TIME, Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.charts import shown
+from harken.lab.harness.contestants import Contestant
 from harken.lab.workloads.gryphon import Gryphon
 
 PLAIN, COLLAPSED, SUCCESSORS, BOTH = "plain tree", "collapsed", "successors", "both"
 ONE_FACTOR, TWO_FACTORS = "both, 1 factor", "both, 2 factors"
-_ENTRANTS = (
-    Entrant.of("matching_tree", PLAIN, collapse=False, successors=False, factor=0),
-    Entrant.of("matching_tree", COLLAPSED, collapse=True, successors=False, factor=0),
-    Entrant.of("matching_tree", SUCCESSORS, collapse=False, successors=True, factor=0),
-    Entrant.of("matching_tree", BOTH, collapse=True, successors=True, factor=0),
-    Entrant.of("matching_tree", ONE_FACTOR, collapse=True, successors=True, factor=1),
-    Entrant.of("matching_tree", TWO_FACTORS, collapse=True, successors=True, factor=2),
-    Entrant.of("counting_lists"),
-    Entrant.of("scan"),
-    Entrant.of("columnar"),
+_CONTESTANTS = (
+    Contestant.of("matching_tree", PLAIN, collapse=False, successors=False, factor=0),
+    Contestant.of("matching_tree", COLLAPSED, collapse=True, successors=False, factor=0),
+    Contestant.of("matching_tree", SUCCESSORS, collapse=False, successors=True, factor=0),
+    Contestant.of("matching_tree", BOTH, collapse=True, successors=True, factor=0),
+    Contestant.of("matching_tree", ONE_FACTOR, collapse=True, successors=True, factor=1),
+    Contestant.of("matching_tree", TWO_FACTORS, collapse=True, successors=True, factor=2),
+    Contestant.of("counting_lists"),
+    Contestant.of("scan"),
+    Contestant.of("columnar"),
 )
 _MODEL = Gryphon()
 _SLACK = 0.1
-"""A fitted exponent may be so much above the theory's: the constant of the bound, and noise."""
+"""How far a fitted exponent may exceed the theory's, for the constant of the bound and noise."""
 VISITED = "examined_per_event"
 
 
@@ -42,14 +42,14 @@ def measure(run: Run) -> Iterator[Row]:
         theory = round(bound(size), 1)
         decline = decline_for(size, run["matches"])
         workload = run.draw("gryphon", size, decline=decline)
-        yield from run.compare(workload, _ENTRANTS, matches="constant", decline=decline, bound=theory)
-        growing = [each for each in _ENTRANTS if each.name in (PLAIN, BOTH)]
+        yield from run.compare(workload, _CONTESTANTS, matches="constant", decline=decline, bound=theory)
+        growing = [each for each in _CONTESTANTS if each.name in (PLAIN, BOTH)]
         workload = run.draw("gryphon", size)
         yield from run.compare(workload, growing, matches="growing", decline=_MODEL.decline, bound=theory)
 
 
 def decline_for(subscriptions: int, matches: float, model: Gryphon = _MODEL) -> float:
-    """The decline at which an event is expected to match so many subscriptions, as near as it can be."""
+    """The decline at which an event is expected to match this many subscriptions, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -61,18 +61,18 @@ def decline_for(subscriptions: int, matches: float, model: Gryphon = _MODEL) -> 
 
 
 def chance_of_match(decline: float, model: Gryphon = _MODEL) -> float:
-    """How likely an event matches a subscription. Event values are even, so it makes no difference which are tested."""
+    """The probability that an event matches a subscription. Event values are uniform, so all values are alike."""
     popularity = (model.popularity * decline**number for number in range(model.attributes))
     return math.prod(1 - each * (1 - 1 / model.values) for each in popularity)
 
 
 def share_saved(model: Gryphon = _MODEL) -> float:
-    """The theory's λ: visited nodes grow as the subscriptions to the power of 1 − λ at most."""
+    """The theory's λ: visited nodes grow at most as |S|^(1 − λ)."""
     return math.log(model.values) / (math.log(model.values) + math.log(model.attributes + 1))
 
 
 def bound(subscriptions: int, model: Gryphon = _MODEL) -> float:
-    """The most nodes that are visited for an event, expected over all events (theorem 1)."""
+    """Theorem 1: the bound on the expected number of nodes visited per event."""
     values, levels = model.values, model.attributes + 1
     growth = levels * math.pow(subscriptions, 1 - share_saved(model)) - 1
     logs = math.log(values) + math.log(levels)

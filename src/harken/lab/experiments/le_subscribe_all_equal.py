@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harken.lab.bench.charts import shown
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import Claim, Finding, alike, exponent, less, missing
 from harken.lab.experiments.le_subscribe_sizes import EQUALITY, FAIR, QUARANTINE, THREE
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import TIME, Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.charts import shown
+from harken.lab.harness.contestants import Contestant
 
-_ENTRANTS = tuple(map(Entrant.of, (*THREE, "hanson", "matching_tree", "columnar")))
+_CONTESTANTS = tuple(map(Contestant.of, (*THREE, "hanson", "matching_tree", "columnar")))
 _SLIGHT = 0.5
-"""An exponent up to which growth is called slight: four times the subscriptions take at most twice the time."""
+"""The exponent up to which growth counts as slight: four times the subscriptions take at most twice the time."""
 
 
 def measure(run: Run) -> Iterator[Row]:
     for size in run["sizes"]:
-        yield from run.compare(run.draw("le-subscribe", size, equality=1.0), _ENTRANTS)
+        yield from run.compare(run.draw("le-subscribe", size, equality=1.0), _CONTESTANTS)
 
 
 def judge(rows: Rows) -> Iterator[Finding]:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from harken.lab.bench.charts import shown
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import MARGIN, Claim, Finding, alike, less, missing
 from harken.lab.experiments.le_subscribe_sizes import EQUALITY, FAIR, QUARANTINE, THREE
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import TIME, Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.charts import shown
+from harken.lab.harness.contestants import Contestant
 
-_ENTRANTS = tuple(map(Entrant.of, (*THREE, "columnar")))
+_CONTESTANTS = tuple(map(Contestant.of, (*THREE, "columnar")))
 
 
 def measure(run: Run) -> Iterator[Row]:
     for share in run["equality"]:
         workload = run.draw("le-subscribe", run["size"], equality=share)
-        yield from run.compare(workload, _ENTRANTS, equality=share)
+        yield from run.compare(workload, _CONTESTANTS, equality=share)
 
 
 def judge(rows: Rows) -> Iterator[Finding]:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harken.lab.bench.charts import shown
 from harken.lab.experiments.changing import measure_changes
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import Claim, Finding, about, less, missing
 from harken.lab.experiments.le_subscribe_sizes import EQUALITY, FAIR, QUARANTINE, THREE
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.charts import shown
+from harken.lab.harness.contestants import Contestant
 
-_ENTRANTS = tuple(map(Entrant.of, (*THREE, "columnar")))
+_CONTESTANTS = tuple(map(Contestant.of, (*THREE, "columnar")))
 _PAPER_US = 32_200
 _SIMILAR = 2.0
 
 
 def measure(run: Run) -> Iterator[Row]:
     for size in run["sizes"]:
-        yield from measure_changes(run, run.draw("le-subscribe", size), _ENTRANTS)
+        yield from measure_changes(run, run.draw("le-subscribe", size), _CONTESTANTS)
 
 
 def judge(rows: Rows) -> Iterator[Finding]:

@@ -1,24 +1,24 @@
-"""Le Subscribe, figure 9: time against subscriptions at p = 0.5, and how far the naive algorithm is behind."""
+"""Le Subscribe, figure 9: time against subscriptions at p = 0.5, and the lead over the naive algorithm."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import Claim, Finding, about, less, less_everywhere, missing, pairs
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.contestants import Contestant
 
 FAIR, EQUALITY, QUARANTINE = "counting_lists", "equality_preferred", "quarantine"
 NAIVE, SCAN, GOUGH = "naive", "scan", "gough"
 THREE = (FAIR, EQUALITY, QUARANTINE)
 _BESIDE = ("hanson", "neon", "matching_tree", GOUGH, SCAN, "columnar")
-_ENTRANTS = tuple(map(Entrant.of, (*THREE, *_BESIDE)))
+_CONTESTANTS = tuple(map(Contestant.of, (*THREE, *_BESIDE)))
 _CLAIMED_SIZE = 400_000
 _SUCH_AN_ORDER = 10**0.5
-"""What is within this factor of a figure is of its order."""
+"""Figures within this factor are of the same order."""
 
 
 def measure(run: Run) -> Iterator[Row]:
@@ -26,7 +26,7 @@ def measure(run: Run) -> Iterator[Row]:
         for size in run["sizes" if name == "le-subscribe" else "w4_sizes"]:
             workload = run.draw(name, size)
             with_naive = name == "le-subscribe" and size == run["naive_size"]
-            yield from run.compare(workload, (*_ENTRANTS, Entrant.of(NAIVE)) if with_naive else _ENTRANTS)
+            yield from run.compare(workload, (*_CONTESTANTS, Contestant.of(NAIVE)) if with_naive else _CONTESTANTS)
 
 
 def judge(rows: Rows) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""All algorithms side by side, on four workloads: what the table of docs/algorithms.md is made from."""
+"""All algorithms side by side on four workloads, for the table of docs/algorithms.md."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from harken.lab.experiments.changing import measure_changes
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import Experiment
 from harken.lab.experiments.findings import Finding
 from harken.lab.experiments.plotting import Dots
 from harken.lab.experiments.rows import Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.contestants import Contestant
 from harken.matchers.registry import ALGORITHMS
 
 WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -20,22 +20,22 @@ WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
     "gryphon": ("gryphon", {}),
     "two attributes": ("gryphon", {"attributes": 2, "values": 200, "popularity": 0.9, "decline": 0.9}),
 }
-"""By the name that they have in the table: the name and the parameters that they are drawn by."""
+"""By their name in the table: the workload and its parameters."""
 
 
 def measure(run: Run) -> Iterator[Row]:
-    entrants = tuple(map(Entrant.of, ALGORITHMS))
+    contestants = tuple(map(Contestant.of, ALGORITHMS))
     for title, (name, parameters) in WORKLOADS.items():
         workload = run.draw(name, run["size"], **parameters)
-        rows = [row | {"workload": title} for row in run.compare(workload, entrants)]
-        able = [entrant for entrant, row in zip(entrants, rows, strict=True) if "refused" not in row]
+        rows = [row | {"workload": title} for row in run.compare(workload, contestants)]
+        able = [each for each, row in zip(contestants, rows, strict=True) if "refused" not in row]
         changes = {row["entrant"]: row for row in measure_changes(run, workload, able)}
         for row in rows:
             yield {**changes.get(row["entrant"], {}), **row}
 
 
 def judge(rows: Rows) -> Iterator[Finding]:
-    """No paper says anything of all of them."""
+    """No paper makes a claim about all of them."""
     return iter(())
 
 

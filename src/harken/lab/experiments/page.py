@@ -1,8 +1,8 @@
-"""The generated parts of docs/algorithms.md and docs/experiments.md, written from the registry and committed results.
+"""Generates parts of docs/algorithms.md and docs/experiments.md from the registry and committed results.
 
     python -m harken.lab.experiments.page docs/algorithms.md docs/experiments.md benchmarks/results/experiments
 
-What stands between `<!-- generated: NAME -->` and `<!-- end -->` is written anew; all else is left as it is.
+Only text between `<!-- generated: NAME -->` and `<!-- end -->` is replaced.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from harken.errors import CapabilityError
-from harken.lab.bench.charts import shown
 from harken.lab.experiments import EXPERIMENTS, find_experiment
 from harken.lab.experiments.experiment import Result, read_result
 from harken.lab.experiments.rows import Row, Rows
+from harken.lab.harness.charts import shown
 from harken.matchers import Capability, Trait, algorithm_capabilities, algorithm_traits, create_matcher
 from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM
 
@@ -36,7 +36,7 @@ Lines = Iterator[str]
 
 
 def written(text: str, folder: str | Path) -> str:
-    """The page with its generated parts written anew from the results of a folder. Raises CapabilityError."""
+    """The page with its generated parts replaced, from the results of a folder. Raises CapabilityError."""
 
     def part(found: re.Match[str]) -> str:
         if found["name"] not in PARTS:
@@ -134,13 +134,13 @@ def _origin(result: Result) -> str:
 
 
 def _experiments(folder: Path) -> Lines:
-    """Which experiments there are."""
+    """The list of experiments."""
     found = map(find_experiment, EXPERIMENTS)
     yield from _table(["name", "what", "paper"], ([f"`{each.name}`", each.title, each.paper] for each in found))
 
 
 def _findings(folder: Path) -> Lines:
-    """What the papers found, beside what was found here."""
+    """The papers' claims beside our figures."""
     found = [result for result in results(folder) if result.findings]
     if not found:
         yield "Nothing was measured yet: `harken experiment all --output benchmarks/results/experiments`."
@@ -179,7 +179,7 @@ PARTS: dict[str, Callable[[Path], Lines]] = {
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write pages anew; the last argument is the folder of results."""
+    """Update pages; the last argument is the folder of results."""
     if len(arguments) < 2:
         sys.exit("usage: python -m harken.lab.experiments.page PAGE… RESULTS_FOLDER")
     *pages, folder = arguments

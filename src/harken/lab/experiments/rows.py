@@ -1,4 +1,7 @@
-"""The measurements of an experiment, and how to look them up: a row is plain data, for one entrant at one place."""
+"""The measurements of an experiment, and how to look them up.
+
+A row is plain data about one contestant, named in the field `entrant`, at one size of one workload.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ SIZE = "subscriptions"
 
 
 class Rows:
-    """Rows that can be asked for values. What was refused, or is not there, has none."""
+    """Rows with look-ups. A contestant that was refused has no values."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = list(rows)
@@ -27,7 +30,7 @@ class Rows:
         return Rows(row for row in self if all(row.get(name) == value for name, value in wanted.items()))
 
     def each(self, field: str) -> list[Any]:
-        """The different values of a field, in the order in which they come."""
+        """The different values of a field, in order of appearance."""
         return list(dict.fromkeys(row[field] for row in self if field in row))
 
     def value(self, field: str, **wanted: Any) -> float | None:
@@ -39,19 +42,17 @@ class Rows:
         found = {row[by]: row[field] for row in self.where(**wanted) if row.get(field) is not None}
         return dict(sorted(found.items()))
 
-    def shared(self, field: str, entrants: Collection[str], by: str = SIZE, **wanted: Any) -> list[Any]:
-        """The places at which all of the entrants have a value, ascending."""
-        places = [set(self.points(field, by, entrant=entrant, **wanted)) for entrant in entrants]
-        return sorted(set.intersection(*places))
+    def shared(self, field: str, contestants: Collection[str], **wanted: Any) -> list[Any]:
+        """The sizes at which all contestants have a value, ascending."""
+        sizes = [set(self.points(field, entrant=each, **wanted)) for each in contestants]
+        return sorted(set.intersection(*sizes))
 
-    def stops(self, entrant: str) -> list[Row]:
-        """The rows in which an entrant stopped at a limit."""
-        return [row for row in self.where(entrant=entrant) if "limit" in row]
+    def stops(self, contestant: str) -> list[Row]:
+        """The rows in which a contestant stopped at a limit."""
+        return [row for row in self.where(entrant=contestant) if "limit" in row]
 
-    def refusals(self, *entrants: str, **wanted: Any) -> list[str]:
-        """Why entrants were refused."""
+    def refusals(self, *contestants: str) -> list[str]:
+        """Why contestants were refused."""
         return [
-            f"{row['entrant']}: {row['refused']}"
-            for row in self.where(**wanted)
-            if "refused" in row and (not entrants or row["entrant"] in entrants)
+            f"{row['entrant']}: {row['refused']}" for row in self if "refused" in row and row["entrant"] in contestants
         ]

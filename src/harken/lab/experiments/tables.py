@@ -1,14 +1,14 @@
-"""The figures of an experiment as tables: what its plots show, in numbers."""
+"""The figures of an experiment as tables: the numbers behind its plots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harken.lab.bench.charts import shown
 from harken.lab.experiments.experiment import Experiment, Result
 from harken.lab.experiments.plotting import Dots, Plot
 from harken.lab.experiments.rows import Row, Rows
+from harken.lab.harness.charts import shown
 
 REFUSED, NOTHING = "refused", "–"
 
@@ -25,7 +25,7 @@ def tables(experiment: Experiment, result: Result) -> Iterator[Table]:
     """A table for every plot, and for every value of its facet."""
     for plot in experiment.plots:
         if isinstance(plot, Dots):
-            yield _by_entrant(plot, Rows(result.rows))
+            yield _by_contestant(plot, Rows(result.rows))
             continue
         rows = Rows(result.rows).where(**plot.where)
         for facet in rows.each(plot.facet) if plot.facet else [None]:
@@ -42,17 +42,17 @@ def _by_place(plot: Plot, rows: Rows, more: str) -> Table:
         for name in entrants
     ]
     title = f"{plot.title}{more}: {plot.y_title}, by {plot.x_title}"
-    # Entrants below each other: there are more of them than places, and their names are longer.
+    # A row per contestant: there are more of them than places, and their names are longer.
     return Table(title, ["", *map(_place, places)], cells)
 
 
-def _by_entrant(plot: Dots, rows: Rows) -> Table:
-    facets = rows.each(plot.facet)
-    cells = []
-    for name in rows.each("entrant"):
-        own = rows.where(entrant=name)
-        cells.append([name, *(_cell(own.where(**{plot.facet: facet}), plot.x) for facet in facets)])
-    return Table(f"{plot.title}: {plot.x_title}", ["", *map(str, facets)], cells)
+def _by_contestant(plot: Dots, rows: Rows) -> Table:
+    workloads = rows.each("workload")
+    cells = [
+        [name, *(_cell(rows.where(entrant=name, workload=each), plot.x) for each in workloads)]
+        for name in rows.each("entrant")
+    ]
+    return Table(f"{plot.title}: {plot.x_title}", ["", *workloads], cells)
 
 
 def _cell(rows: Rows, field: str) -> str:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import TOPSS, Experiment
 from harken.lab.experiments.findings import Claim, Finding, about, less, missing, pairs
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.contestants import Contestant
 from harken.limits import DEFAULT_LIMITS, Limits
 
 BYTES, BITS, LISTS = "counting_bytes", "counting_bits", "counting_lists"
-_ENTRANTS = tuple(map(Entrant.of, (BYTES, BITS, LISTS, "columnar")))
+_CONTESTANTS = tuple(map(Contestant.of, (BYTES, BITS, LISTS, "columnar")))
 
 
 def measure(run: Run) -> Iterator[Row]:
     limits = Limits(max_matrix_bytes=run["max_matrix_bytes"])
     for size in run["sizes"]:
-        yield from map(_with_rows, run.compare(run.draw("w4", size), _ENTRANTS, limits))
+        yield from map(_with_rows, run.compare(run.draw("w4", size), _CONTESTANTS, limits))
     beside = run.draw("le-subscribe", run["le_subscribe"])
-    yield from map(_with_rows, run.compare(beside, _ENTRANTS, limits))
+    yield from map(_with_rows, run.compare(beside, _CONTESTANTS, limits))
 
 
 def _with_rows(row: Row) -> Row:
-    """With what deletion needs: the predicates of every subscription."""
+    """Add the memory of what deletion needs: the predicates of every subscription."""
     if "memory" in row:
         row["index_and_rows_bytes"] = row["index_bytes"] + row["memory"].get("rows", 0)
     return row
@@ -50,7 +50,7 @@ def _stopped(rows: Rows) -> Finding:
 
 
 def _with_deletion(rows: Rows) -> Finding:
-    """The lists with their rows, against the bits alone, which can do without."""
+    """The lists with their rows, against the bits alone, which need none to delete."""
     found = [
         row | {"needed": row["index_bytes" if row["entrant"] == BITS else "index_and_rows_bytes"]}
         for row in rows

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from harken.lab.bench.charts import shown
-from harken.lab.bench.figures import WrongAnswerError
-from harken.lab.bench.rounds import interleaved
-from harken.lab.experiments.entrants import Entrant, Filled, FilledRows
 from harken.lab.experiments.experiment import TOPSS, Experiment
 from harken.lab.experiments.findings import MARGIN, Claim, Finding
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import TIME, Row, Rows
-from harken.lab.experiments.running import Run, described, row_of, timed, title
+from harken.lab.experiments.running import Run, described, row_of, timed
+from harken.lab.harness.answers import title
+from harken.lab.harness.charts import shown
+from harken.lab.harness.contestants import Contestant, Filled
+from harken.lab.harness.results import WrongAnswerError
+from harken.lab.harness.rounds import interleaved
 from harken.lab.workloads.workload import Workload
+from harken.matchers.roles import CountsPredicates
 
 TABLE, LISTS, WHOLE = "table", "lists", "columnar, whole match"
-_ENTRANTS = (
-    Entrant.of("counting_lists", TABLE, index="table"),
-    Entrant.of("counting_lists", LISTS, index="lists"),
-    Entrant.of("columnar", WHOLE),
+_CONTESTANTS = (
+    Contestant.of("counting_lists", TABLE, index="table"),
+    Contestant.of("counting_lists", LISTS, index="lists"),
+    Contestant.of("columnar", WHOLE),
 )
 _SMALL, _BIG, _MIXED = "w0", "w2", "w3"
 _COMPARABLE = 0.8
-"""Domains are compared where the small one has so many of the big one's different predicates: it has no more of them
-than values and operators."""
+"""Domains are compared where the small one has at least this share of the large one's distinct predicates: it cannot
+have more of them than values times operators.
+"""
 _NEARLY = 1.5
 
 
@@ -37,36 +41,36 @@ def measure(run: Run) -> Iterator[Row]:
 
 
 def _measured(run: Run, workload: Workload) -> Iterator[Row]:
-    filled, refused = run.fill_all(workload, _ENTRANTS)
+    filled, refused = run.fill_all(workload, _CONTESTANTS)
     _verify(workload, filled)
     run.tell(f"{title(workload)}: timing")
-    runs = {name: each.satisfied if isinstance(each, FilledRows) else each.find for name, each in filled.items()}
+    both = {name: each for name, each in filled.items() if isinstance(each.matcher, CountsPredicates)}
+    runs = {name: partial(_satisfied, each) if name in both else each.find for name, each in filled.items()}
     found = interleaved(runs, run.pace.rounds)
-    for entrant in _ENTRANTS:
-        row = row_of(entrant, workload) | {"predicates": different_predicates(workload)}
-        if entrant.name in refused:
-            yield row | refused[entrant.name]
+    for contestant in _CONTESTANTS:
+        row = row_of(contestant, workload) | {"predicates": different_predicates(workload)}
+        if contestant.name in refused:
+            yield row | refused[contestant.name]
             continue
-        each = filled[entrant.name]
-        row |= timed(found[entrant.name].microseconds(each.events)) | described(each)
-        if isinstance(each, FilledRows):
-            row["satisfied_per_event"] = each.satisfied() / each.events
+        each = filled[contestant.name]
+        row |= timed(found[contestant.name].microseconds(each.events)) | described(each)
+        if contestant.name in both:
+            row["satisfied_per_event"] = _satisfied(each) / each.events
             parts = {name: size for name, size in each.memory().items() if name.startswith("predicate")}
             row["predicate_bytes"] = sum(parts.values())
         yield row
 
 
+def _satisfied(filled: Filled) -> int:
+    """How many predicates hold over all events: the first of two stages."""
+    return int(filled.matcher.satisfied(filled.encoded))
+
+
 def _verify(workload: Workload, filled: dict[str, Filled]) -> None:
     """Raise WrongAnswerError unless both indexes find as many predicates."""
-    both = [each for each in filled.values() if isinstance(each, FilledRows)]
-    shared = min((each.events for each in both), default=0)
-    found = set()
-    for each in both:
-        events = each.events
-        each.take(workload.events.slice(0, shared))
-        found.add(each.satisfied())
-        each.take(workload.events.slice(0, events))
-    if len(found) > 1:
+    both = [each for each in filled.values() if isinstance(each.matcher, CountsPredicates)]
+    shared = workload.events.slice(0, min((each.events for each in both), default=0))
+    if len({_satisfied(each.on(shared)) for each in both}) > 1:
         raise WrongAnswerError(f"{title(workload)}: table and lists do not find as many predicates that hold")
 
 
@@ -91,13 +95,13 @@ def _comparable_size(rows: Rows) -> int | None:
     return max(fitting, default=None)
 
 
-def _by_domain(claim: Claim, rows: Rows, entrant: str, field: str, size: int | None, grows: bool) -> Finding:
-    values = [rows.value(field, workload=name, entrant=entrant, subscriptions=size) for name in (_SMALL, "w1", _BIG)]
+def _by_domain(claim: Claim, rows: Rows, contestant: str, field: str, size: int | None, grows: bool) -> Finding:
+    values = [rows.value(field, workload=name, entrant=contestant, subscriptions=size) for name in (_SMALL, "w1", _BIG)]
     if size is None or any(value is None for value in values):
-        return claim.unmeasured(f"{entrant} was not measured on all of w0, w1 and w2")
+        return claim.unmeasured(f"{contestant} was not measured on all of w0, w1 and w2")
     small, medium, big = (float(value or 0) for value in values)
     unit = "µs" if field == TIME else "bytes"
-    told = f"{entrant}: w0 {shown(small)}, w1 {shown(medium)}, w2 {shown(big)} {unit} at {size:,} subscriptions"
+    told = f"{contestant}: w0 {shown(small)}, w1 {shown(medium)}, w2 {shown(big)} {unit} at {size:,} subscriptions"
     if grows:
         return claim.judged(
             big >= MARGIN * medium and medium >= MARGIN * small, f"{told} (holds if each is {MARGIN:g} times the last)"

@@ -1,26 +1,23 @@
-"""ToPSS, tables 1 and 2 and the time of updates: counting by bits and by lists on the table of predicates.
-
-The column of the DBMS is not among them.
-"""
+"""ToPSS, tables 1 and 2 without the DBMS, and the time of updates: counting by bits and by lists on a table index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harken.lab.bench.charts import shown
 from harken.lab.experiments.changing import measure_changes
-from harken.lab.experiments.entrants import Entrant
 from harken.lab.experiments.experiment import TOPSS, Experiment
 from harken.lab.experiments.findings import MARGIN, Claim, Finding, exponent, less, less_everywhere, missing, pairs
 from harken.lab.experiments.plotting import Plot
 from harken.lab.experiments.rows import Row, Rows
 from harken.lab.experiments.running import Run
+from harken.lab.harness.charts import shown
+from harken.lab.harness.contestants import Contestant
 
 BITS, LISTS = "bit-wise", "list-based"
-_ENTRANTS = (
-    Entrant.of("counting_bits", BITS, index="table"),
-    Entrant.of("counting_lists", LISTS, index="table"),
-    Entrant.of("columnar"),
+_CONTESTANTS = (
+    Contestant.of("counting_bits", BITS, index="table"),
+    Contestant.of("counting_lists", LISTS, index="table"),
+    Contestant.of("columnar"),
 )
 _PAPER = {
     # subscriptions: ms for an event (bit-wise, list-based), ms to load all (bit-wise, list-based)
@@ -34,14 +31,14 @@ _PAPER = {
     5_000_000: (1_555.7, 1_056.00, 26_976, 2_678_858),
 }
 _STEEP = 1.2
-"""An exponent from which on growth is more than linear."""
+"""The exponent from which growth counts as more than linear."""
 
 
 def measure(run: Run) -> Iterator[Row]:
     for size in run["sizes"]:
         workload = run.draw("w4", size)
-        changes = {row["entrant"]: row for row in measure_changes(run, workload, _ENTRANTS)}
-        for row in run.compare(workload, _ENTRANTS):
+        changes = {row["entrant"]: row for row in measure_changes(run, workload, _CONTESTANTS)}
+        for row in run.compare(workload, _CONTESTANTS):
             yield {**changes[row["entrant"]], **row, **_of_paper(row)}
 
 
@@ -64,7 +61,7 @@ def judge(rows: Rows) -> Iterator[Finding]:
 
 
 def _narrows(rows: Rows) -> Finding:
-    """Whether the lead of lists is less at the largest size than at 5,000, where the paper has its largest."""
+    """Whether the lead of lists is smaller at the largest size than at 5,000, where it is largest in the paper."""
     found = [each for each in pairs(rows, LISTS, BITS) if each.place >= 5_000]
     if len(found) < 2:
         return _NARROWS.unmeasured("it takes two sizes from 5,000 on")
@@ -77,7 +74,7 @@ def _narrows(rows: Rows) -> Finding:
 
 def _steep(rows: Rows) -> Finding:
     lists, bits = (rows.points("fill_seconds", entrant=name) for name in (LISTS, BITS))
-    # Below this the fixed costs of a call show.
+    # At smaller sizes the fixed costs of a call dominate.
     ours = [exponent({size: value for size, value in each.items() if size >= 10_000}) for each in (lists, bits)]
     if ours[0] is None or ours[1] is None:
         return _STEEP_LOAD.unmeasured(missing(rows, LISTS, BITS) if not lists else "it takes two sizes from 10,000 on")

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column
-from harken.codes.encode import encode
+from harken.codes.encode import EncodedBatch, encode
 from harken.codes.encode_one import codes_of_one
 from harken.codes.flat import Flat
 from harken.errors import CapabilityError
-from harken.events import Event, EventBatch
+from harken.events import Event, EventBatch, validate
 from harken.forking import MATCHER, fork_lock
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -317,6 +317,30 @@ class Columnar:
                 self._merge(everything=True)
         return True
 
+    def encode(self, batch: EventBatch) -> EncodedBatch:
+        """A batch in the codes of this matcher, until its rows change."""
+        with self._lock:
+            version = self._snapshot()[0].version
+        return encode(batch, version.columns, version.dictionaries)
+
+    def find(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Match events that `encode` encoded, where all rows are exact: offsets, and numbers in a reused buffer."""
+        with self._lock:
+            snapshot, _ = self._snapshot()
+        base, events = snapshot.version.base, encoded.codes.shape[1]
+        if snapshot.version.is_one and not base.dead and not len(base.layer.careful) and not len(encoded.several):
+            offsets = np.zeros(events + 1, np.int64)
+            with base.finder(careful=False) as finder:
+                return offsets, finder.find(encoded, np.zeros(events, np.bool_), offsets, self._buffers)[0]
+        match = Match(snapshot, encoded, _NO_EVENTS, self._buffers)
+        match.find()
+        found = match.result(_never_verified, self._limits)
+        return found.offsets, found.numbers
+
+    def numbers_of(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The subscriptions of what `find` found, which it gives at once."""
+        return found
+
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the events to come."""
         with self._lock:
@@ -484,6 +508,13 @@ class Columnar:
         self._merges += 1
         if sample is not None:
             self._stale = 0
+
+
+_NO_EVENTS = validate([]).batch
+
+
+def _never_verified(number: int) -> NormalForm:
+    raise AssertionError(f"subscription {number} has to be verified, and only `match` can do that")
 
 
 _living: WeakSet[Columnar] = WeakSet()

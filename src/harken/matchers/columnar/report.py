@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
+from harken.codes.dictionary import Dictionary
 from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUT_NAMES, POOL
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.sample import Sample
@@ -16,13 +18,15 @@ from harken.matchers.columnar.versions import Version
 def report(version: Version, sample: Sample, merges: int) -> dict[str, Any]:
     """Sizes and choices, as plain data."""
     names = [str(column) for column in version.columns]
+    nbytes = sum(each.layer.nbytes for each in version.layers) + _bytes_of_recent(version)
     return {
         "rows": sum(map(len, version.layers)) + sum(map(len, version.recents)),
         "recent_rows": sum(map(len, version.recents)),
         "deleted_rows": sum(each.dead for each in version.layers),
         "columns": names,
         "constants": sum(map(len, version.dictionaries)),
-        "bytes": sum(each.layer.nbytes for each in version.layers) + _bytes_of_recent(version),
+        "bytes": nbytes,
+        "memory": {"index": nbytes, "labels": sum(map(_bytes_of_dictionary, version.dictionaries))},
         "merges": merges,
         "events_seen": sample.seen,
         "events_sampled": len(sample),
@@ -51,6 +55,11 @@ def _chains(version: Version, names: list[str]) -> dict[str, Any]:
         "verified": False,
     }
     return {"rows": rows, "deleted_rows": 0, "bytes": _bytes_of_recent(version), "groups": [group]}
+
+
+def _bytes_of_dictionary(dictionary: Dictionary) -> int:
+    arrays = (getattr(dictionary, each.name) for each in fields(dictionary))
+    return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
 
 
 def _bytes_of_recent(version: Version) -> int:

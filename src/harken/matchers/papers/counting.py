@@ -68,11 +68,6 @@ class Needs:
                 self._none = longer(self._none, grown(place, place + 1), 0)
             self._none[place] = row
 
-    def relabel(self, labels: NDArray[np.int32]) -> None:
-        """Report these numbers in place of the rows, by row. After that no row can be forgotten."""
-        self._rows[: self.size] = labels[self._rows[: self.size]]
-        self._none = labels[self.always]
-
     def forget(self, slots: NDArray[np.int32]) -> None:
         """Make the rows in these slots never true."""
         needs_none = self.needed[slots] == self.never

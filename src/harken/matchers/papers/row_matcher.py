@@ -187,6 +187,10 @@ class RowMatcher(ABC):
         """A batch in the labels of this matcher."""
         return self.rows.encode(batch)
 
+    def numbers_of(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The subscriptions of the rows that `find` found."""
+        return self.rows.numbers[found]
+
     def find(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The rows of events with one label a column, in a buffer that is used again, and where each event's end."""
         offsets, rows, _ = self._found(encoded)

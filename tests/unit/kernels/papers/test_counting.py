@@ -10,10 +10,9 @@ import pytest
 from harken.codes.columns import Column
 from harken.codes.conjunctions import CodedPredicates, Conjunctions
 from harken.codes.dictionary import dictionary_of
-from harken.codes.encode import EncodedBatch
+from harken.codes.growing import LAST_LABEL
 from harken.kernels.papers.counting import count_by_lists
 from harken.kernels.papers.row_table import RowTable
-from harken.lab.bench.contestants import CountingContestant, row_table
 from harken.matchers.papers.counting import CountedLists
 from harken.schema import Kind
 
@@ -41,6 +40,23 @@ def conjunctions(rng: np.random.Generator, rows: int, columns: int, share: float
     return Conjunctions(rng.permutation(rows).astype(np.int32), tuple(predicates), np.zeros(rows, np.bool_))
 
 
+def row_table(conjunctions: Conjunctions) -> RowTable:
+    """Rows of codes one behind another, with the open end that labels have in place of the greatest code."""
+    sizes = np.zeros(len(conjunctions), np.int32)
+    for each in conjunctions.predicates:
+        sizes[each.rows] += 1
+    starts = np.cumsum(sizes, dtype=np.int64) - sizes
+    count = int(sizes.sum())
+    table = RowTable(starts, sizes, np.empty(count, np.int32), np.empty(count, np.uint32), np.empty(count, np.uint32))
+    at = starts.copy()
+    for column, each in enumerate(conjunctions.predicates):
+        places = at[each.rows]
+        table.columns[places], table.low[places] = column, each.low
+        table.high[places] = np.where((each.high == each.top) & (each.low <= each.high), LAST_LABEL, each.high)
+        at[each.rows] += 1
+    return table
+
+
 def admitted(rows: Conjunctions, codes_of: list[np.ndarray]) -> np.ndarray:
     """The rows each of whose predicates admits some code of the event, by looking at all."""
     true = np.ones(len(rows), np.bool_)
@@ -60,13 +76,13 @@ def test_single_codes(rows: int, columns: int, share: float) -> None:
     rng = np.random.default_rng(rows)
     table = conjunctions(rng, rows, columns, share)
     codes = (rng.integers(0, TOP + 1, (columns, 40)) * (rng.random((columns, 40)) < 0.8)).astype(np.uint32)
-    offsets = np.zeros(41, np.int64)
-    nobody, given = np.empty(0, np.int32), np.ones(columns, np.bool_)
-    encoded = EncodedBatch(codes, given, nobody, np.zeros(1, np.int64), np.empty(0, np.uint32))
-    found = CountingContestant(table, codes).find(encoded, offsets)
+    lists = CountedLists("lists")
+    lists.insert(np.arange(rows, dtype=np.int32), row_table(table), [0] * columns)
+    offsets, found = np.zeros(41, np.int64), np.empty(40 * rows + 64, np.int32)
+    assert count_by_lists(lists.counted, rows, codes, 0, lists.space(), found, offsets, np.zeros(40, np.int64)) == 40
     for event in range(40):
         expected = table.numbers[admitted(table, [codes[column, event : event + 1] for column in range(columns)])]
-        assert sorted(found[offsets[event] : offsets[event + 1]].tolist()) == sorted(expected.tolist())
+        assert sorted(table.numbers[found[offsets[event] : offsets[event + 1]]].tolist()) == sorted(expected.tolist())
 
 
 def test_where_there_is_no_room_it_stops_and_goes_on() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harken.errors import SourceError
-from harken.lab.bench.figures import Figure, Key, Result, Unavailable, read_json, read_result
+from harken.lab.bench.figures import Figure, Key, Result, read_result
+from harken.lab.harness.results import Unavailable, read_json
 
 MATCH = Key("match", "w4", 1_000, "columnar")
 

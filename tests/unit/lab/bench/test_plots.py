@@ -10,7 +10,8 @@ import pytest
 from harken.errors import MissingExtraError, SourceError
 from harken.lab.bench.figures import Key, Result
 from harken.lab.bench.peers import Peer
-from harken.lab.bench.plots import draw, growth_plot, memory_plot, refuse_without_altair, time_plot
+from harken.lab.bench.plots import draw, growth_plot, memory_plot, time_plot
+from harken.lab.harness.charts import refuse_without_altair
 
 
 def result(*sizes: int) -> Result:

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from harken.engine import Engine
-from harken.events import validate
 from harken.lab.bench import child, processes, run, threads
 from harken.lab.bench.child import in_child, pack, peak_mib
-from harken.lab.bench.contestants import CONTESTANTS
-from harken.lab.bench.engines import Live, engines_of, refuse_wrong_engine, refuse_wrong_live
-from harken.lab.bench.figures import MEANINGS, Figure, Key, Result, Unavailable, WrongAnswerError, read_result
+from harken.lab.bench.engines import engines_of, live_of, refuse_wrong_engine, refuse_wrong_live
+from harken.lab.bench.figures import MEANINGS, Figure, Key, Result, read_result
 from harken.lab.bench.run import Settings
 from harken.lab.bench.threads import alu_gain, measure_threads
-from harken.lab.bench.trials import SAMPLE, prepare, sample_of
+from harken.lab.bench.trials import CONTESTANTS, prepare
 from harken.lab.bench.updates import Updater, measure_updates, settle
+from harken.lab.harness.contestants import SAMPLE, sample_of
+from harken.lab.harness.live import Live
+from harken.lab.harness.results import Unavailable, WrongAnswerError
 from harken.lab.workloads import generate
 
 SETTINGS = Settings(
@@ -141,7 +142,7 @@ def test_there_must_be_events() -> None:
 def test_a_child_measures_its_own_memory(tmp_path: Path) -> None:
     held = np.ones(60_000_000, np.uint8)  # which must not count as the child's
     workload = generate("stock", 100, 4)
-    pack(tmp_path, 100, workload.predicates, workload.events, sample_of("stock", 0).events)
+    pack(tmp_path, 100, workload.predicates, workload.events)
     found = in_child("peak", "counting_lists", tmp_path)
     assert 20 < found["start"] <= found["peak"] < 2_000
     assert peak_mib() > held.nbytes / 2**20
@@ -160,11 +161,11 @@ W4 = generate("w4", 300, 8)
 
 @pytest.fixture(params=["columnar", "counting_lists"])
 def live(request: pytest.FixtureRequest) -> Live:
-    return Live(request.param, W4, sample_of("w4", 0).events, 1_000)
+    return live_of(request.param, W4, sample_of("w4", 0).events, 1_000)
 
 
 def test_changes_leave_all_as_it_was(live: Live) -> None:
-    before = live.match(validate(W4.events).batch)
+    before = live.answers(W4.events)
     result = Result({}, {})
     measure_updates(result, Key("insert", "w4", 300, "x"), live, 300, W4.events, 2)
     assert {figure.key.name for figure in result.figures} == {"insert", "insert_cpu", "delete", "delete_cpu"}
@@ -173,12 +174,12 @@ def test_changes_leave_all_as_it_was(live: Live) -> None:
     while updater.done < 101 and updater.error is None:
         settle(live, W4.events)
     updater.stop()
-    assert live.match(validate(W4.events).batch) == before
+    assert live.answers(W4.events) == before
     refuse_wrong_live(live, W4.events, before)
 
 
 def test_a_matcher_that_lost_a_subscription_is_found_out(live: Live) -> None:
-    expected = live.match(validate(W4.events).batch)
+    expected = live.answers(W4.events)
     event = int(np.argmax(np.diff(expected.offsets)))
     lost = expected.of(event)[:1].tolist()
     assert lost, "no event matches"
@@ -199,7 +200,7 @@ def test_an_engine_that_lost_a_subscription_is_found_out() -> None:
 
 
 def test_an_updater_that_fails_is_not_silent() -> None:
-    live = Live("counting_lists", W4, W4.events, 1_000)
+    live = live_of("counting_lists", W4, W4.events, 1_000)
     live.matcher.remove([live.entries[0].number])
     settle(live, W4.events)
     updater = Updater(live)

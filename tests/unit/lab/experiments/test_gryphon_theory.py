@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from harken.lab.bench.answers import every_true
 from harken.lab.experiments.gryphon_tree import bound, chance_of_match, decline_for, share_saved
+from harken.lab.harness.answers import every_true
 from harken.lab.workloads import generate
 from harken.lab.workloads.gryphon import Gryphon
 

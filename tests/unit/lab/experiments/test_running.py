@@ -1,4 +1,4 @@
-"""The harness: entrants are filled, verified and timed; who refuses is a row too."""
+"""Running an experiment: contestants are filled, verified and timed; a refusal is a row too."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harken.lab.bench.figures import WrongAnswerError
-from harken.lab.experiments.changing import measure_changes
-from harken.lab.experiments.entrants import Entrant, Filled, entries_of, fill, one_row_each
-from harken.lab.experiments.running import PACES, Run, verify
+from harken.lab.experiments.changing import measure_changes, one_row_each
+from harken.lab.experiments.running import PACES, Run
+from harken.lab.harness.answers import Numbers, Offsets, verify
+from harken.lab.harness.contestants import Contestant, Filled, entries_of
+from harken.lab.harness.results import WrongAnswerError
 from harken.limits import Limits
 
 SMOKE = PACES["smoke"]
@@ -21,9 +22,9 @@ def run_with(**parameters: object) -> Run:
     return Run({"events": 8, "changes": 3, **parameters}, SMOKE, 0, lambda text: None)
 
 
-def test_every_kind_of_entrant_has_a_row() -> None:
+def test_every_kind_of_contestant_has_a_row() -> None:
     run = run_with()
-    rows = list(run.compare(run.draw("le-subscribe", 200), tuple(map(Entrant.of, NAMES)), more=7))
+    rows = list(run.compare(run.draw("le-subscribe", 200), tuple(map(Contestant.of, NAMES)), more=7))
     assert [row["entrant"] for row in rows] == list(NAMES)
     for row in rows:
         assert row["us_per_event"] > 0
@@ -41,8 +42,8 @@ def test_every_kind_of_entrant_has_a_row() -> None:
 
 def test_refusals_are_rows() -> None:
     run = run_with()
-    entrants = (Entrant.of("no_such"), Entrant.of("scan", "odd", colour="red"), Entrant.of("scan"))
-    unknown, odd, scan = run.compare(run.draw("w4", 50), entrants)
+    contestants = (Contestant.of("no_such"), Contestant.of("scan", "odd", colour="red"), Contestant.of("scan"))
+    unknown, odd, scan = run.compare(run.draw("w4", 50), contestants)
     assert unknown["refused"].startswith("cannot: there is no algorithm")
     assert "does not take the option" in odd["refused"]
     assert "refused" not in scan
@@ -52,7 +53,7 @@ def test_who_stops_at_a_limit_is_not_tried_again() -> None:
     run = run_with()
     limits = Limits(max_matrix_bytes=1 << 20)
     first, second = (
-        next(iter(run.compare(run.draw("le-subscribe", size), [Entrant.of("counting_bytes")], limits)))
+        next(iter(run.compare(run.draw("le-subscribe", size), [Contestant.of("counting_bytes")], limits)))
         for size in (2_000, 3_000)
     )
     assert first["limit"] == "max_matrix_bytes"
@@ -64,7 +65,7 @@ def test_who_is_slow_is_left_out_of_larger_sizes() -> None:
     run = run_with()
     run.pace = replace(SMOKE, patience=0.0)
     first, again, larger = (
-        next(iter(run.compare(run.draw("w4", size), [Entrant.of("scan")]))) for size in (100, 100, 200)
+        next(iter(run.compare(run.draw("w4", size), [Contestant.of("scan")]))) for size in (100, 100, 200)
     )
     assert "us_per_event" in first
     assert "us_per_event" in again
@@ -74,37 +75,26 @@ def test_who_is_slow_is_left_out_of_larger_sizes() -> None:
 def test_one_by_one_has_an_end() -> None:
     run = run_with()
     run.pace = replace(SMOKE, one_by_one=10)
-    (row,) = run.compare(run.draw("w4", 20), [Entrant.of("naive")])
+    (row,) = run.compare(run.draw("w4", 20), [Contestant.of("naive")])
     assert "gets 10 at most" in row["refused"]
 
 
 class Wrong(Filled):
-    """Says that another entrant's first event matches nothing."""
+    """Says that another contestant's first event matches nothing."""
 
     def __init__(self, right: Filled) -> None:
-        self._right, self.events, self.fill_seconds = right, right.events, 0.0
+        self._right, self.events = right, right.events
 
-    def take(self, events: object) -> None: ...
-
-    def find(self) -> object:
-        return self.found()
-
-    def found(self) -> tuple[np.ndarray, np.ndarray]:
-        ids, offsets = self._right.found()
+    def found(self) -> tuple[Offsets, Numbers]:
+        offsets, numbers = self._right.found()
         gone = offsets[1]
-        return ids[gone:], np.maximum(offsets - gone, 0)
-
-    def examined(self, events: int) -> float | None:
-        return None
-
-    def memory(self) -> dict[str, int]:
-        return {}
+        return np.maximum(offsets - gone, 0), numbers[gone:]
 
 
 def test_different_answers_are_fatal() -> None:
     run = run_with()
     workload = run.draw("w4", 100)
-    right = fill(Entrant.of("scan"), workload, run.sample_of(workload))
+    right = Contestant.of("scan").fill(workload, run.sample_of(workload))
     right.take(workload.events)
     verify(workload, {"right": right})
     with pytest.raises(WrongAnswerError, match="wrong finds 0 subscriptions"):
@@ -116,7 +106,7 @@ def test_different_answers_are_fatal() -> None:
 def test_changes_are_timed_and_undone() -> None:
     run = run_with()
     workload = run.draw("le-subscribe", 100)
-    rows = measure_changes(run, workload, [*map(Entrant.of, NAMES), Entrant.of("no_such")])
+    rows = measure_changes(run, workload, [*map(Contestant.of, NAMES), Contestant.of("no_such")])
     scan, columnar, naive, unknown = rows
     for row in (scan, columnar, naive):
         assert 1 <= row["changes"] <= 3

@@ -1,4 +1,4 @@
-"""Where a measurement was made: the machine and the versions, written beside every result."""
+"""The machine and the versions of a measurement, written beside every result."""
 
 from __future__ import annotations
 

@@ -7,46 +7,72 @@ import pyarrow as pa
 import pytest
 
 from harken import Engine
-from harken.codes.conjunctions import Conjunctions
-from harken.codes.encode import EncodedBatch
 from harken.errors import CapabilityError
 from harken.lab.bench import matching
-from harken.lab.bench.answers import Answers, every_true, refuse_unlike_arrow
-from harken.lab.bench.contestants import CONTESTANTS, Codes, CountingContestant, Factory, Ids, Offsets
-from harken.lab.bench.figures import Key, Result, WrongAnswerError
-from harken.lab.bench.matching import arrow_ints, arrow_strings, external_ids, measure_matching
+from harken.lab.bench.figures import Key, Result
+from harken.lab.bench.matching import arrow_ints, arrow_strings, ids_of, measure_matching
 from harken.lab.bench.mixture import measure_mixture
-from harken.lab.bench.trials import Trial, prepare, sample_of
+from harken.lab.bench.trials import CONTESTANTS, Trial, prepare
+from harken.lab.harness.answers import Answers, Numbers, Offsets, every_true, refuse_unlike_arrow, verify
+from harken.lab.harness.contestants import Contestant, Filled, sample_of
+from harken.lab.harness.results import WrongAnswerError
 from harken.lab.workloads import WORKLOADS, generate
+from harken.lab.workloads.workload import Workload
+from harken.limits import DEFAULT_LIMITS, Limits
+
+COUNTING = CONTESTANTS["counting_lists"]
 
 
-class Forgetful(CountingContestant):
+class LosesOne(Filled):
     """Loses the last answer of all events."""
 
-    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
-        ids = super().find(encoded, offsets)
+    def find(self) -> tuple[Offsets, Numbers]:
+        offsets, numbers = super().find()
         offsets[-1] -= 1
-        return ids[:-1]
+        return offsets, numbers[:-1]
 
 
-class Mistaken(CountingContestant):
+class SwapsOne(Filled):
     """Finds as many, but another one."""
 
-    def find(self, encoded: EncodedBatch, offsets: Offsets) -> Ids:
-        ids = super().find(encoded, offsets)
-        ids[0] = next(each for each in range(10_000) if each not in set(ids[: offsets[1]].tolist()))
-        return ids
+    def find(self) -> tuple[Offsets, Numbers]:
+        offsets, numbers = super().find()
+        first = set(numbers[: offsets[1]].tolist())
+        numbers[0] = next(each for each in range(10_000) if each not in first)
+        return offsets, numbers
 
 
-def trial_of(name: str, factories: dict[str, Factory], size: int = 2_000, events: int = 8) -> Trial:
-    return prepare(generate(name, size, events), sample_of(name, 0).events, factories)
+class Wrong(Contestant):
+    """Counting lists with wrong answers."""
+
+    def __init__(self, filled: type[Filled]) -> None:
+        super().__init__("wrong", COUNTING.algorithm)
+        self.__dict__["filled"] = filled
+
+    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> Filled:
+        right = super().fill(workload, sample, limits)
+        return self.__dict__["filled"](right.matcher, right.fill_seconds, right.form_of)
+
+
+class Failing(Contestant):
+    """Cannot be filled."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__("failing", "none", {"error": error})
+
+    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> Filled:
+        raise self.options["error"]
+
+
+def trial_of(name: str, contestants: dict[str, Contestant], size: int = 2_000, events: int = 8) -> Trial:
+    return prepare(generate(name, size, events), sample_of(name, 0).events, contestants)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_the_matchers_agree_with_plain_evaluation(name: str) -> None:
     trial = trial_of(name, CONTESTANTS)
     assert set(trial.matchers) == set(CONTESTANTS)
-    trial.verify()
+    verify(trial.workload, trial.matchers)
 
 
 def test_plain_evaluation_agrees_with_an_engine() -> None:
@@ -58,34 +84,31 @@ def test_plain_evaluation_agrees_with_an_engine() -> None:
     assert [every_true(workload, event).tolist() for event in range(4)] == [sorted(map(int, ids)) for ids in found]
 
 
-@pytest.mark.parametrize("wrong", [Forgetful, Mistaken])
-def test_a_wrong_matcher_is_found_out(wrong: type[CountingContestant]) -> None:
+@pytest.mark.parametrize("wrong", [LosesOne, SwapsOne])
+def test_a_wrong_matcher_is_found_out(wrong: type[Filled]) -> None:
     result = Result({}, {})
-    trial = trial_of("w4", {"wrong": wrong, "counting_lists": CountingContestant})
+    trial = trial_of("w4", {"wrong": Wrong(wrong), "counting_lists": COUNTING})
     with pytest.raises(WrongAnswerError, match="w4 with 2,000 subscriptions, event"):
         measure_matching(result, [trial], 1)
     assert result.figures == []
 
 
 def test_two_that_are_wrong_alike_are_found_out() -> None:
-    trial = trial_of("w4", {"one": Mistaken, "two": Mistaken})
+    trial = trial_of("w4", {"one": Wrong(SwapsOne), "two": Wrong(SwapsOne)})
     with pytest.raises(WrongAnswerError, match="event 0: one finds"):
-        trial.verify()
+        verify(trial.workload, trial.matchers)
 
 
 def test_one_that_is_wrong_in_the_mixture_is_found_out() -> None:
     sample = sample_of("mixed", 0)
-    trial = prepare(generate("mixed", 400, 16), sample.events, {"wrong": Mistaken})
+    trial = prepare(generate("mixed", 400, 16), sample.events, {"wrong": Wrong(SwapsOne)})
     with pytest.raises(WrongAnswerError, match="match other subscriptions in the mixture"):
-        measure_mixture(Result({}, {}), trial, sample, {"wrong": CountingContestant}, 1)
+        measure_mixture(Result({}, {}), trial, sample, {"wrong": COUNTING}, 1)
 
 
 def test_one_that_cannot_do_a_workload_says_so() -> None:
-    def unable(conjunctions: Conjunctions, sample: Codes) -> CountingContestant:
-        raise CapabilityError("strings are beyond it")
-
-    result = Result({}, {})
-    measure_matching(result, [trial_of("stock", {"unable": unable, "counting_lists": CountingContestant})], 1)
+    result, unable = Result({}, {}), Failing(CapabilityError("strings are beyond it"))
+    measure_matching(result, [trial_of("stock", {"unable": unable, "counting_lists": COUNTING})], 1)
     key = Key("match", "stock", 2_000, "unable")
     assert result.find(key) is None
     assert result.why_not(key) == "strings are beyond it"
@@ -93,11 +116,8 @@ def test_one_that_cannot_do_a_workload_says_so() -> None:
 
 
 def test_whatever_else_fails_is_fatal() -> None:
-    def broken(conjunctions: Conjunctions, sample: Codes) -> CountingContestant:
-        raise RuntimeError("it is not set up")
-
     with pytest.raises(RuntimeError, match="it is not set up"):
-        trial_of("stock", {"broken": broken})
+        trial_of("stock", {"broken": Failing(RuntimeError("it is not set up"))})
 
 
 def test_answers_are_in_order() -> None:
@@ -112,13 +132,13 @@ def test_answers_are_in_order() -> None:
 def test_the_answers_of_some_events_become_arrow(most: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    def arrow(ids: Ids, offsets: Offsets) -> pa.ListArray:
+    def arrow(numbers: Numbers, offsets: Offsets) -> pa.ListArray:
         made.append(len(offsets) - 1)
-        return arrow_ints(ids, offsets)
+        return arrow_ints(numbers, offsets)
 
     monkeypatch.setattr(matching, "_MATCHES_AS_ARROW", most)
     monkeypatch.setattr(matching, "arrow_ints", arrow)
-    trial = trial_of("w4", {"counting_lists": CountingContestant})
+    trial = trial_of("w4", {"counting_lists": COUNTING})
     offsets = next(iter(trial.matchers.values())).answers().offsets
     assert most == 0 or offsets[expected] <= most
     assert expected == 8 or offsets[expected + 1] > most
@@ -128,7 +148,7 @@ def test_the_answers_of_some_events_become_arrow(most: int, expected: int, monke
 
 def test_arrow_results() -> None:
     ids, offsets = np.array([2, 0, 1], np.int32), np.array([0, 1, 1, 3])
-    ints, strings = arrow_ints(ids, offsets), arrow_strings(ids, offsets, external_ids(3))
+    ints, strings = arrow_ints(ids, offsets), arrow_strings(ids, offsets, ids_of(3))
     assert (ints.type, strings.type) == (pa.list_(pa.int32()), pa.list_(pa.string()))
     assert ints.to_pylist() == [[2], [], [0, 1]]
     assert strings.to_pylist() == [["s2"], [], ["s0", "s1"]]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harken.lab.bench import rounds
-from harken.lab.bench.rounds import Timing, interleaved
+from harken.lab.harness import rounds
+from harken.lab.harness.rounds import Timing, interleaved
 
 
 class Clock:

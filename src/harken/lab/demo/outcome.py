@@ -1,4 +1,4 @@
-"""What came of the demo, read back from the files that its pipeline wrote: nothing here was remembered."""
+"""What the demo's report shows, all of it read back from the files that the pipeline wrote."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ MINUTES = 24 * 60
 _BUSIEST = 12
 _LETTERS = 8
 _JUDGED = 500
-"""So many notifications, and as many pairs that were not told of, are judged again."""
+"""Notifications, and pairs of an event and a subscription without one, that the reference evaluates again."""
 _REFUSING = ("decode", "validate", "late")
 """Stages that keep an event from being matched."""
 _TRIED = 400
-"""So many subscriptions are tried, to find a near miss."""
+"""Subscriptions that are tried, at most, to find a near miss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """A subscription that was told of much."""
+    """A subscription with many notifications."""
 
     id: str
     owner: str
@@ -52,7 +52,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event, a subscription and why the one is or is not told of the other."""
+    """A subscription, and why an event matches it or does not."""
 
     id: str
     owner: str
@@ -62,7 +62,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Pairs of an event and a subscription that the reference evaluated, and how many it judged otherwise."""
+    """How many pairs with and without a notification the reference evaluated, and on how many it disagreed."""
 
     told: int
     untold: int
@@ -70,11 +70,11 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """All that the report shows."""
+class Outcome:
+    """Everything that the report shows."""
 
     metrics: Mapping[str, Any]
-    """The line of the batch."""
+    """The batch's line of the metrics file."""
     steps: list[Step]
     events_by_minute: list[int]
     notifications_by_minute: list[int]
@@ -83,20 +83,20 @@ class Findings:
     by_area_and_hour: Mapping[str, list[int]]
     """Notifications by the uppermost category."""
     matches_of_events: list[int]
-    """How many events match nothing, one subscription, two of them …"""
+    """How many events match no subscription, one, two …"""
     told_of_subscriptions: list[int]
-    """How many subscriptions were told of nothing, of one event, of two …"""
+    """How many subscriptions have no notification, one, two …"""
     owners: int
-    """People who were told of something."""
+    """People with a notification."""
     by_kind: Mapping[str, tuple[int, int]]
     """Subscriptions and notifications by the kind of wish."""
     busiest: list[Busy]
     letters_by_reason: Mapping[tuple[str, str], int]
     letters: list[Letter]
     index_bytes: int
-    """Of its files."""
+    """The size of the index on disk."""
     plan: Mapping[str, Any]
-    """What the matcher says of itself."""
+    """The matcher's statistics."""
     event: Mapping[str, Any] | None
     hit: Told | None
     near_miss: Told | None
@@ -126,12 +126,12 @@ class Findings:
 
     @property
     def matched(self) -> int:
-        """Events that were matched: all but those that were refused and the duplicates."""
+        """Events that were matched: neither refused nor duplicates."""
         return sum(self.matches_of_events)
 
     @property
     def pairs(self) -> int:
-        """Pairs of an event that was matched and a subscription."""
+        """Pairs of a matched event and a subscription."""
         return self.matched * self.subscriptions
 
     @property
@@ -141,11 +141,11 @@ class Findings:
         return float(ended - self.metrics["seconds"])
 
     def seconds(self, name: str) -> float:
-        """What all steps of a name took."""
+        """The time of all steps of a name."""
         return sum(step.seconds for step in self.steps if step.name == name)
 
 
-def gather(folder: Folder) -> Findings:
+def gather(folder: Folder) -> Outcome:
     """Read all that the pipeline has written."""
     from pyarrow import parquet
 
@@ -166,7 +166,7 @@ def gather(folder: Folder) -> Findings:
     for id, count in per_subscription.items():
         told[kinds[id]] += count
     wanted = Counter(kinds.values())
-    return Findings(
+    return Outcome(
         metrics=metrics,
         steps=steps(folder.spark_log),
         events_by_minute=_by_minute(_minute(event["at"]) for event in events.values()),
@@ -213,7 +213,7 @@ def _json_lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _events(folder: Path, refused: set[str]) -> dict[str, dict[str, Any]]:
-    """The events by their ids, the first of those that have the same, without those that were refused."""
+    """The events by id, without those that were refused; of duplicates the first."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text("utf-8").splitlines():
@@ -234,7 +234,7 @@ def _engine(folder: Folder, version: Mapping[str, Any]) -> Engine:
 
 
 def _counts(table: pa.Table, name: str) -> dict[str, int]:
-    """The values of a column, each with the number of rows that have it, most first."""
+    """How many rows have each value of a column, most first."""
     grouped = (
         table.group_by(name).aggregate([([], "count_all")]).sort_by([("count_all", "descending"), (name, "ascending")])
     )
@@ -275,14 +275,14 @@ def _by_area_and_hour(notifications: pa.Table) -> dict[str, list[int]]:
 
 
 def _histogram(counts: Iterable[int], of: int) -> list[int]:
-    """How many have none, one, two … of so many in all."""
+    """How many of `of` things have a count of 0, 1, 2 …; those without a count have 0."""
     found = Counter(counts)
     found[0] = of - sum(found.values())
     return [found[count] for count in range(max(found) + 1)]
 
 
 def _busiest(counts: Mapping[str, int], subscriptions: pa.Table) -> list[Busy]:
-    """Those that were told of most; of those that say the same, one."""
+    """The subscriptions with most notifications, one of each text."""
     rows = {row["id"]: row for row in _rows(subscriptions, list(counts)[: 20 * _BUSIEST])}
     texts: dict[str, Busy] = {}
     for id, row in rows.items():
@@ -304,7 +304,7 @@ def _kind_of_reason(reason: str) -> str:
 
 
 def _varied(letters: list[dict[str, Any]]) -> list[Letter]:
-    """Some of them, of as many kinds as there are."""
+    """One of each kind, up to _LETTERS."""
     first: dict[tuple[str, str], dict[str, Any]] = {}
     for each in letters:
         first.setdefault((each["stage"], _kind_of_reason(each["reason"])), each)
@@ -313,7 +313,7 @@ def _varied(letters: list[dict[str, Any]]) -> list[Letter]:
 
 
 def _enriched(event: Mapping[str, Any], sellers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The event as it was matched: without its id, with what is known of its seller."""
+    """The event as it was matched: without its id, with the columns of its seller."""
     return {name: value for name, value in event.items() if name != "id"} | dict(sellers.get(event["seller"], {}))
 
 
@@ -334,7 +334,7 @@ def _told(
     subscriptions: pa.Table,
     folder: Folder,
 ) -> tuple[tuple[Told, dict[str, Any]] | None, Told | None]:
-    """A notification that has something to explain, with its event; and a subscription that narrowly missed it."""
+    """A notification worth explaining, with its event; and a subscription that the event narrowly misses."""
     if not notifications.num_rows:
         return None, None
     stride = max(1, notifications.num_rows // _TRIED)
@@ -348,7 +348,7 @@ def _told(
 
 
 def _near_miss(engine: Engine, event: Mapping[str, Any], subscriptions: pa.Table) -> Told | None:
-    """Of some subscriptions, those about the same category first, that which the event fails by least."""
+    """The subscription that the event misses most narrowly, among some about its category if there are any."""
     import pyarrow.compute as pc
 
     about = pc.match_substring(subscriptions["where"], f"category = '{event['category']}'")
@@ -359,7 +359,7 @@ def _near_miss(engine: Engine, event: Mapping[str, Any], subscriptions: pa.Table
 
 
 def _nearness(told: Told) -> tuple[int, int, int]:
-    """Few conditions that fail count most, then many that hold; a short text is better to read."""
+    """Fewest failing conditions first, then most that hold, then the shortest text."""
     truths = [part.truth for part in told.explanation.tree.parts]
     return truths.count(True) - len(truths), truths.count(True), -len(told.where)
 
@@ -371,7 +371,7 @@ def _judge(
     subscriptions: pa.Table,
     folder: Folder,
 ) -> Judged:
-    """Let the reference evaluate some pairs again, one by one."""
+    """Have the reference evaluate some pairs again, one by one."""
     rng = random.Random(1)
     sellers = _sellers(folder.sellers)
     picked = rng.sample(range(notifications.num_rows), min(_JUDGED, notifications.num_rows))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harken.lab.bench.environment import environment
+from harken.lab.harness.environment import environment
 
 
 def test_it_tells_machine_system_and_versions() -> None:

@@ -1,4 +1,4 @@
-"""Timing things against each other: in one run, interleaved, warm-up thrown away, median and spread kept."""
+"""Timing contestants against each other: in one run, in turn, without their warm-up, every round kept."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
 TURN = 0.1
-"""Seconds that a turn of matching is to last: what others leave in the caches, and what other guests of the machine do,
-is then a small part of it, as it is of the turn of a matcher that is slow.
-"""
+"""Seconds a turn of matching should last, so that cold caches and noise of the machine are a small part of it."""
 MOST_RUNS = 8
-"""How often a contestant runs in its turn, at most. Those of a mixture share an index, and it gives up the memory of an
-answer that nobody wanted 64 times (`matchers.columnar.buffers`).
+"""Runs of a contestant in its turn, at most. Those of a mixture share an index, which frees an answer's buffer after 64
+turns without use (`matchers.columnar.buffers`).
 """
 
 
@@ -25,16 +23,16 @@ class Timing:
     """Seconds of one contestant over all rounds."""
 
     seconds: tuple[float, ...]
-    """Of a run. Where there were several in a turn, on average."""
+    """Per run: the mean of a turn that had several."""
     first: tuple[float, ...] = ()
-    """Of the first run in each turn, which finds in the caches what others left there."""
+    """Of the first run in each turn, whose caches hold what others left there."""
 
     @property
     def median(self) -> float:
         return median(self.seconds)
 
     def rates(self, count: int) -> dict[str, float]:
-        """Items a second: the median round, the slowest and the quickest."""
+        """Items a second in the median round, the slowest and the quickest."""
         return {
             "median": round(count / self.median, 1),
             "slowest": round(count / max(self.seconds), 1),
@@ -46,16 +44,16 @@ class Timing:
         return tuple(each / count * 1e6 for each in self.seconds)
 
     def times(self, other: Timing) -> tuple[float, ...]:
-        """How many times as long as the other it took, round by round: what slows a round slows both of them."""
+        """The ratio to another timing, round by round: what slows a round slows both."""
         return tuple(mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True))
 
 
 def interleaved(
     contestants: Mapping[Name, Callable[[], object]], rounds: int, least: float = 0.0
 ) -> dict[Name, Timing]:
-    """Run every contestant once for warm-up, then all of them in turn, as often as there are rounds.
+    """Run every contestant once for warm-up, then all of them in turn, for so many rounds.
 
-    One that took less than `least` seconds for its warm-up runs several times in its turn.
+    One whose warm-up took less than `least` seconds runs several times in its turn.
     """
     runs: dict[Name, int] = {}
     for name, run in contestants.items():

@@ -1,0 +1,1 @@
+"""One way to measure: contestants, interleaved rounds, verified answers, results, charts."""
