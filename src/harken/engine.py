@@ -22,10 +22,9 @@ from harken.errors import (
 )
 from harken.events import Decoded, Event, EventBatch, held, looked_at, validate
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
-from harken.explain import Explanation, explain
 from harken.forking import ENGINE, fork_rlock
-from harken.language.ast import attributes as paths_of
 from harken.language.compiled import Compiled, Compiler
+from harken.language.explanation import Explanation
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.catalogue import Catalogue
@@ -34,7 +33,7 @@ from harken.live.mismatch import Asking, Compared, FirstSubscriptions, Mismatche
 from harken.live.numbering import Numbering
 from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Fault, Record, Subscription, checked_id, has_predicates, records_of
-from harken.matchers import Capability, Entry, FormOf, Matcher, create_matcher, required_capabilities
+from harken.matchers import Capability, Entry, FormOf, Matcher, create_matcher
 from harken.matchers.registry import DEFAULT_ALGORITHM, refuse_incapable
 from harken.matchers.sharing import match_shared
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
@@ -330,22 +329,21 @@ class Engine:
         known = self._state.catalogue.get(text)
         if known is None and _ONE_WORD.fullmatch(text):
             known = self.subscription(text)  # raises: an id that was mistyped
-        compiled = (
-            self._compiler.compile(text) if known is None else self._compiler.compile(known.where, known.language)
-        )
-        expression = compiled.expression
-        names = looked_at(frozenset(path[0] for path in paths_of(expression)), self.schema)
-        valid = Event.of(event, self.schema, self.limits, names)
-        return explain(expression, valid.attributes, self.schema, self.limits)
+
+        def find_event(names: frozenset[str]) -> Mapping[str, Any]:
+            return Event.of(event, self.schema, self.limits, looked_at(names, self.schema)).attributes
+
+        if known is None:
+            return self._compiler.explain(text, find_event)
+        return self._compiler.explain(known.where, find_event, known.language)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""
-        shapes = self._compiler.shapes
         return {
             "algorithm": self.algorithm,
             "subscriptions": len(self),
             "schema_version": None if self.schema is None else self.schema.version,
-            "shapes": {"hits": shapes.hits, "misses": shapes.misses},
+            **self._compiler.stats(),
             "matcher": self._state.matcher.stats(),
         }
 
@@ -541,7 +539,7 @@ class Engine:
     def _compile(self, record: Record, compiler: Compiler) -> Compiled:
         compiled = compiler.compile(record.where, record.language)
         if self._is_limited:
-            refuse_incapable(self.algorithm, required_capabilities(compiled.normal_form, compiler.schema))
+            refuse_incapable(self.algorithm, frozenset(map(Capability, compiled.capabilities)))
         return compiled
 
     def _refuse_taken(self, id: str, replace: bool, *holders: Container[str]) -> None:
@@ -564,7 +562,7 @@ class Engine:
         ]
         for number in numbers:
             state.forms.pop(number, None)
-        state.ask({name for _, form in compiled for name in form.normal_form.names()}, self.schema)
+        state.ask({name for _, form in compiled for name in form.plan.names()}, self.schema)
         state.catalogue.announce(new)
         try:
             entries = [Entry(each.number, form) for each, (_, form) in zip(new, compiled, strict=True)]

@@ -1,6 +1,6 @@
 """Matching algorithms behind one protocol. An algorithm is a file here and a line in the registry."""
 
-from harken.matchers.base import Capability, Entry, FormOf, Matcher, MatchResult, required_capabilities
+from harken.matchers.base import Capability, Entry, FormOf, Matcher, MatchResult
 from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, create_matcher
 
 __all__ = [
@@ -12,5 +12,4 @@ __all__ = [
     "Matcher",
     "algorithm_capabilities",
     "create_matcher",
-    "required_capabilities",
 ]
