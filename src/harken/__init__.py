@@ -6,7 +6,7 @@ A subscription is a boolean expression over events. Harken tells, for every even
 from harken.engine import Engine
 from harken.errors import HarkenError, HarkenWarning
 from harken.events import Event, EventBatch
-from harken.explain import Explanation
+from harken.language.explanation import Explanation
 from harken.limits import Limits
 from harken.live.loading import Report
 from harken.live.results import BatchMatches, Matches

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import CapabilityError, EventError, HarkenError, SchemaError, UnknownIdError, did_you_mean
 from harken.events import Decoded, Event, EventBatch, held, looked_at, validate
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
-from harken.explain import Explanation, explain
 from harken.forking import ENGINE, fork_rlock
-from harken.language.ast import attributes as paths_of
 from harken.language.compiled import Compiler
+from harken.language.explanation import Explanation
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.changes import Change
 from harken.live.home import Home
@@ -25,7 +24,6 @@ from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.matchers.registry import DEFAULT_ALGORITHM
 from harken.matchers.roles import Plans, TellsColumns
-from harken.matchers.sharing import match_shared
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
 
 if TYPE_CHECKING:
@@ -263,21 +261,24 @@ class Engine:
         if known is None and _ONE_WORD.fullmatch(text):
             known = self.subscription(text)  # raises: an id that was mistyped
         compiler = self._live.compiler
-        compiled = compiler.compile(text) if known is None else compiler.compile(known.where, known.language)
-        expression = compiled.expression
-        names = looked_at(frozenset(path[0] for path in paths_of(expression)), self.schema)
-        valid = Event.of(event, self.schema, self.limits, names)
-        return explain(expression, valid.attributes, self.schema, self.limits)
+
+        def find_event(names: frozenset[str]) -> Mapping[str, Any]:
+            return Event.of(event, compiler.schema, compiler.limits, looked_at(names, compiler.schema)).attributes
+
+        if known is None:
+            return compiler.explain(text, find_event)
+        return compiler.explain(known.where, find_event, known.language)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""
-        shapes = self._live.compiler.shapes
+        live = self._live
         return {
             "algorithm": self.algorithm,
             "subscriptions": len(self),
             "schema_version": None if self.schema is None else self.schema.version,
-            "shapes": {"hits": shapes.hits, "misses": shapes.misses},
-            "matcher": self._live.matcher.stats(),
+            **live.compiler.stats(),
+            "matcher": live.matcher.stats(),
+            **live.index.stats(),
         }
 
     # What subscriptions ask for
@@ -407,7 +408,7 @@ def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) ->
     batch = decoded.batch
     began = perf_counter()
     reading = Reading(live.catalogue, live.numbering)
-    results = match_shared(live.matcher, batch, live.form_of(), threads)
+    results = live.index.match_shared(batch, live.form_of(), threads)
     seconds = {"decode": began - started, "match": perf_counter() - began}
     return BatchMatches(results, decoded.refused, reading, seconds)
 
@@ -417,7 +418,7 @@ def _match_one(live: LiveSet, batch: EventBatch, started: float) -> Matches:
     began = perf_counter()
     reading = live.numbering.begin()
     try:
-        found = live.matcher.match(batch, live.form_of())
+        found = live.index.match(batch, live.form_of())
         ids = live.catalogue.ids_of(found.numbers.tolist())
         errors = [(live.catalogue.of(number).id, error) for _, number, error in found.errors]
     finally:

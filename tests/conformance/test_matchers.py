@@ -10,7 +10,7 @@ from harken.errors import CapabilityError, DuplicateIdError, HarkenError, Unknow
 from harken.events import Event
 from harken.language import parse
 from harken.language.compiled import Compiler
-from harken.matchers import ALGORITHMS, algorithm_capabilities, algorithm_traits, required_capabilities
+from harken.matchers import ALGORITHMS, algorithm_capabilities, algorithm_traits
 from harken.matchers.base import Trait
 from harken.schema import NewEventType, Schema
 from harken.schema.event_types import EventType
@@ -66,8 +66,7 @@ def test_golden_cases_by_reference(cases: CaseFile) -> None:
 
 
 def can_take(algorithm: str, where: str, schema: Schema | None) -> bool:
-    form = Compiler(schema).compile(where).normal_form
-    return required_capabilities(form, schema) <= algorithm_capabilities(algorithm)
+    return Compiler(schema).compile(where).capabilities <= algorithm_capabilities(algorithm)
 
 
 REFUSAL_SCHEMA, REFUSALS = refusals()

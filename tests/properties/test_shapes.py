@@ -99,7 +99,7 @@ def test_texts_of_many_shapes_share_a_compiler(bulk):
         compiler = Compiler()
         for text in [varied(rng, rng.choice(texts)) for _ in range(300)]:
             assert_same(compiler, text)
-        hits += compiler.shapes.hits
+        hits += compiler.stats()["shapes"]["hits"]
     assert hits > 100
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -73,8 +73,6 @@ def explain(
             return
         from harken.cli.selecting import EventChoice, SubscriptionChoice
         from harken.events import looked_at
-        from harken.explain import explain as explained
-        from harken.language.ast import attributes
         from harken.language.compiled import Compiler
         from harken.limits import DEFAULT_LIMITS
         from harken.schema import load_schema
@@ -84,9 +82,12 @@ def explain(
         saved = saved_engine(of_subscriptions, {"--schema": schema}) if of_subscriptions else None
         known = saved.schema if saved is not None else None if schema is None else load_schema(schema)
         limits = DEFAULT_LIMITS if saved is None else saved.limits
-        expression = Compiler(known, limits).compile(*subscription.find(saved)).expression
-        names = looked_at(frozenset(path[0] for path in attributes(expression)), known)
-        explanation = explained(expression, chosen.find(known, names).attributes, known, limits)
+        text, language = subscription.find(saved)
+
+        def find_event(names: frozenset[str]) -> Mapping[str, Any]:
+            return chosen.find(known, looked_at(names, known)).attributes
+
+        explanation = Compiler(known, limits).explain(text, find_event, language)
         if json:
             screen.line(explanation.to_dict())
         else:

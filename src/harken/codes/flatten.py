@@ -7,7 +7,7 @@ CONTAINS, attribute against attribute) is given what must hold for it. Such rows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from itertools import product
 from typing import Any, NamedTuple
@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column, ColumnPredicates
-from harken.language.ast import Attribute, Contains, Like, leaves
 from harken.language.intervals import Cut, Intervals, Line
-from harken.language.normal_form import Conjunction, NormalForm, Presence, Residual, Values, line_of
+from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Values, line_of
 from harken.schema import CodedDomain, Kind
 from harken.schema.paths import Path
-from harken.schema.values import KINDS
 
 MOST_COMBINATIONS = 16
 """Rows of a conjunction for every interval of the attribute that has most of them."""
@@ -193,14 +191,12 @@ class _Flattener:
         """For every attribute the predicates one of which has to hold, and whether that is all that is asked."""
         found: dict[Path, list[_Between]] = {}
         for path, constraint in conjunction.constraints:
-            if isinstance(constraint, Presence):
-                found[path] = [self._presence(path, constraint)]
-            else:
-                found[path] = self._intervals(path, constraint)
+            found[path] = self._predicates(path, constraint)
         is_exact = not conjunction.residuals
         for residual in conjunction.residuals:
-            for path, predicate in self._implied(residual):
-                found.setdefault(path, [predicate])
+            for path, constraint in residual.implied():
+                if path not in found:
+                    found[path] = self._predicates(path, constraint)
         if any(len(several) > 1 for several in found.values()):
             is_exact = self._limited(found, most_rows) and is_exact
         # In one order, so that equal rows are seen to be.
@@ -223,8 +219,10 @@ class _Flattener:
             kept = False
         return kept
 
-    def _intervals(self, path: Path, constraint: Values) -> list[_Between]:
-        """One predicate for each interval of each kind."""
+    def _predicates(self, path: Path, constraint: Constraint) -> list[_Between]:
+        """The predicates that a constraint is: one for each interval of each kind."""
+        if isinstance(constraint, Presence):
+            return [self._presence(path, constraint)]
         domain = constraint.domain
         found: list[_Between] = []
         for kind, admitted in constraint.parts:
@@ -235,19 +233,6 @@ class _Flattener:
                 pieces = [_counted(low, high, line) for low, high in pieces]
             found += [_Between(column, low, high) for low, high in pieces]
         return found
-
-    def _implied(self, residual: Residual) -> Iterator[tuple[Path, _Between]]:
-        """What has to hold for attributes if the residual predicate does."""
-        predicate = residual.predicate
-        if isinstance(predicate, Contains) and not residual.negated:
-            path, value = predicate.attribute.path, predicate.value.value
-            yield path, _Between(self._place(path, KINDS[type(value)]), (value, 0), (value, 1))
-            return
-        for leaf in leaves(predicate):
-            if isinstance(leaf, Attribute) and isinstance(predicate, Like):
-                yield leaf.path, _Between(self._place(leaf.path, Kind.STRING), None, None)
-            elif isinstance(leaf, Attribute):
-                yield leaf.path, self._presence(leaf.path, Presence.PRESENT)
 
     def _hull(self, path: Path, several: list[_Between]) -> _Between:
         """One predicate that admits what each of several does."""

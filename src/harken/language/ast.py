@@ -7,7 +7,7 @@ not parsed); it takes no part in comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -56,10 +56,6 @@ class Constant:
     @property
     def kind(self) -> Kind:
         return KINDS[type(self.value)]
-
-    def given(self, constants: Sequence[Value]) -> Value:
-        """The value. Where the constant stands for one that differs from text to text, it is among those given."""
-        return self.value
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and TRUE are equal in Python but not the same constant.
@@ -336,3 +332,9 @@ def attributes(expression: Expression) -> list[Path]:
     for predicate, _ in predicates(expression):
         found.update((leaf.path, None) for leaf in leaves(predicate) if isinstance(leaf, Attribute))
     return list(found)
+
+
+def constants(expression: Expression) -> list[Constant]:
+    """The constants of an expression, in the order of the text."""
+    found = (leaf for predicate, _ in predicates(expression) for leaf in leaves(predicate))
+    return [leaf for leaf in found if isinstance(leaf, Constant)]

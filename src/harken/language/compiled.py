@@ -1,106 +1,121 @@
-"""From a subscription's text to what matchers take: parse, check against the schema, normalise."""
+"""From a subscription's text, in any of the languages there are, to what matchers take."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from harken.errors import ContradictionError, HarkenError, LanguageError, LimitError, UnavailableError
-from harken.language.ast import Attribute, Expression, leaves, predicates
+from harken.errors import HarkenError, LanguageError
+from harken.language.capabilities import Capability, required_capabilities
+from harken.language.explanation import Explanation
 from harken.language.normal_form import NormalForm
-from harken.language.normalise import normalise
-from harken.language.sql import parser as sql
-from harken.language.sql.check import check
-from harken.language.sql.complaints import located
-from harken.language.sql.doubts import doubts
-from harken.language.sql.shapes import ShapeCache
+from harken.language.registry import DEFAULT_LANGUAGE, FindEvent, FrontEnd, explainer_of, front_end_of
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
-from harken.schema.faults import first_of
-
-# What was within the limits once is not judged again.
-_NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
-ALWAYS_TRUE = "it is always true: every event will match"
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A text that has been understood: its normal form, and what to warn of.
+class Plan(Protocol):
+    """What a text was compiled to, and which kind of index holds it."""
 
-    The tree is not kept: those of millions of subscriptions would fill the memory. `expression` parses again.
+    @property
+    def kind(self) -> str:
+        """The kind of index: `flat` is the one there is."""
+
+    @property
+    def always(self) -> bool:
+        """Whether every event matches."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it asks of a matcher. Worked out anew each time, since few matchers lack any."""
+
+    def names(self) -> set[str]:
+        """The attributes that it looks at, each by the name that its path begins with."""
+
+
+@dataclass(slots=True)
+class FlatPlan:
+    """A normal form, for an index of rows with one interval a column. Nobody changes one."""
+
+    form: NormalForm
+    kind: ClassVar[str] = "flat"
+
+    @property
+    def always(self) -> bool:
+        return self.form.always
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return required_capabilities(self.form)
+
+    def names(self) -> set[str]:
+        return self.form.names()
+
+
+class Compiled(NamedTuple):
+    """A text that has been understood: its plan, and what to warn of.
+
+    The tree is not kept: those of millions of subscriptions would fill the memory.
     """
 
     text: str
     language: str
-    normal_form: NormalForm
+    plan: Plan
     warnings: tuple[str, ...] = ()
 
     @property
-    def expression(self) -> Expression:
-        return sql.parse(self.text, _NO_LIMITS)
+    def capabilities(self) -> frozenset[Capability]:
+        """What it asks of a matcher."""
+        return self.plan.capabilities
+
+    @property
+    def normal_form(self) -> NormalForm:
+        """The normal form of a flat plan, for the matchers that take those."""
+        plan = self.plan
+        if not isinstance(plan, FlatPlan):
+            raise TypeError(f"a plan of the kind {plan.kind!r} has no normal form")
+        return plan.form
 
 
 class Compiler:
-    """Compiles many texts against one schema, parsing each shape once. Threads may share one."""
+    """Compiles many texts against one schema. Threads may share one."""
 
     def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self.schema = schema
         self.limits = limits
-        self.shapes = ShapeCache(schema, limits, self._accept)
+        self._front_ends: dict[str, FrontEnd] = {}
 
-    def compile(self, text: str, language: str = "sql") -> Compiled:
+    def compile(self, text: str, language: str = DEFAULT_LANGUAGE) -> Compiled:
         """The compiled text. Raises LanguageError or LimitError, with its place."""
-        _check_language(language)
+        front_end = self._front_end(language)
         if not isinstance(text, str):
             raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}")
-        try:
-            template, constants = self.shapes.parse(text)
-            normal_form = normalise(template, self.schema, self.limits, constants)
-        except RecursionError:  # where max_nesting was set beyond what Python can follow
-            message = "the expression is nested too deeply"
-            raise LimitError(message, limit="max_nesting").at(*located(text, 0)) from None
-        except (ContradictionError, LimitError) as error:
-            raise self._placed(error, text) from None
-        warnings = (*((ALWAYS_TRUE,) if normal_form.always else ()), *doubts(template, text, constants, self.schema))
-        return Compiled(text, language, normal_form, warnings)
+        return front_end.compile(text)
 
-    def faults(self, text: str, language: str = "sql") -> list[HarkenError]:
+    def faults(self, text: str, language: str = DEFAULT_LANGUAGE) -> list[HarkenError]:
         """Every fault of a text, each with its place."""
         try:
-            _check_language(language)
-            found: list[HarkenError] = [*check(sql.parse(text, self.limits), self.schema, text)]
-            if not found:
-                self.compile(text, language)
+            return self._front_end(language).faults(text)
         except HarkenError as error:
             return [error]
+
+    def print(self, text: str, dialect: str, language: str = DEFAULT_LANGUAGE) -> str:
+        """The text in a dialect that its language can be written in. Raises LanguageError or LimitError."""
+        return self._front_end(language).print(text, dialect)
+
+    def explain(self, text: str, find_event: FindEvent, language: str = DEFAULT_LANGUAGE) -> Explanation:
+        """Why an event matches a text or does not. Raises LanguageError or LimitError, and what `find_event` raises."""
+        self.compile(text, language)
+        return explainer_of(language)(self._front_end(language), text, find_event)
+
+    def stats(self) -> Mapping[str, Any]:
+        """Counts of the front ends, as plain data."""
+        self._front_end(DEFAULT_LANGUAGE)
+        return {key: value for each in self._front_ends.values() for key, value in each.stats().items()}
+
+    def _front_end(self, language: str) -> FrontEnd:
+        found = self._front_ends.get(language) if isinstance(language, str) else None  # a record may hold anything
+        if found is None:
+            found = self._front_ends.setdefault(language, front_end_of(language, self.schema, self.limits))
         return found
-
-    def _accept(self, expression: Expression, text: str) -> None:
-        faults = check(expression, self.schema, text)
-        if faults:
-            raise first_of(faults)
-
-    def _placed(self, error: ContradictionError | LimitError, text: str) -> HarkenError:
-        """The error at the part of the text that it is about, or at its start."""
-        if error.place is not None:
-            return error
-        expression = sql.parse(text, _NO_LIMITS)
-        if isinstance(error, LimitError):
-            offset = self._offset_of_limit(expression)
-        else:
-            found = (leaf for each, _ in predicates(expression) for leaf in leaves(each))
-            offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), 0)
-        return error.at(*located(text, offset))
-
-    def _offset_of_limit(self, expression: Expression) -> int:
-        """Where normalising an expression of this very text passes a limit: that of a template has other offsets."""
-        try:
-            normalise(expression, self.schema, self.limits)
-        except LimitError as error:
-            return error.offset or 0
-        return 0
-
-
-def _check_language(language: str) -> None:
-    if language != "sql":
-        raise UnavailableError(f"the language {language!r} is not available", hint="this version speaks 'sql'")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
 
-from harken.language.ast import Attribute, Comparison, Contains, Like, leaves
 from harken.language.intervals import LINES, Intervals, Line, integers
 from harken.schema import CodedDomain, Domain, IntegerDomain, Kind
 from harken.schema.paths import Path
 from harken.schema.values import INT64_MAX, INT64_MIN, KINDS
+
+if TYPE_CHECKING:
+    from harken.language.capabilities import Capability
 
 
 class Presence(Enum):
@@ -39,14 +43,29 @@ class Values:
 Constraint = Values | Presence
 
 
-@dataclass(frozen=True, slots=True)
-class Residual:
-    """A predicate that no constraint on one attribute expresses; it has to be true or, if negated, false."""
+Implied = Sequence[tuple[Path, Constraint]]
 
-    predicate: Comparison | Like | Contains
-    negated: bool
-    domain: Domain | None = field(default=None, compare=False, repr=False)
-    """For a comparison of two attributes: the domain that brings the order."""
+
+class Residual(Protocol):
+    """A predicate that no constraint on one attribute expresses. It is immutable, and compared by content."""
+
+    @property
+    def capability(self) -> Capability:
+        """What a matcher has to be capable of to take it."""
+
+    @property
+    def of_sets(self) -> bool:
+        """Whether it looks at all values of its attributes at once. Else at one of each, as a binding picks them."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The attributes that it looks at. It does not hold unless each has a value."""
+
+    def implied(self) -> Implied:
+        """Constraints that some value of an attribute meets if it holds: what an index may go by."""
+
+    def holds(self, values: Sequence[Any]) -> bool:
+        """Whether it is true of the values at its paths: one each (None if missing) or, if `of_sets`, a list each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +85,7 @@ class Conjunction:
         found = [path for path, _ in self.constraints]
         if not self.residuals:
             return found
-        mentioned = (leaf for residual in self.residuals for leaf in leaves(residual.predicate))
-        return [*found, *(leaf.path for leaf in mentioned if isinstance(leaf, Attribute))]
+        return [*found, *(path for residual in self.residuals for path in residual.paths)]
 
 
 @dataclass(frozen=True, slots=True)

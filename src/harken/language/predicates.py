@@ -1,16 +1,15 @@
-"""Three-valued truth of one predicate over single values: what verification and constant folding come down to."""
+"""Three-valued truth of comparisons and patterns over single values: what verification comes down to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from harken.language.ast import Between, Comparison, In, Like, Operand
+from harken.language.ast import like_pieces
 from harken.schema.domains import Domain
 from harken.schema.values import COMPARISONS, KINDS, Value
 
 Truth = bool | None
-ValuePredicate = Comparison | Between | In | Like
 
 
 def compare(operator: str, left: Value | None, right: Value | None, domain: Domain | None = None) -> Truth:
@@ -25,29 +24,6 @@ def compare(operator: str, left: Value | None, right: Value | None, domain: Doma
     return COMPARISONS[operator](left, right)
 
 
-def evaluate(predicate: ValuePredicate, value_of: Callable[[Operand], Value | None]) -> Truth:
-    """The truth of a predicate, given the value of each operand."""
-    match predicate:
-        case Comparison(left=left, operator=operator, right=right):
-            return compare(operator, value_of(left), value_of(right))
-        case Between(operand=operand, low=low, high=high):
-            value = value_of(operand)
-            return both(compare(">=", value, value_of(low)), compare("<=", value, value_of(high)))
-        case In(operand=operand, values=values):
-            value = value_of(operand)
-            return either(compare("=", value, constant.value) for constant in values)
-        case Like(operand=operand):
-            value = value_of(operand)
-            return like_matcher(predicate)(value) if isinstance(value, str) else None
-
-
-def both(left: Truth, right: Truth) -> Truth:
-    """AND in three-valued logic."""
-    if left is False or right is False:
-        return False
-    return None if left is None or right is None else True
-
-
 def either(truths: Iterable[Truth]) -> Truth:
     """OR of any number in three-valued logic."""
     found = set(truths)
@@ -55,14 +31,14 @@ def either(truths: Iterable[Truth]) -> Truth:
 
 
 @lru_cache(maxsize=65_536)
-def like_matcher(predicate: Like) -> Callable[[str], bool]:
+def like_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
     """A test of strings against the pattern, in time proportional to text × pattern at the worst.
 
     The pattern is cut at each `%` into segments. The first is fixed at the start of the text and the last at its end;
     each one between is taken at its first occurrence, which leaves the most room to those that follow.
     """
     segments: list[list[str]] = [[]]
-    for piece in predicate.pieces():
+    for piece in like_pieces(pattern, escape):
         if piece is None:
             segments.append([])
         else:

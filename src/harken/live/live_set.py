@@ -14,7 +14,8 @@ from harken.live.catalogue import Catalogue
 from harken.live.mismatch import Asking, FirstSubscriptions
 from harken.live.numbering import Numbering
 from harken.live.subscriptions import Fault, Record, Subscription
-from harken.matchers import Capability, Entry, FormOf, Matcher, required_capabilities
+from harken.matchers import Capability, Entry, FormOf, Matcher
+from harken.matchers.kinds import Indexes
 from harken.matchers.registry import create_matcher, refuse_incapable, refuse_unless_removing
 from harken.matchers.roles import TellsColumns
 from harken.schema import Schema
@@ -34,7 +35,7 @@ class LiveSet:
 
     __slots__ = (
         *("_asking", "_forms", "_is_limited", "_shrunk", "algorithm", "asked", "catalogue", "compiler", "is_changed"),
-        *("matcher", "numbering", "options", "sequence"),
+        *("index", "numbering", "options", "sequence"),
     )
 
     def __init__(
@@ -58,7 +59,7 @@ class LiveSet:
                 from harken.live.loading import restore
 
                 restore(matcher, compiler, self.catalogue)
-        self.matcher = matcher
+        self.index = Indexes(matcher)
         self._is_limited = matcher.capabilities != frozenset(Capability)
         self._forms: dict[int, NormalForm] = {}
         """Normal forms that were asked for again, by number. They are many times as large as their texts."""
@@ -82,6 +83,11 @@ class LiveSet:
     @property
     def limits(self) -> Limits:
         return self.compiler.limits
+
+    @property
+    def matcher(self) -> Matcher:
+        """The matcher of flat plans, which `algorithm` names."""
+        return self.index.flat
 
     def form_of(self) -> FormOf:
         """The normal form of a subscription by its number, from its text."""
@@ -114,7 +120,7 @@ class LiveSet:
         compiler = compiler or self.compiler
         compiled = compiler.compile(record.where, record.language)
         if self._is_limited:
-            refuse_incapable(self.algorithm, required_capabilities(compiled.normal_form, compiler.schema))
+            refuse_incapable(self.algorithm, compiled.capabilities)
         return compiled
 
     def refuse_taken(self, id: str, also: Container[str] = ()) -> None:
@@ -142,15 +148,11 @@ class LiveSet:
         ]
         for number in numbers:
             self._forms.pop(number, None)
-        self.look_at({name for _, form in prepared for name in form.normal_form.names()})
+        self.look_at({name for _, form in prepared for name in form.plan.names()})
         self.catalogue.announce(new)
         try:
             entries = [Entry(each.number, form) for each, (_, form) in zip(new, prepared, strict=True)]
-            numbers_leaving = [each.number for each in leaving]
-            if entries:
-                self.matcher.add(entries, numbers_leaving)
-            elif leaving:
-                self.matcher.remove(numbers_leaving)
+            self.index.add(entries, [each.number for each in leaving])
         except HarkenError:
             for number in numbers:
                 self.numbering.give_back(number)
@@ -177,7 +179,7 @@ class LiveSet:
     def remove(self, subscription: Subscription) -> None:
         """Let go of a subscription. Raises CapabilityError if the algorithm only ever adds."""
         refuse_unless_removing(self.algorithm)
-        self.matcher.remove([subscription.number])
+        self.index.remove([subscription.number])
         self.forget([subscription])
 
     def forget(self, subscriptions: Collection[Subscription]) -> None:

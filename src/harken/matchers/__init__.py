@@ -1,6 +1,7 @@
 """Matching algorithms behind one protocol. An algorithm is a file here and a line in the registry."""
 
-from harken.matchers.base import Capability, Entry, FormOf, Matcher, MatchResult, Trait, required_capabilities
+from harken.language.capabilities import Capability
+from harken.matchers.base import Entry, FormOf, Matcher, MatchResult, Trait
 from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, algorithm_traits, create_matcher
 
 __all__ = [
@@ -14,5 +15,4 @@ __all__ = [
     "algorithm_capabilities",
     "algorithm_traits",
     "create_matcher",
-    "required_capabilities",
 ]

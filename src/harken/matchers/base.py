@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from harken.errors import HarkenError
 from harken.events import EventBatch
-from harken.language.ast import Comparison, Contains
+from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled
-from harken.language.intervals import Intervals, Line
-from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Residual, line_of
-from harken.schema import Domain, Schema
+from harken.language.normal_form import NormalForm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,20 +20,6 @@ if TYPE_CHECKING:
 
 FormOf = Callable[[int], NormalForm]
 """The normal form of a subscription that a matcher has taken, by its number: so that matchers need not keep it."""
-
-
-class Capability(StrEnum):
-    """What a subscription may ask of a matcher. A matcher that lacks one rejects the subscription by name."""
-
-    EQUALITY = "equality"
-    RANGE = "range"
-    VALUE_SET = "several intervals"
-    DISJUNCTION = "disjunction"
-    PRESENCE = "is null"
-    PATTERN = "like"
-    CONTAINS = "contains"
-    ATTRIBUTE_COMPARISON = "attribute with attribute"
-    DOMAIN_ORDER = "hierarchies and partial orders"
 
 
 class Trait(StrEnum):
@@ -96,44 +80,3 @@ class Matcher(Protocol):
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""
-
-
-def required_capabilities(form: NormalForm, schema: Schema | None) -> frozenset[Capability]:
-    """What a matcher has to be capable of to take a subscription that was normalised with this schema."""
-    found: set[Capability] = set()
-    if len(form.conjunctions) > 1:
-        found.add(Capability.DISJUNCTION)
-    for conjunction in form.conjunctions:
-        found |= _required_by(conjunction, schema)
-    return frozenset(found)
-
-
-def _required_by(conjunction: Conjunction, schema: Schema | None) -> set[Capability]:
-    found = {_capability_of_residual(residual) for residual in conjunction.residuals}
-    for path, constraint in conjunction.constraints:
-        found |= _capabilities_of_constraint(constraint, None if schema is None else schema.domain_of(path))
-    return found
-
-
-def _capability_of_residual(residual: Residual) -> Capability:
-    if isinstance(residual.predicate, Comparison):
-        return Capability.ATTRIBUTE_COMPARISON
-    return Capability.CONTAINS if isinstance(residual.predicate, Contains) else Capability.PATTERN
-
-
-def _capabilities_of_constraint(constraint: Constraint, domain: Domain | None) -> set[Capability]:
-    if isinstance(constraint, Presence):
-        return {Capability.PRESENCE}
-    found = {_capability_of_set(admitted, line_of(kind, domain)) for kind, admitted in constraint.parts}
-    if len(constraint.parts) > 1:
-        found.add(Capability.VALUE_SET)
-    if constraint.domain is not None and found != {Capability.EQUALITY}:
-        found.add(Capability.DOMAIN_ORDER)
-    return found
-
-
-def _capability_of_set(admitted: Intervals, line: Line) -> Capability:
-    if line.is_point(admitted):
-        return Capability.EQUALITY
-    pieces = (len(admitted.cuts) + admitted.inside + 1) // 2
-    return Capability.VALUE_SET if pieces > 1 else Capability.RANGE

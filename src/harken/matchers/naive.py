@@ -9,9 +9,10 @@ import numpy as np
 
 from harken.errors import HarkenError
 from harken.events import EventBatch
+from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, FormOf, MatchResult, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.verify import is_match
 
 

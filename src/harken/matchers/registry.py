@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import CapabilityError, did_you_mean
+from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Matcher, Trait
+from harken.matchers.base import Matcher, Trait
 from harken.matchers.roles import (
     AddsInBulk,
     CountsPredicates,

@@ -14,11 +14,8 @@ from typing import Any
 
 from harken.errors import LimitError
 from harken.events import Event
-from harken.language.ast import Attribute, Comparison, Constant, Contains, Like, Operand
 from harken.language.normal_form import Conjunction, NormalForm, Presence, Values
-from harken.language.predicates import compare, either, evaluate
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.schema import Domain
 from harken.schema.paths import Path
 
 _Cursor = tuple[Any, Path]
@@ -69,13 +66,11 @@ def _left_open(conjunction: Conjunction, event: Event) -> list[_Test] | None:
         elif not constraint.admits(node):
             return None
     for residual in conjunction.residuals:
-        predicate, wanted = residual.predicate, not residual.negated
-        if isinstance(predicate, Contains):
-            if _contains(predicate, event) is not wanted:
+        if residual.of_sets:
+            if not residual.holds([event.values(path) for path in residual.paths]):
                 return None
             continue
-        cursors = tuple(_advance((attributes, path)) for path in _paths(predicate))
-        test = _Test(_residual_test(predicate, wanted, residual.domain), cursors)
+        test = _Test(residual.holds, tuple(_advance((attributes, path)) for path in residual.paths))
         if _arrays(test):
             waiting.append(test)
         elif not _settled(test):
@@ -175,24 +170,3 @@ def _settled(test: _Test) -> bool:
 
 def _admits(admits: Callable[[Any], bool]) -> Callable[[list[Any]], bool]:
     return lambda values: admits(values[0])
-
-
-def _paths(predicate: Comparison | Like) -> list[Path]:
-    operands = (predicate.left, predicate.right) if isinstance(predicate, Comparison) else (predicate.operand,)
-    return [operand.path for operand in operands if isinstance(operand, Attribute)]
-
-
-def _residual_test(predicate: Comparison | Like, wanted: bool, domain: Domain | None) -> Callable[[list[Any]], bool]:
-    if isinstance(predicate, Comparison):
-        return lambda values: compare(predicate.operator, values[0], values[1], domain) is wanted
-    return lambda values: evaluate(predicate, lambda operand: _given(operand, values[0])) is wanted
-
-
-def _given(operand: Operand, value: Any) -> Any:
-    return operand.value if isinstance(operand, Constant) else value
-
-
-def _contains(predicate: Contains, event: Event) -> bool | None:
-    """True if one of the values is equal; unknown if none is, but one could not be compared, or there are none."""
-    values: list[Any] = event.values(predicate.attribute.path)
-    return either(compare("=", value, predicate.value.value) for value in values) if values else None

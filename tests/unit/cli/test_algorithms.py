@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harken.matchers.base import Capability, Trait
+from harken.language.capabilities import Capability
+from harken.matchers.base import Trait
 from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_capabilities, algorithm_traits
 
 from .conftest import Run, lines

@@ -14,6 +14,7 @@ from harken.errors import (
     UnavailableError,
 )
 from harken.language import Compiler, normalise, parse
+from harken.language.sql.front_end import SqlFrontEnd
 from harken.limits import Limits
 from harken.schema import Schema
 
@@ -26,15 +27,18 @@ def test_a_text_is_parsed_and_normalised() -> None:
 
 
 def test_the_expression_is_that_of_the_text_at_hand() -> None:
-    compiler = Compiler()
-    compiler.compile("a = 1")
-    assert compiler.compile("a = 2").expression == parse("a = 2")
+    front_end = SqlFrontEnd()
+    front_end.compile("a = 1")
+    front_end.compile("a = 2")
+    assert front_end.parse("a = 2") == parse("a = 2")
 
 
 def test_the_expression_of_a_long_text_is_not_refused_later() -> None:
     limits = Limits(max_nesting=10_000)
     text = "NOT " * 200 + "a"
-    assert Compiler(limits=limits).compile(text).expression == parse(text, limits)
+    front_end = SqlFrontEnd(limits=limits)
+    front_end.compile(text)
+    assert front_end.parse(text) == parse(text, limits)
 
 
 def test_the_schema_is_known(schema: Schema) -> None:

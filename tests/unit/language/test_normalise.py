@@ -11,9 +11,10 @@ import pytest
 
 from harken.errors import ContradictionError, LimitError
 from harken.language import NormalForm, normalise, parse, print_expression
-from harken.language.ast import Not
+from harken.language.ast import Attribute, Comparison, Constant, Contains, Expression, Like, Not
 from harken.language.intervals import Intervals
-from harken.language.normal_form import Conjunction, Constraint, Presence
+from harken.language.normal_form import Conjunction, Constraint, Presence, Residual
+from harken.language.residuals import ComparisonResidual, ContainsResidual, LikeResidual
 from harken.limits import Limits
 from harken.schema import EventType, Schema, format_path
 from harken.schema.values import show
@@ -34,10 +35,20 @@ def shown(text: str, schema: Schema | None = None, **limits: int) -> set[str]:
 
 def _conjunction(conjunction: Conjunction) -> str:
     constraints = [f"{format_path(path)}: {_constraint(each)}" for path, each in conjunction.constraints]
-    residuals = [
-        print_expression(Not(each.predicate) if each.negated else each.predicate) for each in conjunction.residuals
-    ]
-    return "; ".join(constraints + residuals)
+    return "; ".join(constraints + [print_expression(_residual(each)) for each in conjunction.residuals])
+
+
+def _residual(residual: Residual) -> Expression:
+    match residual:
+        case LikeResidual(path=path, pattern=pattern, escape=escape):
+            found: Expression = Like(Attribute(path), Constant(pattern), escape)
+        case ContainsResidual(path=path, value=value):
+            found = Contains(Attribute(path), Constant(value))
+        case ComparisonResidual(left=left, operator=operator, right=right):
+            found = Comparison(Attribute(left), operator, Attribute(right))
+        case _:
+            raise AssertionError(residual)
+    return Not(found) if residual.negated else found
 
 
 def _constraint(constraint: Constraint) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harken.errors import LimitError
+from harken.errors import ContradictionError, LimitError
 from harken.events import Event
 from harken.language import normalise, parse
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -18,6 +18,42 @@ from unit.deadline import within
 
 def matches(where: str, event: dict[str, Any], schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> bool:
     return is_match(normalise(parse(where), schema), Event.of(event, schema), limits)
+
+
+# The truth of one predicate
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "truth"),
+    [
+        ("a < 5", 3, True),
+        ("a < 5", None, None),
+        ("a BETWEEN 1 AND 5", 5, True),
+        ("a BETWEEN 1 AND 5", 6, False),
+        ("a BETWEEN 1 AND 5", "x", None),
+        ("a BETWEEN 1 AND 'x'", 0, False),
+        ("a BETWEEN 1 AND 'x'", 2, None),
+        ("a IN (1, 2)", 2, True),
+        ("a IN (1, 2)", 3, False),
+        ("a IN (1, 'x')", 1, True),
+        ("a IN (1, 'x')", 2, None),
+        ("a IN (1, 2)", None, None),
+        ("a LIKE 'x%'", "xy", True),
+        ("a LIKE 'x%'", "y", False),
+        ("a LIKE 'x%'", 5, None),
+        ("a LIKE '%'", None, None),
+    ],
+)
+def test_a_predicate_is_true_false_or_unknown(text: str, value: Any, truth: bool | None) -> None:
+    event = {"a": value}
+    assert [is_true(text, event), is_true(f"NOT ({text})", event)] == [truth is True, truth is False]
+
+
+def is_true(where: str, event: dict[str, Any]) -> bool:
+    try:
+        return matches(where, event)
+    except ContradictionError:
+        return False
 
 
 # Constraints

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from harken.language.ast import DEFAULT_ESCAPE, Attribute, Contains, Expression, Like, Predicate, leaves, predicates
+from harken.language.ast import DEFAULT_ESCAPE, Attribute, Constant, Contains, Expression, Like, leaves, predicates
 from harken.language.sql.habits import CLOCKS
 from harken.schema import Schema, StringDomain, Value
 from harken.schema.paths import Path
@@ -15,17 +15,30 @@ _ESCAPED_PERCENT = DEFAULT_ESCAPE + "%"
 _BACKSLASH_AND_ANY = DEFAULT_ESCAPE + _ESCAPED_PERCENT
 
 
-def doubts(expression: Expression, text: str, constants: Sequence[Value], schema: Schema | None) -> Iterator[str]:
-    """What to warn of. The expression may be a template (see shapes.py), with the constants of the text."""
-    if not _may_have_doubts(text, schema):
-        return
+Doubts = Callable[[str, Sequence[Value]], Iterator[str]]
+"""What to warn of in a text, given its constants in the order of the text."""
+
+
+def doubts_of(expression: Expression, schema: Schema | None) -> Doubts:
+    """What tells the doubts about the texts that have the shape of this expression, whatever their constants."""
+    found: list[Doubts] = []
+    hole = 0
     for predicate, _ in predicates(expression):
+        names = [leaf.name for leaf in leaves(predicate) if isinstance(leaf, Attribute)]
         if schema is None:
-            yield from _doubts_of_names(predicate, text)
+            found.extend(_about_name(name) for name in names if _is_clock(name))
+        last = hole + sum(isinstance(leaf, Constant) for leaf in leaves(predicate)) - 1
         if isinstance(predicate, Like):
-            yield from _doubts_of_pattern(str(predicate.pattern.given(constants)), predicate.escape)
+            found.append(_about_pattern(last, predicate.escape))
         elif isinstance(predicate, Contains) and schema is not None and _is_string(predicate.attribute.path, schema):
-            yield substring_doubt(predicate.attribute.name, str(predicate.value.given(constants)))
+            found.append(_about_contains(last, predicate.attribute.name))
+        hole = last + 1
+    return lambda text, constants: (doubt for each in found for doubt in each(text, constants))
+
+
+def may_be_doubtful(text: str, schema: Schema | None) -> bool:
+    """A quick look at a text, because hardly any has something to warn of."""
+    return _ESCAPED_PERCENT in text or "*" in text or (_CURRENT if schema is None else "contains") in text.lower()
 
 
 def substring_doubt(name: str, value: str) -> str:
@@ -37,26 +50,35 @@ def substring_doubt(name: str, value: str) -> str:
     )
 
 
-def _may_have_doubts(text: str, schema: Schema | None) -> bool:
-    """A quick look at the text, because hardly any has something to warn of."""
-    return _ESCAPED_PERCENT in text or "*" in text or (_CURRENT if schema is None else "contains") in text.lower()
+def _is_clock(name: str) -> bool:
+    return name.lower().startswith(_CURRENT) and name.upper() in CLOCKS
 
 
-def _doubts_of_names(predicate: Predicate, text: str) -> Iterator[str]:
-    for leaf in leaves(predicate):
-        name = leaf.name if isinstance(leaf, Attribute) else ""
-        if name.lower().startswith(_CURRENT) and name.upper() in CLOCKS and f"`{name}`" not in text:
+def _about_name(name: str) -> Doubts:
+    def doubts(text: str, constants: Sequence[Value]) -> Iterator[str]:
+        if f"`{name}`" not in text:
             yield f"{name} is taken for an attribute's name; {CLOCKS[name.upper()]}"
 
+    return doubts
 
-def _doubts_of_pattern(pattern: str, escape: str) -> Iterator[str]:
-    if escape == DEFAULT_ESCAPE and pattern.endswith(_ESCAPED_PERCENT) and not pattern.endswith(_BACKSLASH_AND_ANY):
-        yield (
-            f"the pattern {show(pattern)} ends in a percent sign, not in a wildcard, because \\ escapes it: for a "
-            f"backslash and then anything write {show(pattern[:-2] + _BACKSLASH_AND_ANY)}"
-        )
-    if "*" in pattern and "%" not in pattern and "_" not in pattern:
-        yield f"in the pattern {show(pattern)} the * is a plain character: % stands for any characters"
+
+def _about_pattern(hole: int, escape: str) -> Doubts:
+    def doubts(text: str, constants: Sequence[Value]) -> Iterator[str]:
+        pattern = str(constants[hole])
+        has_escape = escape == DEFAULT_ESCAPE and pattern.endswith(_ESCAPED_PERCENT)
+        if has_escape and not pattern.endswith(_BACKSLASH_AND_ANY):
+            yield (
+                f"the pattern {show(pattern)} ends in a percent sign, not in a wildcard, because \\ escapes it: for a "
+                f"backslash and then anything write {show(pattern[:-2] + _BACKSLASH_AND_ANY)}"
+            )
+        if "*" in pattern and "%" not in pattern and "_" not in pattern:
+            yield f"in the pattern {show(pattern)} the * is a plain character: % stands for any characters"
+
+    return doubts
+
+
+def _about_contains(hole: int, name: str) -> Doubts:
+    return lambda text, constants: iter([substring_doubt(name, str(constants[hole]))])
 
 
 def _is_string(path: Path, schema: Schema) -> bool:

@@ -1,8 +1,8 @@
 """Parsing by shape: texts that differ only in their constants are parsed once.
 
 A text is cut at its constants in one pass of a regular expression. What remains is its shape. The first text of a
-shape is parsed; its AST, with a slot in place of each constant, becomes a template, and of every other text only the
-constants are read. Whatever goes wrong with them (a stray escape, a date that is none) is left to the parser, which
+shape is parsed, and its expression becomes a template, with a hole in place of each constant; of every other text only
+the constants are read. Whatever goes wrong with them (a stray escape, a date that is none) is left to the parser, which
 gives the error its place. Only the parse is shared: the normal form is made for each text.
 """
 
@@ -17,24 +17,11 @@ from operator import neg
 from typing import Any
 
 from harken.errors import InvalidValueError
-from harken.language.ast import (
-    And,
-    Attribute,
-    Between,
-    Comparison,
-    Constant,
-    Contains,
-    Expression,
-    Holds,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Operand,
-    Or,
-    like_pieces,
-)
-from harken.language.sql import parser as sql
+from harken.language.ast import Attribute, Constant, Expression, Like, Predicate, leaves, like_pieces, predicates
+from harken.language.ast import constants as constants_of
+from harken.language.normalise import Template
+from harken.language.sql import parser
+from harken.language.sql.doubts import Doubts, doubts_of
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import CodedDomain, Schema
 from harken.schema.values import Value, parse_date, parse_timestamp
@@ -56,28 +43,28 @@ _LARGEST_FLOAT = sys.float_info.max
 _MOST_CONSTANTS = 256
 
 _Reader = Callable[[Any], Value]
+# What may stand before a constant, and how the constant is read then.
+_READERS: dict[str, _Reader] = {"-": neg, "DATE": parse_date, "TIMESTAMP": parse_timestamp}
+
+
+_Booleans = tuple[tuple[int, bool], ...]
+_Readers = tuple[tuple[int, _Reader], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot(Constant):
-    """A constant of a template: the value that it stands for is among the constants of the text at hand."""
+class Shape:
+    """What texts that differ only in their constants have in common, and how their constants are read."""
 
-    index: int = 0
-
-    def given(self, constants: Sequence[Value]) -> Value:
-        return constants[self.index]
-
-
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """The first expression of a shape with slots for its constants, and how those are read that are not plain."""
-
-    expression: Expression
-    readers: tuple[tuple[int, _Reader], ...]
+    template: Template
+    doubts: Doubts
+    booleans: _Booleans = ()
+    """TRUE and FALSE are part of a shape, and yet constants: each with its place among all of them."""
+    readers: _Readers = ()
+    """What makes or judges a constant, by its place."""
 
 
 class ShapeCache:
-    """Templates by shape, for texts that are checked against one schema.
+    """Shapes that are known, of texts that are checked against one schema.
 
     `accept` is called with the first expression of each shape, and may refuse it by raising. Threads may share a cache:
     at the worst, a race parses a shape twice.
@@ -96,38 +83,46 @@ class ShapeCache:
         self.max_shapes = max_shapes
         self.hits = 0
         self.misses = 0
-        self._templates: dict[str, _Template] = {}
+        self._known: dict[str, Shape] = {}
 
-    def parse(self, text: str) -> tuple[Expression, Sequence[Value]]:
-        """A template and the constants that go with it, as `normalise` takes them; or a plain expression and none.
+    def parse(self, text: str) -> tuple[Shape, Sequence[Value]]:
+        """The shape of a text, and the constants to fill its template with.
 
         Raises ParseError or LimitError, each with its place, and what `accept` raises.
         """
         if len(text) > self.limits.max_text_length or "\0" in text:
-            return self._parse_alone(text), ()
-        shape, constants = _cut(text)
-        template = self._templates.get(shape)
-        if template is not None:
+            return self._alone(self._expression(text))
+        key, constants = _cut(text)
+        shape = self._known.get(key)
+        if shape is not None:
+            for index, value in shape.booleans:
+                constants.insert(index, value)
             try:
-                for index, read in template.readers:
+                for index, read in shape.readers:
                     constants[index] = read(constants[index])
             except (ValueError, InvalidValueError):  # a stray escape, no date, no value of its domain
-                return self._parse_alone(text), ()
+                return self._alone(self._expression(text))
             self.hits += 1
-            return template.expression, constants
-        expression = self._parse_alone(text)
+            return shape, constants
+        expression = self._expression(text)
         self.misses += 1
-        template = _template(expression, text, self.schema) if len(constants) <= _MOST_CONSTANTS else None
-        if template is not None:
-            if len(self._templates) >= self.max_shapes:
-                self._templates.clear()  # rare, and cheaper than keeping an order of use for every text
-            self._templates[shape] = template
-        return expression, ()
+        shape, values = self._alone(expression)
+        reading = _reading(expression, text, self.schema) if len(constants) <= _MOST_CONSTANTS else None
+        if reading is not None:
+            if len(self._known) >= self.max_shapes:
+                self._known.clear()  # rare, and cheaper than keeping an order of use for every text
+            self._known[key] = Shape(shape.template, shape.doubts, *reading)
+        return shape, values
 
-    def _parse_alone(self, text: str) -> Expression:
-        expression = sql.parse(text, self.limits)
+    def _expression(self, text: str) -> Expression:
+        expression = parser.parse(text, self.limits)
         self.accept(expression, text)
         return expression
+
+    def _alone(self, expression: Expression) -> tuple[Shape, Sequence[Value]]:
+        """A shape for one text only, and its constants."""
+        shape = Shape(Template(expression, self.schema), doubts_of(expression, self.schema))
+        return shape, [constant.value for constant in constants_of(expression)]
 
 
 def _cut(text: str) -> tuple[str, list[Value]]:
@@ -155,91 +150,52 @@ def _constant(part: str) -> str | int | float | None:
     return number if number <= _LARGEST_FLOAT else None
 
 
-def _template(expression: Expression, text: str, schema: Schema | None) -> _Template | None:
-    """The template that an expression makes, or None if it cannot be told which of its constants is which."""
+def _reading(expression: Expression, text: str, schema: Schema | None) -> tuple[_Booleans, _Readers] | None:
+    """How the constants of other texts of this shape are read, or None if it cannot be told which is which.
+
+    In one order are the constants of the expression and the cuts of the text. A constant starts at its cut or, if
+    something belongs to it that stands before, such as a sign, between the cut before and its own.
+    """
     starts = [found.start() for found in _CUT.finditer(text) if _constant(found[0]) is not None]
-    slots = _Slots(text, starts, schema)
-    try:
-        template = slots.expression(expression)
-    except _NoTemplateError:
+    booleans: list[tuple[int, bool]] = []
+    readers: list[tuple[int, _Reader]] = []
+    place = cut = 0
+    for predicate, _ in predicates(expression):
+        for leaf in leaves(predicate):
+            if not isinstance(leaf, Constant):
+                continue
+            if isinstance(leaf.value, bool):
+                booleans.append((place, leaf.value))
+            elif cut == len(starts) or bisect_left(starts, leaf.at) != cut:
+                return None
+            else:
+                before = text[leaf.at : starts[cut]].strip().upper()
+                judges = _judges(predicate, schema)
+                if judges is None or (before and before not in _READERS):
+                    return None
+                readers.extend((place, read) for read in ([_READERS[before]] if before else []) + judges)
+                cut += 1
+            place += 1
+    return (tuple(booleans), tuple(readers)) if cut == len(starts) else None
+
+
+def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None:
+    """What judges the constants of a predicate: its pattern's escapes, or the domains of what they are compared with.
+
+    None if the predicate is about no attribute.
+    """
+    if isinstance(predicate, Like):
+        return [_pattern_reader(predicate.escape)] if isinstance(predicate.operand, Attribute) else None
+    paths = [leaf.path for leaf in leaves(predicate) if isinstance(leaf, Attribute)]
+    if not paths:
         return None
-    if sorted(slots.taken) != list(range(len(starts))):
-        return None
-    return _Template(template, tuple(slots.readers))
+    domains = [] if schema is None else [schema.domain_of(path) for path in paths]
+    return [domain.read for domain in domains if isinstance(domain, CodedDomain)]
 
 
-class _NoTemplateError(Exception):
-    """A constant stands where a template cannot put another."""
+def _pattern_reader(escape: str) -> _Reader:
+    def read(pattern: str) -> str:
+        like_pieces(pattern, escape)  # raises if an escape is stray
+        return pattern
 
-
-class _Slots:
-    """Makes a template of an expression. A constant's slot is the first cut at or after the place where it starts."""
-
-    def __init__(self, text: str, starts: list[int], schema: Schema | None) -> None:
-        self.text = text
-        self.starts = starts
-        self.schema = schema
-        self.taken: list[int] = []
-        self.readers: list[tuple[int, _Reader]] = []
-
-    def expression(self, node: Expression) -> Expression:
-        match node:
-            case And(items=items) | Or(items=items):
-                return type(node)(tuple(map(self.expression, items)))
-            case Not(item=item):
-                return Not(self.expression(item))
-            case Comparison(left=Attribute() as left, operator=operator, right=right):
-                return Comparison(left, operator, self.operand(right, left))
-            case Comparison(left=left, operator=operator, right=Attribute() as right):
-                return Comparison(self.operand(left, right), operator, right)
-            case Between(operand=Attribute() as operand, low=low, high=high):
-                return Between(operand, self.operand(low, operand), self.operand(high, operand))
-            case In(operand=Attribute() as operand, values=values):
-                return In(operand, tuple([self.constant(value, operand) for value in values]))
-            case Like(operand=Attribute() as operand, pattern=pattern, escape=escape):
-                return Like(operand, self.pattern(pattern, escape), escape)
-            case Contains(attribute=attribute, value=value):
-                return Contains(attribute, self.constant(value, attribute))
-            case IsNull() | Holds():
-                return node
-            case _:
-                raise _NoTemplateError
-
-    def operand(self, operand: Operand, attribute: Attribute) -> Operand:
-        return self.constant(operand, attribute) if isinstance(operand, Constant) else operand
-
-    def constant(self, constant: Constant, attribute: Attribute) -> Constant:
-        """A slot for a constant that is compared with an attribute, whose domain may list its values."""
-        if isinstance(constant.value, bool):
-            return constant
-        slot = self.slot(constant)
-        domain = None if self.schema is None else self.schema.domain_of(attribute.path)
-        if isinstance(domain, CodedDomain):
-            self.readers.append((slot.index, domain.read))
-        return slot
-
-    def pattern(self, constant: Constant, escape: str) -> Constant:
-        slot = self.slot(constant)
-
-        def read(text: str) -> str:
-            like_pieces(text, escape)  # raises if an escape is stray
-            return text
-
-        self.readers.append((slot.index, read))
-        return slot
-
-    def slot(self, constant: Constant) -> Slot:
-        index = bisect_left(self.starts, constant.at)
-        if index == len(self.starts):
-            raise _NoTemplateError
-        self.taken.append(index)
-        before = self.text[constant.at : self.starts[index]].strip().upper()
-        if before:
-            if before not in _READERS:
-                raise _NoTemplateError
-            self.readers.append((index, _READERS[before]))
-        return Slot(constant.value, constant.at, index)
-
-
-# What may stand before a constant, and how the constant is read then.
-_READERS: dict[str, _Reader] = {"-": neg, "DATE": parse_date, "TIMESTAMP": parse_timestamp}
+    return read

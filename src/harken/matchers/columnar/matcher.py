@@ -20,9 +20,10 @@ from harken.codes.flat import Flat
 from harken.errors import CapabilityError
 from harken.events import Event, EventBatch, validate
 from harken.forking import MATCHER, fork_lock
+from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, FormOf, MatchPart, MatchResult, Trait
+from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, Trait
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.layer import Choices, weights

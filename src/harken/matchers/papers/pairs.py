@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from harken.codes.encode import EncodedBatch
 from harken.events import EventBatch
 from harken.events.cells import Cells, PathCells
-from harken.language.ast import Attribute, Comparison
 from harken.language.intervals import COMPARISONS
 from harken.language.normal_form import Conjunction, Constraint, NormalForm, Residual, Values, intersection
+from harken.language.residuals import ComparisonResidual
 from harken.matchers.papers.labelled_rows import Rows
 from harken.schema import CodedDomain, Kind, format_path
 from harken.schema.paths import Path
@@ -87,17 +87,13 @@ def _with_pairs(conjunction: Conjunction, pairs: Pairs) -> Conjunction:
 
 def _compared(residual: Residual) -> tuple[Pair, Constraint] | None:
     """The pair that a residual predicate compares, and what their comparison has to be; None if it is no such."""
-    predicate = residual.predicate
-    if not isinstance(predicate, Comparison):
+    if not isinstance(residual, ComparisonResidual):
         return None
-    left, operator, right = predicate.left, predicate.operator, predicate.right
-    if not isinstance(left, Attribute) or not isinstance(right, Attribute):
-        return None
+    first, operator, second = residual.left, residual.operator, residual.right
     if isinstance(residual.domain, CodedDomain) and operator not in ("=", "<>"):
         return None
     if residual.negated:
         operator = _NEGATED[operator]
-    first, second = left.path, right.path
     if first > second:
         first, second, operator = second, first, _MIRRORED[operator]
     return Pair(first, second), Values(((Kind.NUMBER, COMPARISONS[operator](0)),))

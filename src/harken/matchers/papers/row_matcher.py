@@ -23,8 +23,9 @@ from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.forking import MATCHER, fork_lock
 from harken.kernels.papers.row_table import find_several
+from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Capability, Entry, FormOf, MatchResult, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.candidates import Candidates, settle
 from harken.matchers.papers.labelled_rows import Rows
 

@@ -65,7 +65,7 @@ def test_texts_of_a_known_shape_are_warned_of_too() -> None:
     """Only the first text of a shape is parsed, and each has constants of its own."""
     compiler = Compiler()
     found = [compiler.compile(text).warnings for text in (r"a LIKE 'x%'", r"a LIKE '%\%'", r"a LIKE 'y%'")]
-    assert compiler.shapes.hits == 2
+    assert compiler.stats()["shapes"]["hits"] == 2
     assert found == [(), (ESCAPED,), ()]
 
 

@@ -16,9 +16,9 @@ from harken.schema import Schema
 from unit.deadline import within
 
 
-def read(cache: ShapeCache, text: str, schema: Schema | None = None) -> NormalForm:
-    template, constants = cache.parse(text)
-    return normalise(template, schema, constants=constants)
+def read(cache: ShapeCache, text: str) -> NormalForm:
+    shape, constants = cache.parse(text)
+    return shape.template.fill(constants)
 
 
 # Hits and misses
@@ -163,7 +163,7 @@ def test_the_number_of_shapes_stays_bounded() -> None:
     cache = ShapeCache(max_shapes=3)
     for number in range(100):
         cache.parse(shape(number))
-        assert len(cache._templates) <= 3
+        assert len(cache._known) <= 3
 
 
 # Errors are those of the parser, with its places
@@ -219,7 +219,7 @@ def test_a_wrong_constant_does_not_spoil_the_shape() -> None:
         compiler.compile("a = DATE 'junk'")
     text = "a = DATE '2026-12-31'"
     assert compiler.compile(text).normal_form == normalise(parse(text))
-    assert compiler.shapes.hits == 1
+    assert compiler.stats()["shapes"]["hits"] == 1
 
 
 def test_a_text_beyond_the_limit_is_not_cut() -> None:

@@ -11,7 +11,7 @@ import pytest
 from harken import Engine, reference
 from harken.errors import CapabilityError
 from harken.kernels.papers.lists import TOP, WASTED
-from harken.language import Compiler
+from harken.language import parse
 from harken.matchers import create_matcher
 from harken.matchers.papers.neon import Neon
 from harken.schema import NewEventType, Schema, parse_schema
@@ -205,7 +205,7 @@ def test_comparisons_agree_with_the_reference_and_nothing_is_verified() -> None:
     texts = [f"{'NOT ' * negated}a {operator} b" for operator in OPERATORS for negated in (0, 1)]
     texts += [f"b {operator} a" for operator in OPERATORS] + ["a = a", "a <= a", "NOT a < a"]
     subscribed = neon(*texts)
-    expressions = [Compiler().compile(text).expression for text in texts]
+    expressions = [parse(text) for text in texts]
     events = [{"a": left, "b": right} for left in VALUES for right in VALUES]
     expected = [
         [number for number, each in enumerate(expressions) if reference.matches(each, event)] for event in events

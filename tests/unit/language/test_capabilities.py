@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harken.language import normalise, parse
-from harken.matchers import Capability, required_capabilities
+from harken.language.capabilities import Capability, required_capabilities
 from harken.schema import Schema, parse_schema
 
 SCHEMA = parse_schema("""
@@ -35,7 +35,7 @@ day = "date"
 
 
 def required(text: str, schema: Schema | None = None) -> set[str]:
-    return {each.name for each in required_capabilities(normalise(parse(text), schema), schema)}
+    return {each.name for each in required_capabilities(normalise(parse(text), schema))}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""What subscriptions ask of the matcher that takes them, by name."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from harken.language.intervals import Intervals, Line
+from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, line_of
+
+
+class Capability(StrEnum):
+    """What a subscription may ask of a matcher. A matcher that lacks one refuses it by name."""
+
+    EQUALITY = "equality"
+    RANGE = "range"
+    VALUE_SET = "several intervals"
+    DISJUNCTION = "disjunction"
+    PRESENCE = "is null"
+    PATTERN = "like"
+    CONTAINS = "contains"
+    ATTRIBUTE_COMPARISON = "attribute with attribute"
+    DOMAIN_ORDER = "hierarchies and partial orders"
+
+
+def required_capabilities(form: NormalForm) -> frozenset[Capability]:
+    """What a matcher has to be capable of to take a subscription of this normal form."""
+    found: set[Capability] = set()
+    if len(form.conjunctions) > 1:
+        found.add(Capability.DISJUNCTION)
+    for conjunction in form.conjunctions:
+        found |= _required_by(conjunction)
+    return frozenset(found)
+
+
+def _required_by(conjunction: Conjunction) -> set[Capability]:
+    found = {residual.capability for residual in conjunction.residuals}
+    for _, constraint in conjunction.constraints:
+        found |= _required_by_constraint(constraint)
+    return found
+
+
+def _required_by_constraint(constraint: Constraint) -> set[Capability]:
+    if isinstance(constraint, Presence):
+        return {Capability.PRESENCE}
+    domain = constraint.domain or constraint.integers
+    found = {_required_by_set(admitted, line_of(kind, domain)) for kind, admitted in constraint.parts}
+    if len(constraint.parts) > 1:
+        found.add(Capability.VALUE_SET)
+    if constraint.domain is not None and found != {Capability.EQUALITY}:
+        found.add(Capability.DOMAIN_ORDER)
+    return found
+
+
+def _required_by_set(admitted: Intervals, line: Line) -> Capability:
+    if line.is_point(admitted):
+        return Capability.EQUALITY
+    pieces = (len(admitted.cuts) + admitted.inside + 1) // 2
+    return Capability.VALUE_SET if pieces > 1 else Capability.RANGE

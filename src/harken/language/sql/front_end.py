@@ -1,0 +1,89 @@
+"""SQL as one of the languages of subscriptions: parse, check against the schema, normalise, warn."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from harken.errors import ContradictionError, HarkenError, LimitError
+from harken.language.ast import Attribute, Expression, leaves, predicates
+from harken.language.compiled import Compiled, FlatPlan
+from harken.language.normalise import normalise
+from harken.language.sql import parser
+from harken.language.sql.check import check
+from harken.language.sql.complaints import located
+from harken.language.sql.doubts import may_be_doubtful
+from harken.language.sql.printer import print_expression
+from harken.language.sql.shapes import ShapeCache
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema import Schema
+from harken.schema.faults import first_of
+
+# What was within the limits once is not judged again.
+_NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
+_ALWAYS_TRUE = "it is always true: every event will match"
+
+
+class SqlFrontEnd:
+    """The front end of SQL. It parses each shape once."""
+
+    def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.schema = schema
+        self.limits = limits
+        self._shapes = ShapeCache(schema, limits, self._accept)
+
+    def compile(self, text: str) -> Compiled:
+        try:
+            shape, constants = self._shapes.parse(text)
+            form = shape.template.fill(constants, self.limits)
+        except RecursionError:  # where max_nesting was set beyond what Python can follow
+            message = "the expression is nested too deeply"
+            raise LimitError(message, limit="max_nesting").at(*located(text, 0)) from None
+        except (ContradictionError, LimitError) as error:
+            raise self._placed(error, text) from None
+        warnings: tuple[str, ...] = (_ALWAYS_TRUE,) if form.always else ()
+        if may_be_doubtful(text, self.schema):
+            warnings += tuple(shape.doubts(text, constants))
+        return Compiled(text, "sql", FlatPlan(form), warnings)
+
+    def faults(self, text: str) -> list[HarkenError]:
+        found: list[HarkenError] = [*check(parser.parse(text, self.limits), self.schema, text)]
+        if not found:
+            self.compile(text)
+        return found
+
+    def print(self, text: str, dialect: str) -> str:
+        return print_expression(parser.parse(text, self.limits), dialect)
+
+    def stats(self) -> Mapping[str, Any]:
+        return {"shapes": {"hits": self._shapes.hits, "misses": self._shapes.misses}}
+
+    def parse(self, text: str) -> Expression:
+        """The expression of a text that was compiled before."""
+        return parser.parse(text, _NO_LIMITS)
+
+    def _accept(self, expression: Expression, text: str) -> None:
+        faults = check(expression, self.schema, text)
+        if faults:
+            raise first_of(faults)
+
+    def _placed(self, error: ContradictionError | LimitError, text: str) -> HarkenError:
+        """The error at the part of the text that it is about, or at its start."""
+        if error.place is not None:
+            return error
+        expression = self.parse(text)
+        if isinstance(error, LimitError):
+            offset = self._offset_of_limit(expression)
+        else:
+            found = (leaf for each, _ in predicates(expression) for leaf in leaves(each))
+            offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), 0)
+        return error.at(*located(text, offset))
+
+    def _offset_of_limit(self, expression: Expression) -> int:
+        """Where normalising an expression of this very text passes a limit: that of a template has other offsets."""
+        try:
+            normalise(expression, self.schema, self.limits)
+        except LimitError as error:
+            return error.offset or 0
+        return 0
