@@ -160,7 +160,7 @@ def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
     A run takes long and may be stopped: what is measured so far is kept in a file beside the output.
     """
     from harken.lab.bench.run import run
-    from harken.versions.atomic import replacing
+    from harken.versions.atomic import output_file
 
     tell = progress(screen)
     if output is None:
@@ -170,10 +170,10 @@ def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
     def keep(measured: Result) -> None:
         if Path(output).exists() and not Path(output).is_file():
             return  # a pipe has no files beside it
-        with replacing(str(so_far)) as beside:
+        with output_file(str(so_far)) as beside:
             beside.write(measured.to_json().encode())
 
-    with replacing(output) as stream:
+    with output_file(output) as stream:
         result = run(settings, tell, keep=keep)
         stream.write(result.to_json().encode())
     so_far.unlink(missing_ok=True)

@@ -124,11 +124,11 @@ def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
 
 def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> Result:
     """Measure, and write the result if there is a path. Whether it can be written is tried first."""
-    from harken.versions.atomic import replacing
+    from harken.versions.atomic import output_file
 
     if path is None:
         return found.run(scale, seed, tell)
-    with replacing(str(path)) as stream:
+    with output_file(str(path)) as stream:
         result = found.run(scale, seed, tell)
         stream.write(result.to_json().encode())
     return result

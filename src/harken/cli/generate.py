@@ -114,11 +114,11 @@ def _write(screen: Screen, drawn: Workload, to: str, format: str, form: Form) ->
     """Write both files. Returns their paths. Raises SourceError."""
     from harken.lab.workloads.files import write_rows
     from harken.lab.workloads.workload import subscription_schema
-    from harken.versions.atomic import replacing
+    from harken.versions.atomic import output_file
 
     _make_folder(to)
     files = {name: str(Path(to, f"{name}.{format}")) for name in ("subscriptions", "events")}
-    with replacing(files["subscriptions"]) as subscriptions, replacing(files["events"]) as events:
+    with output_file(files["subscriptions"]) as subscriptions, output_file(files["events"]) as events:
         with screen.progress("writing subscriptions") as advance:
             write_rows(subscriptions, format, subscription_schema(form), drawn.batches(form), advance)
         with screen.progress("writing events") as advance:

@@ -16,7 +16,7 @@ from harken.cli.rows import EVENT, SUBSCRIPTION, EventNames, Fields, Row
 from harken.cli.screen import Screen, printable
 from harken.errors import SourceError
 from harken.events.sources import COMPRESSIONS
-from harken.versions.atomic import replacing
+from harken.versions.atomic import output_file
 
 STANDARD_OUTPUT = "-"
 _ROWS_IN_A_TABLE = 20
@@ -186,7 +186,7 @@ def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNam
         raise SourceError(
             f"the ending of {path} does not tell what to write", hint=f"the endings for output are {known}"
         )
-    with replacing(path) as file, nullcontext(file) if compression is None else compression.create(file) as stream:
+    with output_file(path) as file, nullcontext(file) if compression is None else compression.create(file) as stream:
         yield lambda names, fields: make(stream, names, fields)
 
 

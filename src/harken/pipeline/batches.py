@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import FolderLockedError, SegmentError, SourceError
-from harken.spark.files import Files, LocalFiles, files_of
+from harken.errors import FolderLockedError, SegmentError
+from harken.spark.files import files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,25 +82,13 @@ class BatchLog:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes of this machine away. Raises FolderLockedError if one is at work."""
-        if not isinstance(self._files, LocalFiles):
-            yield
-            return
-        import fcntl
-
-        folder = self._files.path / FOLDER
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            stream = (folder / _LOCK).open("a")
-        except OSError as error:
-            raise SourceError(f"{folder} cannot be written: {error.strerror or error}") from error
-        with stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                hint = "two pipelines cannot have one checkpoint"
-                raise FolderLockedError(f"another process works with {self.root}", hint=hint) from None
+        with self._files.locked(f"{FOLDER}/{_LOCK}", self._busy):
             self._numbers = self._known()
             yield
+
+    def _busy(self, _: str) -> FolderLockedError:
+        hint = "two pipelines cannot have one checkpoint"
+        return FolderLockedError(f"another process works with {self.root}", hint=hint)
 
     def claim(self, query: str) -> None:
         """Take the log for a query of Spark's. Raises SegmentError if its batches are those of another."""
@@ -177,7 +165,6 @@ class BatchLog:
 
     def _write(self, name: str, plain: Mapping[str, Any]) -> None:
         self._files.write(name, json.dumps({"format": _FORMAT, **plain}).encode())
-        _settle(self._files, name)
 
     def _damaged(self, name: str, error: Exception) -> SegmentError:
         return SegmentError(f"{self._files.root}/{name} cannot be understood: {error}")
@@ -199,22 +186,3 @@ def _text(time: datetime | None) -> str | None:
 
 def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
-
-
-def _settle(files: Files, name: str) -> None:
-    """Have the folders above a file on this machine's disk, so that it is there after a power cut."""
-    if not isinstance(files, LocalFiles):
-        return
-    folder = (files.path / name).parent
-    while True:
-        try:
-            handle = os.open(folder, os.O_RDONLY)
-        except OSError as error:
-            raise SourceError(f"{folder} cannot be read: {error.strerror or error}") from error
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        if folder == files.path:
-            return
-        folder = folder.parent

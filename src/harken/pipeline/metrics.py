@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import SourceError
 from harken.pipeline.counts import STAGES, Counts
 from harken.pipeline.stream import BatchReport, Told
-from harken.spark.files import LocalFiles
+from harken.versions.files import LocalFiles
 
 if TYPE_CHECKING:
     from harken.pipeline.config import Config

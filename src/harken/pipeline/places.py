@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from harken.errors import did_you_mean
 from harken.pipeline.reading import Table
-from harken.spark.files import local_path
+from harken.versions.files import local_path
 
 _WILD = re.compile(r"[*?\[{]")
 # What Python's globs and Hadoop's read alike.

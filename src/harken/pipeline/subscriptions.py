@@ -21,9 +21,9 @@ from harken.pipeline.rules import Changes, Rules, changes, rules_of, rules_sourc
 from harken.schema import EventColumns, Schema
 from harken.spark.asked_columns import mismatches_of
 from harken.spark.building import SubscriptionFault, build
-from harken.spark.files import local_path
 from harken.spark.index import Index, IndexVersion
 from harken.spark.session_facts import scratch
+from harken.versions.files import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from harken.pipeline.ddl import read_ddl
 from harken.pipeline.hidden import Secret, is_secret
 from harken.pipeline.reading import Spot
 from harken.schema.domains import shortened
-from harken.spark.files import local_path
+from harken.versions.files import local_path
 
 _NUMBER_AND_UNIT = re.compile(r"(\d{1,9})\s+([a-z]+?)s?", re.IGNORECASE)
 _SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}

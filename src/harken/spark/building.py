@@ -19,10 +19,12 @@ from harken.live.mismatch import IGNORE, OnMismatch, require_word, tell
 from harken.live.subscriptions import Fault
 from harken.schema import Schema
 from harken.spark.asked_columns import columns_of
-from harken.spark.files import HadoopFiles, files_of, local_path
+from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import mapped
-from harken.spark.index import KEPT, Index, IndexVersion
+from harken.spark.index import Index, IndexVersion
 from harken.spark.session_facts import is_connect
+from harken.versions.files import local_path
+from harken.versions.root import KEPT
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,6 +7,7 @@ all answers come from them.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +20,11 @@ from harken.schema import Schema
 from harken.spark.asked_columns import columns_of, compare
 from harken.spark.frames import USUAL_IDS, column, from_arrow, mapped, refuse_stream, require_column
 from harken.spark.index import Index, IndexVersion
+from harken.spark.leases import reading_for
 from harken.spark.local import opened
 from harken.spark.matching import StrategyName, match, pinned
 from harken.spark.tallies import EVENT, MATCHES, PERIOD, SUBSCRIPTION, TALLIED, WHEN, tallying
+from harken.versions.leases import Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,10 +36,13 @@ ONE = "subscription"
 
 _MOST_TOLD = 10
 _WIDEST = 100
+_readers: set[Reader] = set()
+"""Those of backtests that are not closed. A DataFrame of theirs may be in use though the backtest itself is gone."""
 
 
 class Backtest:
-    """What subscriptions would have sent over a history. Close it, or use it in a `with`, to let go of what is cached.
+    """What subscriptions would have sent over a history. Close it, or use it in a `with`, to let go of what is cached,
+    and of the version of the index.
 
     Nothing is matched before the first question; the others find the work done.
     """
@@ -49,6 +55,7 @@ class Backtest:
         ids: Sequence[str],
         examples: int,
         by: str | None,
+        reader: Reader,
     ) -> None:
         self.matches = matches
         """Every match, with the columns of its event. It is not cached: using it matches anew."""
@@ -58,6 +65,8 @@ class Backtest:
         self._columns = columns
         self._ids = ids
         self._examples = examples
+        self._reader = reader
+        _readers.add(reader)
 
     @cached_property
     def counts(self) -> DataFrame:
@@ -117,8 +126,10 @@ class Backtest:
         return Summary(totals[0], totals[1] or 0, totals[2], tuple(lines), self.by)
 
     def close(self) -> None:
-        """Let go of what is cached. Whatever is asked for then is matched anew."""
+        """Let go of what is cached. Whatever is asked for then is matched anew, if the index still has its version."""
         self._tallies.unpersist()
+        self._reader.close()
+        _readers.discard(self._reader)
 
     def __enter__(self) -> Self:
         return self
@@ -224,24 +235,26 @@ def backtest(
             require_column(events, name, "events")
     _refuse_timeless(events, event_time)
     spark = events.sparkSession
-    version = _indexed(subscriptions, spark, schema)
-    compare(version, columns_of(events), on_mismatch, spark)
-    names = events.columns
-    # For the examples all columns come along, so that any of them may stand for the id if there is none.
-    identified = event_id or next(name for name in (*USUAL_IDS, *names) if name in names)
-    matches = match(
-        events,
-        version,
-        event_id=identified,
-        columns=[name for name in names if name != identified],
-        strategy=strategy,
-        shards=shards,
-        memory=memory,
-        on_mismatch="ignore",
-    )
+    reader = Reader(secrets.token_hex(4))
+    with reading_for(reader):
+        version = _indexed(subscriptions, spark, schema)
+        compare(version, columns_of(events), on_mismatch, spark)
+        names = events.columns
+        # For the examples all columns come along, so that any of them may stand for the id if there is none.
+        identified = event_id or next(name for name in (*USUAL_IDS, *names) if name in names)
+        matches = match(
+            events,
+            version,
+            event_id=identified,
+            columns=[name for name in names if name != identified],
+            strategy=strategy,
+            shards=shards,
+            memory=memory,
+            on_mismatch="ignore",
+        )
     tallies = _tallied(matches, names, identified, event_time, by, examples)
     ids = [each.id for each in opened(version, spark=spark)]
-    return Backtest(matches, tallies, names, ids, examples, None if event_time is None else by)
+    return Backtest(matches, tallies, names, ids, examples, None if event_time is None else by, reader)
 
 
 def _tallied(

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from harken.errors import HarkenError
 from harken.spark.java import find_java
+from harken.versions.atomic import placing_folder
 
 _COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 _FETCH_SECONDS = 900
@@ -106,40 +107,37 @@ def _user_cache() -> Path:
 
 
 def _fetch(packages: Sequence[str], folder: Path) -> None:
-    """Fetch into a folder beside it, and rename that: the folder is whole from the moment it is there."""
+    """Fetch the jars into a folder, which is whole from the moment it is there."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
-            command = _maven(packages, Path(scratch)) if shutil.which("mvn") else _ivy(packages, Path(scratch), folder)
-            _run(command, packages, Path(scratch), folder)
-            _publish(Path(scratch, "jars"), folder)
+        with (
+            tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch,
+            placing_folder(folder) as jars,
+        ):
+            place = Path(scratch)
+            command = _maven(packages, place, jars) if shutil.which("mvn") else _ivy(packages, place, jars, folder)
+            _run(command, packages, place, jars, folder)
     except OSError as error:
+        if any(folder.glob("*.jar")):  # Somebody else was quicker: theirs are the same.
+            return
         hint = "set XDG_CACHE_HOME to a folder that can be written"
         raise HarkenError(f"jars cannot be kept in {folder.parent}: {error.strerror}", hint=hint) from error
 
 
-def _publish(fetched: Path, folder: Path) -> None:
-    try:
-        fetched.rename(folder)
-    except OSError:
-        if not any(folder.glob("*.jar")):  # Somebody else was quicker: theirs are the same.
-            raise
-
-
-def _maven(packages: Sequence[str], scratch: Path) -> list[str]:
+def _maven(packages: Sequence[str], scratch: Path, jars: Path) -> list[str]:
     _write(scratch / "pom.xml", _POM, _POM_DEPENDENCY, packages)
-    goal = [_MAVEN_GOAL, "-DincludeScope=runtime", f"-DoutputDirectory={scratch / 'jars'}"]
+    goal = [_MAVEN_GOAL, "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
     # A package that was not there yesterday may be there today: -U. One that arrives damaged is refused: -C.
     return ["mvn", "-B", "-q", "-U", "-C", *goal]
 
 
-def _ivy(packages: Sequence[str], scratch: Path, folder: Path) -> list[str]:
+def _ivy(packages: Sequence[str], scratch: Path, jars: Path, folder: Path) -> list[str]:
     ivy = next(spark_jars().glob("ivy-*.jar"), None)
     if ivy is None:
         raise _refusal(packages, folder, "there is no mvn on the PATH, and no Ivy among Spark's jars")
     _write(scratch / "ivy.xml", _IVY, _IVY_DEPENDENCY, packages)
     java = find_java().home / "bin" / "java"
-    pattern = scratch / "jars" / "[artifact]-[revision](-[classifier]).[ext]"
+    pattern = jars / "[artifact]-[revision](-[classifier]).[ext]"
     return [str(java), "-jar", str(ivy), "-cache", str(scratch / "cache"), "-ivy", "ivy.xml", "-retrieve", str(pattern)]
 
 
@@ -148,7 +146,7 @@ def _write(file: Path, template: str, line: str, packages: Sequence[str]) -> Non
     file.write_text(template.format(dependencies="\n".join(lines)))
 
 
-def _run(command: list[str], packages: Sequence[str], scratch: Path, folder: Path) -> None:
+def _run(command: list[str], packages: Sequence[str], scratch: Path, jars: Path, folder: Path) -> None:
     try:
         done = subprocess.run(
             command,
@@ -164,7 +162,7 @@ def _run(command: list[str], packages: Sequence[str], scratch: Path, folder: Pat
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _refusal(packages, folder, str(error)) from error
-    if done.returncode != 0 or not any(scratch.glob("jars/*.jar")):
+    if done.returncode != 0 or not any(jars.glob("*.jar")):
         raise _refusal(packages, folder, _reason(done.stdout) or f"{command[0]} ended with code {done.returncode}")
 
 

@@ -24,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from harken.errors import HarkenError
+from harken.versions.atomic import replacing
 
 OLDEST_VERSION = 17
 VECTOR_ARGUMENT = "--add-modules=jdk.incubator.vector"
@@ -92,11 +93,9 @@ def write_wrapper(home: Path, java: Path) -> None:
     if wrapper.is_file() and wrapper.read_text() == text:
         return
     wrapper.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, unfinished = tempfile.mkstemp(dir=wrapper.parent)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    os.chmod(unfinished, 0o755)
-    os.replace(unfinished, wrapper)
+    with replacing(wrapper) as file:
+        file.write(text.encode())
+        os.fchmod(file.fileno(), 0o755)
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:

@@ -1,18 +1,20 @@
-"""Leases: pins that keep a version of an index on disk for a reader in this process, and go when the reader is done.
+"""Which reader holds the versions of an index that a Spark driver uses.
 
-A reader is a streaming query that calls `match` inside `foreachBatch`, or else the process itself. A query needs a
-version until the batch is over. A process needs it until it ends: nobody can tell when a DataFrame is used last.
+A streaming query that calls `match` inside `foreachBatch` is a reader: it needs a version until the batch is over. A
+DataFrame that `match` returns elsewhere may be used at any time, so the process holds its version until it exits,
+unless the caller has a reader of its own and closes it, as `backtest` does.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
 
-_PROCESS = "process"
+from harken.versions.leases import Reader
+from harken.versions.root import Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,58 +25,26 @@ class Batch:
     batch: str
 
 
-@dataclass(slots=True)
-class _Turns:
-    """The leases that a query took in its present batch, and in the one before."""
-
-    batch: str
-    before: set[str] = field(default_factory=set)
-    now: set[str] = field(default_factory=set)
+_process = Reader()
+_queries: dict[str, Reader] = {}
+_closable: ContextVar[Reader | None] = ContextVar("reader", default=None)
 
 
-_held: dict[tuple[str, str], Callable[[], None]] = {}
-"""How to release each lease of this process, by the root of its index and its name."""
-_turns: dict[tuple[str, str], _Turns] = {}
-"""What each query has leased of an index, by its root and the query's id."""
+def hold(root: Root[Any], version: int, batch: Batch | None) -> None:
+    """Keep a version for its reader. Raises HarkenError or OSError if the root cannot be written to."""
+    reader = _closable.get()
+    if reader is not None or batch is None:
+        (reader or _process).hold(root, version)
+    else:
+        query = batch.query.replace("-", "")
+        _queries.setdefault(query, Reader(query)).hold(root, version, batch.batch)
 
 
-def lease_name(version: int, batch: Batch | None) -> str:
-    """The name of the pin. It says which process made it, so that others see when that is no more."""
-    reader = "" if batch is None else f"{batch.query.replace('-', '')}."
-    return f"{_PROCESS}-{os.uname().nodename}-{os.getpid()}-{reader}{version}"
-
-
-def take(root: str, name: str, batch: Batch | None, release: Callable[[], None]) -> None:
-    """Record a lease that was pinned, and release those that its query did not take again in the last batch."""
-    _held[root, name] = release
-    if batch is None:
-        return
-    turns = _turns.setdefault((root, batch.query), _Turns(batch.batch))
-    if turns.batch != batch.batch:
-        over = turns.before - turns.now - {name}
-        _turns[root, batch.query] = turns = _Turns(batch.batch, before=turns.now)
-        for each in over:
-            _held.pop((root, each))()
-    turns.now.add(name)
-
-
-def is_left_behind(name: str) -> bool:
-    """Whether a pin is the lease of a process of this machine that does not run any more."""
-    kind, _, rest = name.partition("-")
-    machine, process, _ = rest.rsplit("-", 2) if rest.count("-") >= 2 else ("", "", "")
-    if kind != _PROCESS or machine != os.uname().nodename or not process.isdigit():
-        return False
+@contextmanager
+def reading_for(reader: Reader) -> Iterator[None]:
+    """Versions that this block uses are held by this reader."""
+    token = _closable.set(reader)
     try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    return False
-
-
-@atexit.register
-def _release_all() -> None:
-    for release in _held.values():
-        with suppress(Exception):  # the storage may be out of reach by now; others see that this process is gone
-            release()
+        yield
+    finally:
+        _closable.reset(token)

@@ -14,7 +14,7 @@ from harken.live.mismatch import OnMismatch, require_word
 from harken.schema import Schema
 from harken.spark.asked_columns import columns_of, compare, refuse_unreadable
 from harken.spark.building import build
-from harken.spark.files import HadoopFiles, files_of, local_path
+from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import USUAL_IDS, column, mapped, require_column, require_names
 from harken.spark.index import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
@@ -41,6 +41,7 @@ from harken.spark.task import (
     Question,
     answers,
 )
+from harken.versions.files import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from harken.limits import DEFAULT_LIMITS
 from harken.schema import Kind, Value, format_path
 from harken.schema.values import show
 from harken.spark.frames import leaves, mapped, refuse_stream, require_events
+from harken.versions.atomic import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -123,14 +123,11 @@ class Profile:
         plain = {"format": _FORMAT, "events": self.events, "attributes": [_plain(each) for each in self.attributes]}
         metadata = {**(self.sample.schema.metadata or {}), _METADATA: json.dumps(plain).encode()}
         target = Path(path)
-        unfinished = target.with_name(f"{target.name}.{os.getpid()}.unfinished")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            parquet.write_table(self.sample.replace_schema_metadata(metadata), unfinished)
-            os.replace(unfinished, target)
+            with replacing(target) as stream:
+                parquet.write_table(self.sample.replace_schema_metadata(metadata), stream)
         except (OSError, pyarrow.ArrowException) as error:
-            with suppress(OSError):
-                unfinished.unlink()
             raise SourceError(f"the profile cannot be written to {target}: {error}") from error
 
     @classmethod

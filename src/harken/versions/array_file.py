@@ -1,16 +1,16 @@
-"""A file of named arrays: written once, checked whenever it is opened, and then used as it lies in memory.
+"""A file of named arrays: written once, checked whenever it is opened, and mapped into memory.
 
     0    the magic                       8 bytes
     8    the version of the format       4 bytes, and 4 of zeros
     16   the length of the header        8 bytes
     24   the length of the file          8 bytes
-    32   the checksum of all up to the end of the header, taken with zeros in this place
-    64   the header: JSON with what the writer wants to be known, and of every array its name, type, shape, place
-         (from the end of the header on) and checksum
+    32   the checksum of everything up to the end of the header, computed with zeros in this place
+    64   the header: JSON with the writer's metadata and, for every array, its name, type, shape, offset (from the end
+         of the header) and checksum
          the arrays
 
-All numbers are little endian. The header and each array start at a multiple of 64 bytes; zeros fill the gaps, and are
-part of what is checked. So there is no bit in a file that could change unnoticed.
+All numbers are little endian. The header and each array start at a multiple of 64 bytes. The gaps are filled with
+zeros, which the checksums cover too, so no bit of a file can change unnoticed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import secrets
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from harken.errors import SegmentError
 from harken.kernels.checksum import LINE, checksum
+from harken.versions.atomic import replacing
 
 FORMAT = 1
 _MAGIC = b"\x89HARKEN\n"
@@ -42,7 +42,7 @@ _DAMAGED = "the file was damaged after it was written, or not written to its end
 
 
 class Seal(NamedTuple):
-    """What tells a file from any other: as the header's checksum covers those of the arrays, it stands for all."""
+    """Identifies the content of a file: the checksum is the header's, which covers those of the arrays."""
 
     size: int
     checksum: int
@@ -50,10 +50,10 @@ class Seal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrayFile:
-    """The arrays of a file, and what else its writer had to say.
+    """The arrays of a file, and its metadata.
 
-    The arrays are private: they can be written to, and neither the file nor any other process sees it. Pages that were
-    not written to are shared with all who have the file open.
+    The arrays are private: writing to them changes neither the file nor what other processes see. Pages that were not
+    written to are shared with all processes that have the file open.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -70,7 +70,7 @@ class _Section(NamedTuple):
     offset: int
     checksum: str
     readonly: bool
-    """Such an array is read-only again when it is read: to compiled code the two are of unlike types."""
+    """Whether the array is read-only again when it is read: to compiled code that is another type."""
 
     @property
     def size(self) -> int:
@@ -78,7 +78,7 @@ class _Section(NamedTuple):
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Seal:
-    """Write a file. It is on disk and whole when it comes to stand at its path. `meta` is whatever JSON can hold."""
+    """Write a file, atomically and durably. `meta` is anything that JSON can hold. Raises SegmentError."""
     sections: list[_Section] = []
     contents: list[NDArray[np.uint8]] = []
     offset = 0
@@ -94,12 +94,22 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[s
     size = _PREFIX.size + _padded(len(header)) + offset
     head = _head(header, size, 0)
     seal = Seal(size, checksum(np.frombuffer(head, np.uint8)))
-    with replacing(path) as stream:
+    with writing(path) as stream:
         stream.write(_head(header, size, seal.checksum))
         for content in contents:
             stream.write(content.data)
             stream.write(bytes(_padded(len(content)) - len(content)))
     return seal
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Replace a file of a saved index, durably, when the block ends. Raises SegmentError."""
+    try:
+        with replacing(path, durable=True) as stream:
+            yield stream
+    except OSError as error:
+        raise SegmentError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def read_arrays(path: Path) -> ArrayFile:
@@ -120,37 +130,6 @@ def read_arrays(path: Path) -> ArrayFile:
     if end != seal.size:
         raise SegmentError(f"{path}: {seal.size - end} bytes of it belong to no array")
     return ArrayFile(arrays, meta, seal)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the path's place once it is whole and on disk, and leaves no trace if that fails.
-
-    What stands at the path already is not written to: others may have it mapped.
-    """
-    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        try:
-            with scratch.open("xb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(scratch, path)
-        except BaseException:
-            scratch.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
-    except OSError as error:
-        raise SegmentError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def sync_folder(path: Path) -> None:
-    """Have the names in a folder on disk."""
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _padded(size: int) -> int:
@@ -180,7 +159,7 @@ def _mapped(path: Path) -> NDArray[np.uint8]:
 
 
 def _read_header(path: Path, content: NDArray[np.uint8]) -> tuple[Seal, int, Any]:
-    """What the file is sealed by, where its header ends, and what that says."""
+    """The seal of the file, where its header ends, and the header's JSON."""
     start = content[: len(_MAGIC)].tobytes()
     if not _MAGIC.startswith(start):
         raise SegmentError(f"{path} is not a file of arrays that Harken wrote")
@@ -204,7 +183,7 @@ def _read_header(path: Path, content: NDArray[np.uint8]) -> tuple[Seal, int, Any
 
 
 def check_format(path: Path, version: int, known: int) -> None:
-    """Raise SegmentError if this is not the version of a format that this build knows."""
+    """Raise SegmentError unless the version of a format is the one that this Harken reads."""
     if version == known:
         return
     newer = version > known

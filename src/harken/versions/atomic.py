@@ -1,40 +1,88 @@
-"""Files that are there as a whole or not at all."""
+"""Files and folders that appear whole or not at all, even if the writer is killed."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from harken.errors import SourceError
 
 
 @contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
-    """A file that takes the path's place when all went well, and leaves no trace if not. Raises SourceError."""
+def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """Open a file that replaces the one at the path when the block ends; an error leaves the old file and no trace.
+
+    The old file itself is not written to: others may have it mapped. A power cut leaves the old or the new file; with
+    `durable` it leaves the new one once the block has ended. Raises OSError.
+    """
+    scratch = beside(path)
+    try:
+        with scratch.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(scratch, path)
+    except BaseException:
+        with suppress(OSError):
+            scratch.unlink()
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+@contextmanager
+def output_file(path: str) -> Iterator[BinaryIO]:
+    """Open the output file that a user named, as `replacing` does. Links are followed, and pipes are written to.
+
+    Raises SourceError for any OSError but BrokenPipeError.
+    """
     target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file():
-            with target.open("wb") as stream:  # a named pipe is written to, not replaced; a directory is refused
-                yield stream
-            return
-        scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            with scratch.open("xb") as stream:
-                yield stream
-                _settle(stream)
-            scratch.replace(target)
-        finally:
-            scratch.unlink(missing_ok=True)
+        is_special = target.exists() and not target.is_file()  # a named pipe; a directory fails to open
+        with target.open("wb") if is_special else replacing(target) as stream:
+            yield stream
     except BrokenPipeError:
         raise
     except OSError as error:
         raise SourceError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _settle(stream: IO[bytes]) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())
+@contextmanager
+def placing_folder(place: Path) -> Iterator[Path]:
+    """A path for a new folder, which is moved to its place when the block ends; an error leaves no trace.
+
+    The block makes the folder. Raises OSError if the place is taken by a folder that is not empty.
+    """
+    scratch = beside(place)
+    try:
+        yield scratch
+        scratch.rename(place)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def remove_folder(place: Path) -> None:
+    """Remove a folder if it exists. It is renamed first, so that no reader finds half of it."""
+    going = beside(place)
+    with suppress(FileNotFoundError):
+        place.rename(going)
+    shutil.rmtree(going, ignore_errors=True)
+
+
+def sync_folder(path: Path) -> None:
+    """Flush the entries of a folder to disk."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def beside(path: Path) -> Path:
+    """A unique hidden name in the same folder, for what is not finished or is being removed."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")

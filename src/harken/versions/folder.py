@@ -1,24 +1,23 @@
-"""A folder of files of arrays, in versions: there is always one whole version, whatever happens while the next is
-written.
+"""A local folder of array files, in versions: one complete version is always there, even if a writer is killed.
 
     manifest.harken              which files make up the present version; written last, and replaced by one rename
     index-00000012.segment       a file, named after what it holds and the version that it was written for
     lock                         held by the writer, while there is one
 
-A new version is written beside the present one. The files of the version before stay until the next one is published:
-who has just read the old manifest can still open them, and who has them open keeps them in any case.
+A new version is written beside the present one. The files of a version stay until two more are published, so that a
+reader of an old manifest can still open them. Files that are open stay usable after that too.
 """
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import json
 import logging
 import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,10 @@ from numpy.typing import NDArray
 
 from harken.errors import FolderLockedError, SegmentError
 from harken.kernels.checksum import checksum
-from harken.versions.array_file import ArrayFile, Seal, check_format, read_arrays, replacing, sync_folder, write_arrays
+from harken.versions.array_file import ArrayFile, Seal, check_format, read_arrays, write_arrays, writing
+from harken.versions.atomic import sync_folder
+from harken.versions.files import LocalFiles
+from harken.versions.locks import locked
 
 FORMAT = 1
 MANIFEST = "manifest.harken"
@@ -36,16 +38,16 @@ LOCK = "lock"
 _TITLE = "harken manifest"
 log = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-# What a writer leaves behind: files, those that were not finished, and manifests that were not.
+# What writers make: files, unfinished files, and unfinished manifests.
 _SEGMENT = re.compile(r"[a-z][a-z0-9_]*-(\d{8,})\.segment\Z")
 _UNFINISHED = re.compile(rf"\.(?:[a-z][a-z0-9_]*-\d{{8,}}\.segment|{re.escape(MANIFEST)})\.[0-9a-f]{{8}}\.tmp\Z")
 _LATER = 1_000
-"""By so many nanoseconds at least a manifest is younger than the one before, so that its date tells it apart."""
+"""The smallest step of the manifest's modification time, in nanoseconds: every version has another."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file of a version: its name in the folder, and what it is sealed by."""
+    """A file of a version: its name in the folder, and its seal."""
 
     file: str
     seal: Seal
@@ -77,40 +79,40 @@ class Draft:
     folder: Path
     version: int
     before: Manifest | None
-    """The version that it is to follow, if there is one."""
+    """The version before, if there is one."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """What is to be known of the version, beside its files: whatever JSON can hold."""
+    """The metadata of the version: anything that JSON can hold."""
     files: dict[str, NamedFile] = field(default_factory=dict)
 
     def write(self, name: str, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any] | None = None) -> None:
-        """Write a file. A name is made of small letters, digits and underscores."""
+        """Write a file. Its name has lower-case letters, digits and underscores."""
         if not _NAME.match(name) or name in self.files:
             raise ValueError(f"{name!r} is no name for a file, or is taken")
         file = f"{name}-{self.version:08d}.segment"
         self.files[name] = NamedFile(file, write_arrays(self.folder / file, arrays, meta or {}))
 
     def keep(self, name: str) -> None:
-        """Take over a file of the version before, as it is."""
+        """Use a file of the version before as it is."""
         if self.before is None:
             raise KeyError(name)
         self.files[name] = self.before.files[name]
 
 
 class Folder:
-    """Versions of something, the last of which can be opened. Many may read, in any process; one at a time writes."""
+    """A folder whose present version can be opened. Many processes may read it; one at a time writes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.abspath(path))  # the process may change its folder
         self._manifest = self.path / MANIFEST
         self._seen: tuple[tuple[int, int, int], Manifest] | None = None
-        """The manifest that was read last, and what tells its file from others."""
+        """The manifest that was read last, and what identifies its file."""
         self._opened: Manifest | None = None
         self._taken: Manifest | None = None
-        """The version that is in use: what was opened and kept, or published last."""
+        """The version in use: opened and kept, or published last."""
         self._is_gone = False
 
     def identity(self) -> tuple[int, int]:
-        """What tells this folder from others, whatever it is called. (0, 0) if there is no such folder."""
+        """Identifies the folder whatever its path is: device and inode. (0, 0) if it does not exist."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -125,7 +127,7 @@ class Folder:
         return found
 
     def open(self) -> Contents:
-        """The present version with its files, all of which were checked."""
+        """The present version with its files, all of them checked."""
         manifest = self.current()
         while True:
             try:
@@ -136,17 +138,17 @@ class Folder:
                 now = self.current()
                 if now.version == manifest.version:
                     raise
-                manifest = now  # two versions came meanwhile, and the files of the first were removed
+                manifest = now  # two versions were published meanwhile, and the files of the first removed
 
     def keep(self) -> None:
-        """Use what was opened last: from now on only other versions are a change."""
+        """Make the version that was opened last the one in use, which `has_changed` compares with."""
         self._taken = self._opened
 
     def has_changed(self) -> bool:
-        """Whether the present version is not the one that is in use: kept after it was opened, or published last.
+        """Whether the present version differs from the one in use.
 
-        It looks at the date of the manifest, and seldom into it. Where there is no version any more, that is logged
-        once, and nothing has changed.
+        Reads the manifest only if its modification time changed. If the manifest is gone, this logs it once and returns
+        False.
         """
         try:
             if self._seen is None or _mark(os.stat(self._manifest)) != self._seen[0]:
@@ -161,7 +163,7 @@ class Folder:
 
     @contextmanager
     def publishing(self) -> Iterator[Draft]:
-        """A draft that becomes the present version at the end of the block, and vanishes if there is an error.
+        """A draft that becomes the present version when the block ends, and is removed if there is an error.
 
         Raises FolderLockedError if another writer is at work.
         """
@@ -210,18 +212,24 @@ class Folder:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        try:
-            if not self.path.exists():
-                self.path.mkdir(parents=True, exist_ok=True)
-                sync_folder(self.path.parent)
-            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise SegmentError(f"{self.path} cannot be written to: {error.strerror or error}") from error
-        try:
-            _lock(lock, self.path)
+        with ExitStack() as held:
+            try:
+                if not self.path.exists():
+                    self.path.mkdir(parents=True, exist_ok=True)
+                    sync_folder(self.path.parent)
+                lock = held.enter_context(locked(self.path / LOCK, self._busy))
+                lock.truncate(0)
+                lock.write(f"{os.getpid()}\n")
+                lock.flush()
+            except OSError as error:
+                raise SegmentError(f"{self.path} cannot be written to: {error.strerror or error}") from error
             yield
-        finally:
-            os.close(lock)
+
+    def _busy(self, holder: str) -> FolderLockedError:
+        return FolderLockedError(
+            f"{self.path} is being written to by another writer (process {holder or 'unknown'})",
+            hint="one writer at a time: wait until it has finished, or save to another folder",
+        )
 
     def _write(self, draft: Draft) -> None:
         files = {
@@ -230,39 +238,35 @@ class Folder:
         }
         body = json.dumps({"version": draft.version, "files": files, "meta": draft.meta}, indent=1).encode()
         date = max(time.time_ns(), 0 if self._seen is None else self._seen[0][2] + _LATER)
-        with replacing(self._manifest) as stream:
+        with writing(self._manifest) as stream:
             stream.write(f"{_TITLE} {FORMAT} {_checksum(body)}\n".encode())
             stream.write(body)
             stream.flush()
             os.utime(stream.fileno(), ns=(date, date))
 
     def _files(self) -> list[str]:
-        """What writers left in the folder; anything else is not ours."""
+        """The files that writers made. Others in the folder are left alone."""
         return [each for each in os.listdir(self.path) if _SEGMENT.match(each) or _UNFINISHED.match(each)]
 
     def _remove_leftovers(self) -> None:
-        """Remove what was written for a version that was not published."""
+        """Remove the files of versions that were never published."""
         present = self._read()
         version = 0 if present is None else present.version
         self._remove(each for each in self._files() if _version_of(each) > version)
 
     def _remove(self, files: Iterator[str]) -> None:
         for each in files:
-            with suppress(OSError):  # what cannot be removed now does no harm; the next writer tries again
+            with suppress(OSError):  # it does no harm; the next writer tries again
                 os.unlink(self.path / each)
 
 
-def _lock(lock: int, folder: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
-        raise FolderLockedError(
-            f"{folder} is being written to by another writer (process {holder})",
-            hint="one writer at a time: wait until it has finished, or save to another folder",
-        ) from error
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+def fingerprint_of(path: Path) -> str | None:
+    """Identifies the content of the saved index in a folder, None if there is none.
+
+    It is a hash of the manifest, which has the checksums of all files.
+    """
+    manifest = LocalFiles(path).read(MANIFEST)
+    return None if manifest is None else hashlib.sha256(manifest).hexdigest()[:32]
 
 
 def _mark(found: os.stat_result) -> tuple[int, int, int]:
@@ -270,7 +274,7 @@ def _mark(found: os.stat_result) -> tuple[int, int, int]:
 
 
 def _version_of(file: str) -> float:
-    """The version that a file was written for; what is unfinished belongs to none that was published."""
+    """The version that a file was written for; infinite for an unfinished file, which none has."""
     found = _SEGMENT.match(file)
     return float("inf") if found is None else int(found[1])
 

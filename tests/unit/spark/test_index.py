@@ -15,8 +15,9 @@ import pytest
 from harken import Engine
 from harken.errors import HarkenError, SegmentError, SourceError
 from harken.spark import Index
-from harken.spark.files import ArrowFiles, Files, HadoopFiles, LocalFiles, files_of
+from harken.spark.files import HadoopFiles, files_of
 from harken.spark.local import opened
+from harken.versions.files import ArrowFiles, Files, LocalFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

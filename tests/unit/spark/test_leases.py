@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken import Engine
-from harken.spark import Index, match
+from harken.spark import Index, backtest, match
 from harken.spark.leases import Batch
 
 if TYPE_CHECKING:
@@ -87,3 +88,22 @@ def test_a_stream_that_matches_batch_by_batch_leaves_few_versions(spark: SparkSe
     query.awaitTermination()
     assert found == [[f"above {batch}"] for batch in range(6)]
     assert index.versions() == [5, 6, 7]
+
+
+def test_a_backtest_that_is_closed_lets_go(spark: SparkSession, tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    publish(index, 1)
+    with backtest(spark.range(3).selectExpr("id", "id AS n"), tmp_path) as test:
+        publish(index, 2)
+        assert [row["matches"] for row in test.counts.collect()] == [1]
+        assert index.versions() == [1, 2]
+    assert index.pinned() == {}
+
+
+def test_what_a_backtest_found_can_be_read_when_the_backtest_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    publish(index, 1)
+    counts = backtest(spark.range(3).selectExpr("id", "id AS n"), tmp_path).counts
+    gc.collect()
+    publish(index, 2)
+    assert [row["matches"] for row in counts.collect()] == [1]

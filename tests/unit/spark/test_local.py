@@ -13,8 +13,8 @@ import harken.spark.local
 from harken import Engine
 from harken.errors import SegmentError
 from harken.spark import Index, IndexVersion
-from harken.spark.files import ArrowFiles
 from harken.spark.local import opened
+from harken.versions.files import ArrowFiles
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harken.errors import FolderLockedError, SegmentError
-from harken.versions import array_file as files_module
+from harken.versions import atomic
 from harken.versions import folder as module
 from harken.versions.folder import LOCK, MANIFEST, Draft, Folder
 from unit.versions import killer
@@ -127,14 +127,14 @@ def test_an_error_while_writing_leaves_the_version_before(folder: Folder) -> Non
 def test_an_error_after_the_manifest_was_replaced(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is published may not lose its files, though its writer was told that it failed."""
     publish(folder)
-    real = files_module.sync_folder
+    real = atomic.sync_folder
 
     def failing(path: Path) -> None:
         if folder.current().version == 2:
             raise OSError(5, "Input/output error")
         real(path)
 
-    monkeypatch.setattr(files_module, "sync_folder", failing)
+    monkeypatch.setattr(atomic, "sync_folder", failing)
     with pytest.raises(SegmentError, match="Input/output error"):
         publish(folder)
     monkeypatch.undo()

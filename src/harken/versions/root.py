@@ -1,0 +1,174 @@
+"""Versions below a root, local or remote. Each is a folder that never changes, so readers need no lock.
+
+current.json                     describes the current version; written last
+version-00000002-3f6c…/          what was published, with version.json, which describes it
+pins/NAME                        the number of a version that is still needed: by a reader, or for a replay
+lock                             held by a process that publishes or pins, if the root is on this machine
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from harken.errors import SegmentError
+from harken.versions.files import Files, LocalFiles
+from harken.versions.leases import is_left_behind
+
+KEPT = 10
+"""Versions that are kept, besides those that are pinned."""
+Write = Callable[[Path], Mapping[str, Any]]
+"""Writes a version to a local folder, and returns the fields of its description."""
+_FORMAT = 1
+_CURRENT = "current.json"
+_OWN = "version.json"
+_PINS = "pins"
+_LOCK = "lock"
+_FOLDER = re.compile(r"version-(\d{8,})-[0-9a-f]{8}\Z")
+
+
+class Described(Protocol):
+    """The description of a version, which can be read without opening it."""
+
+    @property
+    def folder(self) -> str:
+        """Below the root."""
+
+    @property
+    def version(self) -> int:
+        """From 1 on."""
+
+
+V = TypeVar("V", bound=Described)
+
+
+class Root(Generic[V]):
+    """The versions below a root. Many may read, on any machine; one at a time publishes.
+
+    A second writer waits only where the root is on this machine: there are no locks on remote roots.
+    """
+
+    how_to_publish: ClassVar[str | None] = None
+    """The hint of the error for a root without versions."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+
+    @property
+    def root(self) -> str:
+        """Its path or URL."""
+        return self.files.root
+
+    def current(self) -> V:
+        """The current version. Raises SegmentError if there is none."""
+        found = self._read(_CURRENT)
+        if found is None:
+            hint = self.how_to_publish
+            raise SegmentError(f"{self.root} has no index: there is no {_CURRENT} in it", hint=hint)
+        return found
+
+    def version(self, number: int) -> V:
+        """A version by its number. Raises SegmentError if it does not exist, or was removed."""
+        for folder in self._folders().get(number, []):
+            found = self._read_folder(folder)
+            if found is not None:
+                return found
+        hint = f"it has {', '.join(map(str, self.versions())) or 'none'}"
+        raise SegmentError(f"{self.root} does not have version {number} of the index", hint=hint)
+
+    def versions(self) -> list[int]:
+        """The numbers of all versions, ascending."""
+        return sorted(self._folders())
+
+    def pin(self, name: str, version: int) -> None:
+        """Keep a version until the same name pins another one or is unpinned."""
+        with self._locked():
+            self.files.write(f"{_PINS}/{name}", str(version).encode())
+
+    def unpin(self, name: str) -> None:
+        """Release the version that a name has pinned."""
+        self.files.remove(f"{_PINS}/{name}")
+
+    def pinned(self) -> dict[str, int]:
+        """The pinned versions, by name. Removes leases of dead processes of this machine."""
+        found = {}
+        for name in self.files.names(_PINS):
+            text = self.files.read(f"{_PINS}/{name}")
+            if is_left_behind(name):
+                self.unpin(name)
+            elif text is not None and text.isdigit() and not name.startswith("."):  # else its writer was killed
+                found[name] = int(text)
+        return found
+
+    def _locked(self) -> AbstractContextManager[None]:
+        """The lock of all that write below the root."""
+        return self.files.locked(_LOCK)
+
+    def _parsed(self, plain: dict[str, Any]) -> V:
+        """A description from its JSON. Raises KeyError, TypeError or ValueError if that does not make one."""
+        raise NotImplementedError
+
+    def _publish(self, write: Write, keep: int) -> V:
+        """Write the next version, make it the current one, and remove all but the pinned and the last `keep` ones.
+
+        If it raises before current.json was replaced, the version before stays current, and no files are left.
+        """
+        with self._locked():
+            before = self._read(_CURRENT)
+            number = max([0 if before is None else before.version, *self._folders()]) + 1
+            folder = f"version-{number:08d}-{secrets.token_hex(4)}"
+            try:
+                text = self._store(folder, number, write)
+                self.files.write(_CURRENT, text)
+            except BaseException:
+                current = self._read(_CURRENT)
+                if current is None or current.folder != folder:  # else it is published, though something failed later
+                    self.files.remove(folder)
+                raise
+            self._remove_old(keep, number)
+            return self._understood(_CURRENT, text)
+
+    def _store(self, folder: str, number: int, write: Write) -> bytes:
+        """Write a version and its description to a folder below the root. Returns the description."""
+        with self.files.filling(folder) as place:
+            plain = {"format": _FORMAT, "folder": folder, "version": number, **write(place)}
+            text = json.dumps(plain, indent=1).encode()
+            LocalFiles(place).write(_OWN, text)
+        return text
+
+    def _read_folder(self, folder: str) -> V | None:
+        return self._read(f"{folder}/{_OWN}")
+
+    def _read(self, name: str) -> V | None:
+        text = self.files.read(name)
+        return None if text is None else self._understood(name, text)
+
+    def _understood(self, name: str, text: bytes) -> V:
+        try:
+            plain = json.loads(text)
+            if plain.pop("format") != _FORMAT:
+                raise SegmentError(f"{self.root}/{name} is of a format that this Harken does not know")
+            return self._parsed(plain)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise SegmentError(f"{self.root}/{name} cannot be understood: {error}") from error
+
+    def _folders(self) -> dict[int, list[str]]:
+        """The folders of versions, by number. Two that publish to a remote root at once may take the same number."""
+        found: dict[int, list[str]] = {}
+        for name in self.files.names():
+            match = _FOLDER.match(name)
+            if match:
+                found.setdefault(int(match[1]), []).append(name)
+        return found
+
+    def _remove_old(self, keep: int, newest: int) -> None:
+        folders = self._folders()
+        needed = {newest, *sorted(folders)[-max(keep, 1) :], *self.pinned().values()}
+        for number in set(folders) - needed:
+            for folder in folders[number]:
+                self.files.remove(folder)
