@@ -18,6 +18,7 @@ ROOT = Path(harken.__file__).parent
 # draws the same picture. A module belongs to the longest name here that its own begins with.
 LAYERS: list[set[str]] = [
     {"errors", "limits", "forking", "kernels", "kernels.papers"},
+    {"toml"},
     {"schema"},
     {"language", "language.sql", "events"},
     {"reference", "versions"},
@@ -28,6 +29,7 @@ LAYERS: list[set[str]] = [
     {"engine"},
     {"rehearsal"},
     {"spark"},
+    {"pipeline.config"},
     {"pipeline"},
     {"lab"},
     {"lab.workloads"},
@@ -45,6 +47,7 @@ ALSO: dict[str, set[str]] = {
     "cli": {"__init__"},
 }
 NEVER: dict[str, set[str]] = {
+    "toml": {"forking", "kernels"},
     "schema": {"forking", "kernels"},
     "language": {"forking", "kernels"},
     "language.sql": {"forking", "kernels"},
@@ -52,6 +55,7 @@ NEVER: dict[str, set[str]] = {
     "matchers.columnar": {"kernels.papers"},
     "engine": {"kernels"},
     "spark": {"kernels"},
+    "pipeline.config": {"kernels"},
     "pipeline": {"kernels"},
 }
 ONLY_TO: dict[str, set[str]] = {

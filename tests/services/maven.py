@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harken.errors import HarkenError
-from harken.spark.connectors import connector_jars, packages_for
-from harken.spark.jars import resolve_jars
+from harken.pipeline.connectors import connector_jars, packages_for
+from harken.pipeline.jars import resolve_jars
 
 # As the Kafka client in Spark's connector; the tools make topics, write and read without Spark.
 KAFKA_VERSION = "3.9.2"
@@ -42,7 +42,7 @@ def jars_or_skip(packages: Iterable[str]) -> list[Path]:
 
 
 def jars_for(formats: Iterable[str]) -> list[Path]:
-    """What Spark has to be given for these formats (harken.spark.connectors), or the reason why the test cannot run."""
+    """The jars that Spark needs for these formats (harken.pipeline.connectors). Skips the test if there are none."""
     packages: list[str] = []
     for name in formats:
         packages += _kafka_connector() if name == "kafka" else packages_for([name])

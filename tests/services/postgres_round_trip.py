@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from harken.spark.connectors import driver_for
+from harken.pipeline.connectors import driver_for
 from harken.spark.session import local_session
 
 

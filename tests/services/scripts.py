@@ -17,7 +17,7 @@ from services.maven import jars_for
 
 @contextmanager
 def spark_environment(formats: Iterable[str] = ()) -> Iterator[dict[str, str]]:
-    """The environment of a process whose Spark is to have these formats (harken.spark.connectors).
+    """The environment of a process whose Spark is to have these formats (harken.pipeline.connectors).
 
     The jars are in a spark-defaults.conf, as an administrator would have it: a session made in any way has them.
     Skips the test if they cannot be had.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harken.pipeline.config import Config
     from harken.pipeline.metrics import Meter
     from harken.pipeline.planning import Plan
-    from harken.pipeline.stream import Told
+    from harken.pipeline.reports import Report
 
 EXAMPLES = """\b
 Examples:
@@ -67,7 +67,10 @@ def run(
         meter = Meter(config)
         with _working(screen, "starting Spark") as say:
             result = run_pipeline(
-                config, lambda told: _show_told(screen, say, meter, told), meter, lambda ui: _show_ui(screen, say, ui)
+                config,
+                lambda report: _show_report(screen, say, meter, report),
+                meter,
+                lambda ui: _show_ui(screen, say, ui),
             )
         if json:
             screen.line({"kind": "end", **result.to_dict()})
@@ -76,7 +79,7 @@ def run(
 
 
 def _configured(screen: Screen, path: str) -> Config:
-    """The configuration. All of its faults are shown, and end the command."""
+    """The configuration. If it has faults, all of them are shown and the command ends."""
     from harken.pipeline.config import load_config
 
     try:
@@ -93,14 +96,14 @@ def _show_ui(screen: Screen, say: Callable[[str], None], ui: str | None) -> None
     say("working")
 
 
-def _show_told(screen: Screen, say: Callable[[str], None], meter: Meter, told: Told) -> None:
+def _show_report(screen: Screen, say: Callable[[str], None], meter: Meter, report: Report) -> None:
     from harken.pipeline.metrics import line_of
     from harken.pipeline.progress import running_text, text_of
 
     if screen.json:
-        screen.line(line_of(told))
+        screen.line(line_of(report))
         return
-    screen.err.print(printable_lines(text_of(told)), soft_wrap=True)
+    screen.err.print(printable_lines(text_of(report)), soft_wrap=True)
     say(running_text(meter))
 
 
@@ -120,7 +123,7 @@ def _show_plan(screen: Screen, plan: Plan) -> None:
 
 @contextmanager
 def _working(screen: Screen, what: str) -> Iterator[Callable[[str], None]]:
-    """A line that says what goes on, where somebody looks; what is yielded changes it."""
+    """A status line on a terminal. What is yielded changes its text."""
     if screen.json or not screen.err.is_terminal:
         yield lambda text: None
         return

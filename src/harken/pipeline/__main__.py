@@ -13,19 +13,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("harken.pipeline", description="Run a Harken pipeline.")
     parser.add_argument("configuration", metavar="PIPELINE.TOML")
     parser.add_argument("--dry-run", action="store_true", help="show what it would do, and end")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     from harken.pipeline.config import load_config
     from harken.pipeline.planning import plan
     from harken.pipeline.progress import text_of
     from harken.pipeline.run import run
 
     try:
-        config = load_config(given.configuration)
-        if given.dry_run:
+        config = load_config(options.configuration)
+        if options.dry_run:
             for label, line in plan(config).lines():
                 print(f"{label}: {line}")
             return 0
-        result = run(config, lambda told: print(text_of(told), file=sys.stderr, flush=True))
+        result = run(config, lambda report: print(text_of(report), file=sys.stderr, flush=True))
         print(f"{config.name}: {result}", flush=True)
         return 0
     except ConfigError as error:

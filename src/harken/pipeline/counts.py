@@ -1,4 +1,4 @@
-"""What came of events, in numbers."""
+"""Counts of what became of events."""
 
 from __future__ import annotations
 
@@ -8,32 +8,29 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-DECODE, TYPE, VALIDATE, LATE, MATCH = "decode", "type", "validate", "late", "match"
-STAGES = (DECODE, TYPE, VALIDATE, LATE, MATCH)
-"""Where an event may be refused. One with an odd value, at `type`, is matched all the same. One that failed with a
-single subscription, at `match`, goes on with the others."""
+from harken.live.notifications import STAGES
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What came of the events of a batch, or of several that are added up."""
+    """What became of the events of a batch, or the sum of several batches."""
 
     events: int = 0
-    """All that came."""
+    """All events of the source."""
     notifications: int = 0
     dead_letters: Mapping[str, int] = field(default_factory=dict)
-    """By stage; a stage without any is not there."""
+    """By stage; stages without any are left out."""
     duplicates: int = 0
-    """Events that were dropped because their id had come before."""
+    """Events that were dropped because their id had been seen before."""
     late: int = 0
-    """Events that came late, whether they were refused for it or not."""
+    """Late events, whether they were refused or matched."""
     max_event_time: datetime | None = None
     odd_values: Mapping[str, int] = field(default_factory=dict)
-    """By attribute: values of another kind than subscriptions ask for."""
+    """By attribute: values of another kind than subscriptions compare with."""
 
     @property
     def refused(self) -> int:
-        """All dead letters."""
+        """The number of dead letters."""
         return sum(self.dead_letters.values())
 
     def __add__(self, other: Counts) -> Counts:
@@ -57,6 +54,6 @@ class Counts:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The counts that plain data has. Raises TypeError or ValueError for other data."""
+        """The counts that `to_dict` gave. Raises TypeError or ValueError for other data."""
         newest = plain.get("max_event_time")
         return cls(**{**plain, "max_event_time": None if newest is None else datetime.fromisoformat(newest)})

@@ -1,4 +1,4 @@
-"""How a run goes, for machines: JSON lines that grow, and a text for Prometheus that is replaced.
+"""Metrics of a run: a file of JSON lines that grows, and a text file for Prometheus that is replaced.
 
 The file of JSON lines has a line for every batch (`kind` is "batch"), for every change of the subscriptions ("change")
 and one at the end ("end").
@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import SourceError
-from harken.pipeline.counts import STAGES, Counts
-from harken.pipeline.stream import BatchReport, Told
+from harken.live.notifications import STAGES
+from harken.pipeline.counts import Counts
+from harken.pipeline.reports import BatchReport, Report
 from harken.versions.files import LocalFiles
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ _log = logging.getLogger(__name__)
 
 
 class Meter:
-    """Takes in what a pipeline tells, and keeps the files of its metrics up to date.
+    """Adds up the reports of a run, and keeps the metrics files up to date.
 
-    Raises SourceError at once if a file cannot be written. Later that is logged: for want of metrics nothing stops.
+    Raises SourceError if a file cannot be written at the start. Later failures are logged: metrics never stop a run.
     """
 
     def __init__(self, config: Config) -> None:
@@ -49,27 +50,27 @@ class Meter:
         """Since the run began."""
         return time.monotonic() - self._started
 
-    def take(self, told: Told) -> None:
-        """Count a batch or a change of the subscriptions."""
-        if isinstance(told, BatchReport):
+    def take(self, report: Report) -> None:
+        """Add a report."""
+        if isinstance(report, BatchReport):
             self.batches += 1
-            self.counts += told.counts
-            self.last = told
+            self.counts += report.counts
+            self.last = report
         else:
-            self.refused_changes += told.refused is not None
-        self._line(line_of(told))
+            self.refused_changes += report.refused is not None
+        self._line(line_of(report))
         self._update()
 
     def end(self, error: str | None = None) -> None:
-        """Write the last line and the last text. `error` is what the run failed for."""
+        """Write the last line and the last text. `error` is why the run failed."""
         whole = {"mode": self.mode, "batches": self.batches, "seconds": round(self.seconds, 3), **self.counts.to_dict()}
         self._line({"kind": "end", **whole, "error": error})
         self._update(succeeded=error is None)
 
     def _line(self, data: dict[str, Any]) -> None:
-        told = {"kind": data["kind"], "pipeline": self.name, "time": datetime.now(UTC).isoformat(), **data}
+        line = {"kind": data["kind"], "pipeline": self.name, "time": datetime.now(UTC).isoformat(), **data}
         try:
-            self._append(json.dumps(told, ensure_ascii=False) + "\n")
+            self._append(json.dumps(line, ensure_ascii=False) + "\n")
         except SourceError as error:
             _log.warning("%s", error)
 
@@ -95,13 +96,20 @@ class Meter:
             LocalFiles(self._prometheus.parent).write(self._prometheus.name, text)
 
 
-def line_of(told: Told) -> dict[str, Any]:
-    """A batch, or a change of the subscriptions, as plain data."""
-    if isinstance(told, BatchReport):
-        return _batch_line(told)
-    changes = {"added": told.added, "replaced": told.replaced, "removed": told.removed, "left_out": len(told.faults)}
-    mismatches = {"mismatches": told.mismatches.to_dict()} if told.mismatches else {}
-    return {"kind": "change", "index_version": told.version.version, **changes, "refused": told.refused, **mismatches}
+def line_of(report: Report) -> dict[str, Any]:
+    """A report as plain data."""
+    if isinstance(report, BatchReport):
+        return _batch_line(report)
+    plain = {
+        "kind": "change",
+        "index_version": report.version.version,
+        "added": report.added,
+        "replaced": report.replaced,
+        "removed": report.removed,
+        "left_out": len(report.faults),
+        "refused": report.refused,
+    }
+    return plain | ({"mismatches": report.mismatches.to_dict()} if report.mismatches else {})
 
 
 def _batch_line(report: BatchReport) -> dict[str, Any]:
@@ -119,13 +127,13 @@ def _batch_line(report: BatchReport) -> dict[str, Any]:
 
 
 def lag_of(report: BatchReport) -> float | None:
-    """How long before the end of a batch its newest event was, in seconds; None if events have no time."""
+    """The age of the newest event when the batch was done, in seconds; None if events have no time."""
     newest = report.counts.max_event_time
     return None if newest is None else round(report.time.timestamp() + report.seconds - newest.timestamp(), 3)
 
 
 def prometheus_text(meter: Meter, succeeded: bool | None = None) -> str:
-    """The metrics in Prometheus's text format. `succeeded` is there once the run has ended."""
+    """The metrics in Prometheus's text format. `succeeded` is set once the run has ended."""
     counts, last = meter.counts, meter.last
     text = _Text(meter.name)
     text.add("events_total", "counter", "Events that came.", counts.events)
@@ -161,7 +169,7 @@ class _Text:
         self._lines: list[str] = []
 
     def add(self, name: str, kind: str, help: str, *values: float | tuple[float, dict[str, str]]) -> None:
-        """A metric with its values, each with labels if it has some."""
+        """Add a metric with its values, each with labels if it has any."""
         whole = f"harken_pipeline_{name}"
         self._lines += [f"# HELP {whole} {help}", f"# TYPE {whole} {kind}"]
         for each in values:

@@ -1,7 +1,7 @@
-"""Odd values: those of another kind than all subscriptions ask for, such as "lots" where they ask for a number.
+"""Odd values: those of another kind than every subscription compares with, such as "lots" where all expect a number.
 
-Comparisons with such a value are unknown, as for every value of an unlike kind. The event is matched all the same, and
-each odd value is counted and listed with the dead letters.
+Comparing one is unknown, as between any unlike kinds. The event is matched all the same; each odd value is counted and
+listed with the dead letters.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from harken.events import Event
 from harken.events.excerpt import short_name, shorten
-from harken.pipeline.asked import Asked
+from harken.pipeline.used_attributes import UsedAttributes
 from harken.schema import Kind, Path, format_path
 from harken.schema.values import KINDS
 from harken.spark.frames import column
@@ -26,23 +26,23 @@ _OF_JSON = (Kind.NUMBER, Kind.STRING, Kind.BOOLEAN)
 """Kinds that a value can have without a schema."""
 
 
-def odd_values(events: DataFrame, asked: Asked) -> DataFrame:
-    """A row for each odd value: the columns of its event, its `attribute`, and what is odd, in words, as `reason`."""
+def odd_values(events: DataFrame, used: UsedAttributes) -> DataFrame:
+    """A row for each odd value: the columns of its event, the `attribute`, and the `reason` in words."""
     from pyspark.sql import functions as f
 
-    expected = {path: kind for path, kind in asked.agreed().items() if kind in _OF_JSON}
+    expected = {path: kind for path, kind in used.of_one_kind().items() if kind in _OF_JSON}
     found = f.udf(lambda text: odd_in(text, expected), _FOUND)
     rows = events.where(column(EXACT).isNotNull())
     return rows.select("*", f.inline(found(column(EXACT))))
 
 
 def counted_odd(odd: DataFrame) -> dict[str, int]:
-    """How many odd values each attribute has. The rows are read."""
+    """The number of odd values of each attribute. This reads the rows."""
     return {row["attribute"]: row["count"] for row in odd.groupBy("attribute").count().orderBy("attribute").collect()}
 
 
 def odd_in(exact: str, expected: Mapping[Path, Kind]) -> list[tuple[str, str]]:
-    """The odd values among the exact ones of an event: each attribute's first, with what is odd about it."""
+    """The first odd value of each attribute among the exact values of an event, with the reason."""
     event = Event(json.loads(exact))
     found = []
     for path, kind in expected.items():

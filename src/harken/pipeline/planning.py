@@ -1,4 +1,4 @@
-"""What a pipeline would do: the plan that `harken run --dry-run` shows."""
+"""The plan of a pipeline, which `harken run --dry-run` shows."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harken.live.mismatch import NO_MISMATCHES, Mismatches
-from harken.pipeline.asked import asked_of
-from harken.pipeline.enriching import enriched
-from harken.pipeline.failures import told
+from harken.pipeline.enrichment import enriched
 from harken.pipeline.odd_values import counted_odd, odd_values
-from harken.pipeline.opening import opened_source
-from harken.pipeline.progress import told_odd
+from harken.pipeline.opened_source import opened_source
+from harken.pipeline.progress import odd_text
 from harken.pipeline.session import pipeline_session
 from harken.pipeline.source_columns import SourceColumns
 from harken.pipeline.sources import event_columns, read
+from harken.pipeline.spark_errors import spark_errors
 from harken.pipeline.subscriptions import Subscriptions
-from harken.spark.asked_columns import refuse_unreadable
+from harken.pipeline.used_attributes import used_attributes
 from harken.spark.frames import column, require_column
 from harken.spark.index import IndexVersion
 from harken.spark.local import opened
 from harken.spark.matching import Strategy, choose
+from harken.spark.mismatches import refuse_unreadable
 from harken.spark.session_facts import parallelism
 from harken.spark.task import EXACT
 
@@ -36,26 +36,26 @@ _MIXED = "of several types for which subscriptions ask; each value is matched as
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is known before a run."""
+    """What a run would do, as far as it is known before."""
 
     settings: tuple[tuple[str, str], ...]
-    """What the configuration says, as labels and lines."""
+    """The configuration, as labels and lines."""
     columns: tuple[tuple[str, str], ...]
     """The names and types of the events' columns, as they are matched."""
     partitions: int | None
-    """Tasks that read the source; None for a stream, where it depends on what comes."""
+    """Tasks that read the source; None for a stream, where each batch may have another number."""
     parallelism: int
-    """Tasks that run at a time."""
+    """Tasks that run at the same time."""
     index: IndexVersion
     strategy: Strategy
     expected_ns: float | None
-    """What the engine expects an event to cost it; None if the matcher does not tell."""
+    """Estimated matching time per event; None if the matcher makes no estimate."""
     mismatches: Mismatches = NO_MISMATCHES
     """What subscriptions ask for and the columns of the events do not have."""
     odd_values: Mapping[str, int] = field(default_factory=dict)
-    """By attribute: values that the source has now of another kind than subscriptions ask for."""
+    """By attribute: values in the source of another kind than subscriptions compare with."""
     mixed: tuple[str, ...] = ()
-    """Columns that hold values of several types for which subscriptions ask."""
+    """Columns with values of several types that subscriptions compare with."""
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data."""
@@ -87,7 +87,7 @@ class Plan:
         return [
             *self.settings,
             ("events", ", ".join(shown)),
-            *([("odd values", f"{told_odd(self.odd_values)}: {_ODD}")] if self.odd_values else []),
+            *([("odd values", f"{odd_text(self.odd_values)}: {_ODD}")] if self.odd_values else []),
             *([("mixed columns", f"{', '.join(self.mixed)}: {_MIXED}")] if self.mixed else []),
             ("index", f"{self.index.subscriptions:,} subscriptions, {self.index.nbytes / 1e6:,.1f} MB"),
             ("looks at", looked_at),
@@ -99,13 +99,13 @@ class Plan:
 
 
 def plan(config: Config) -> Plan:
-    """What a run would do. Spark is started, the index is built or opened, and no event is matched or written.
+    """Plan a run. This starts Spark and builds or opens the index; no event is matched or written.
 
-    Raises HarkenError for all that would keep a run from beginning.
+    Raises HarkenError for whatever would prevent the run from starting.
     """
-    with pipeline_session(config) as spark, told():
-        given = replace(config.subscriptions, keep=None)  # what is built to look at it is not kept
-        subscriptions = Subscriptions(replace(config, subscriptions=given), spark)
+    with pipeline_session(config) as spark, spark_errors():
+        temporary = replace(config.subscriptions, keep=None)  # an index built for the plan is not kept
+        subscriptions = Subscriptions(replace(config, subscriptions=temporary), spark)
         source = opened_source(config, spark, subscriptions)
         index, columns = subscriptions.current(), source.columns
         events = enriched(source.events, config.enrichments)
@@ -128,9 +128,9 @@ def plan(config: Config) -> Plan:
 
 
 def _odd_values(config: Config, spark: SparkSession, columns: SourceColumns, index: IndexVersion) -> dict[str, int]:
-    """The odd values that the source has now. It is read for that, also where it is that of a stream."""
+    """The odd values in the source. It is read for that, also for a stream."""
     events = read(replace(config, mode="batch"), spark, columns)
-    return counted_odd(odd_values(events, asked_of(index, spark))) if EXACT in events.columns else {}
+    return counted_odd(odd_values(events, used_attributes(index, spark))) if EXACT in events.columns else {}
 
 
 def _partitions(events: DataFrame) -> int:

@@ -1,27 +1,28 @@
-"""How a run goes, for people: what a line about it says."""
+"""The progress of a run, in lines for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harken.pipeline.counts import TYPE, Counts
+from harken.live.notifications import TYPE
+from harken.pipeline.counts import Counts
 from harken.pipeline.metrics import Meter, lag_of
-from harken.pipeline.stream import BatchReport, Told
+from harken.pipeline.reports import BatchReport, Report
 
 
-def text_of(told: Told) -> str:
-    """A batch, or a change of the subscriptions, in a line."""
-    if not isinstance(told, BatchReport):
-        return str(told)
-    counts = told.counts
+def text_of(report: Report) -> str:
+    """A report in a line."""
+    if not isinstance(report, BatchReport):
+        return str(report)
+    counts = report.counts
     parts = [
         *parts_of(counts),
-        f"{told.seconds:.1f} s",
-        f"{_rate(counts.events, told.seconds)} events/s",
-        *_lag(told),
-        f"index version {told.version.version}",
+        f"{report.seconds:.1f} s",
+        f"{_rate(counts.events, report.seconds)} events/s",
+        *_lag(report),
+        f"index version {report.version.version}",
     ]
-    return f"batch {told.batch}{' (again)' if told.is_replay else ''}: {' · '.join(parts)}"
+    return f"batch {report.batch}{' (again)' if report.is_replay else ''}: {' · '.join(parts)}"
 
 
 def running_text(meter: Meter) -> str:
@@ -36,7 +37,7 @@ def running_text(meter: Meter) -> str:
 
 
 def parts_of(counts: Counts) -> list[str]:
-    """What came of events: how many there were, and of what is not usual, how many if there are some."""
+    """What became of events: their number, and the number of whatever is unusual, if there is any."""
     refused = counts.refused - counts.dead_letters.get(TYPE, 0)
     unusual = {"duplicate": counts.duplicates, "late event": counts.late, "dead letter": refused}
     usual = [counted(counts.events, "event"), counted(counts.notifications, "notification")]
@@ -44,27 +45,27 @@ def parts_of(counts: Counts) -> list[str]:
     return (
         usual
         + [counted(count, noun) for noun, count in unusual.items() if count]
-        + ([f"{odd} ({told_odd(counts.odd_values)})"] if counts.odd_values else [])
+        + ([f"{odd} ({odd_text(counts.odd_values)})"] if counts.odd_values else [])
     )
 
 
-def told_odd(odd_values: Mapping[str, int]) -> str:
-    """How many odd values each attribute has."""
+def odd_text(odd_values: Mapping[str, int]) -> str:
+    """The number of odd values of each attribute."""
     return ", ".join(f"{attribute} {count:,}" for attribute, count in odd_values.items())
 
 
 def counted(count: int, noun: str) -> str:
-    """A number and what it counts, in the plural unless it is one."""
+    """A number with its noun, in the plural unless it is one."""
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
-def _lag(told: BatchReport) -> list[str]:
-    lag = lag_of(told)
+def _lag(report: BatchReport) -> list[str]:
+    lag = lag_of(report)
     return [] if lag is None else [f"lag {span(lag)}"]
 
 
 def span(seconds: float) -> str:
-    """A time that passed, in the unit that suits it."""
+    """A duration in a suitable unit."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if abs(seconds) >= 2 * length:
             return f"{seconds / length:,.1f} {unit}"

@@ -1,4 +1,4 @@
-"""The Spark session of a pipeline: one that is there, one that spark-submit set up, or one of this machine."""
+"""The Spark session of a pipeline: the one that runs already, one that spark-submit set up, or a local one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import HarkenError
-from harken.spark.connectors import connector_config
+from harken.pipeline.connectors import connector_config
 from harken.spark.java import find_java
 from harken.spark.session import local_session
 from harken.spark.session_facts import is_connect
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harken.pipeline.config import Config
 
 _OLDEST_SPARK = 4
-# What the meaning of subscriptions rests on, in any session.
+# Settings that the semantics of subscriptions depend on.
 _MEANING = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
@@ -29,7 +29,7 @@ _MEANING = {
 
 @contextmanager
 def pipeline_session(config: Config) -> Iterator[SparkSession]:
-    """A session with what a configuration asks for. One that was not there before is stopped afterwards."""
+    """A session for a configuration. It is stopped at the end, unless it was running before."""
     import pyspark
     from pyspark.sql import SparkSession
 
@@ -41,7 +41,7 @@ def pipeline_session(config: Config) -> Iterator[SparkSession]:
         hint = "run it by `harken run` or spark-submit, or call harken.spark.match inside foreachBatch"
         raise HarkenError("a pipeline cannot run in a session of Spark Connect", hint=hint)
     session = running or _started(config)
-    # A session that is there keeps its settings when this is over.
+    # A session that was running before gets its settings back.
     before = {name: session.conf.get(name, None) for name in _MEANING}
     for name, value in _MEANING.items():
         session.conf.set(name, value)
@@ -56,7 +56,7 @@ def pipeline_session(config: Config) -> Iterator[SparkSession]:
 
 
 def formats_of(config: Config) -> list[str]:
-    """The formats that a pipeline reads and writes; of a database, its address."""
+    """The formats that a pipeline reads and writes; for a database, its address."""
     return [config.source.format, *(sink.url or sink.format for sink in config.sinks)]
 
 
@@ -79,6 +79,6 @@ def _started(config: Config) -> SparkSession:
         "spark.ui.enabled": "true",
     }
     session = local_session(config.name, quick=False, **{**usual, **settings})
-    # What fails is raised, and told in a line; Java's stacks would bury it.
+    # Failures are raised and shown in one line; Java's stack traces would bury it.
     session.sparkContext.setLogLevel("FATAL")
     return session

@@ -1,8 +1,7 @@
-"""Where notifications and dead letters of a batch go. To write a batch again is to replace it, but for Kafka.
+"""Sinks for the notifications and dead letters of a batch. Writing a batch again replaces it, except in Kafka.
 
-A folder has a folder `batch=ID` for each batch, which appears as a whole; a table is changed in one transaction (see
-`tables`). Kafka has no place for a batch: one that is repeated after a crash is sent again, and each message has
-headers by which its reader can tell.
+In files each batch has a folder `batch=ID`, which appears as a whole; a database table is changed in one transaction
+(`jdbc`). Kafka cannot replace a batch: after a crash it is sent again, with headers by which a reader drops duplicates.
 """
 
 from __future__ import annotations
@@ -13,9 +12,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import HarkenError, SourceError
-from harken.pipeline.batches import reached
-from harken.pipeline.failures import reason_of, told
-from harken.pipeline.tables import has_rows, replace_rows
+from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
+from harken.pipeline.jdbc import has_rows, replace_rows
+from harken.pipeline.spark_errors import reason_of, spark_errors
+from harken.pipeline.steps import Reached, ignore_step
+from harken.spark.frames import column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,32 +25,42 @@ if TYPE_CHECKING:
 
 _UNFINISHED = "_unfinished"
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
-"""Spark's own format of a time ends at milliseconds, and its rows lack what is null."""
+"""By default Spark cuts times to milliseconds, and leaves nulls out."""
 
 
-def write(sink: Sink, notifications: DataFrame, batch: int, *, pipeline: str, rows: int | None = None) -> None:
-    """Give a batch of notifications to a sink. Raises SourceError.
+def write(
+    sink: Sink,
+    notifications: DataFrame,
+    batch: int,
+    *,
+    pipeline: str,
+    rows: int | None = None,
+    reached: Reached = ignore_step,
+) -> None:
+    """Write a batch of notifications to a sink. Raises SourceError.
 
-    `rows` is how many there are, if that is known: an empty batch leaves nothing, except the first of all.
+    `rows` is their number, if it is known: an empty batch is not written, unless it is the first.
     """
     try:
         if sink.format in ("parquet", "json"):
-            _write_folder(notifications, sink.path or "", sink.format, batch, sink.options, rows)
+            _write_folder(notifications, sink.path or "", sink.format, batch, sink.options, rows, reached)
         elif sink.format == "jdbc":
-            replace_rows(sink, notifications, batch, pipeline, is_empty=rows == 0)
+            replace_rows(sink, notifications, batch, pipeline, rows == 0, reached)
         elif rows != 0:
             _SENDERS[sink.format](sink, notifications, batch, pipeline)
     except HarkenError:
         raise
-    except Exception as error:  # whatever Spark, a driver or a file system has to say
+    except Exception as error:  # of Spark, a driver or a file system
         raise SourceError(f"batch {batch} cannot be written to the sink `{sink.name}`: {reason_of(error)}") from error
     reached(f"wrote {sink.name}")
 
 
-def write_dead_letters(output: DeadLetters, dead: DataFrame, batch: int, *, rows: int | None = None) -> None:
-    """Put a batch of dead letters where they belong. Raises SourceError."""
+def write_dead_letters(
+    output: DeadLetters, dead: DataFrame, batch: int, *, rows: int | None = None, reached: Reached = ignore_step
+) -> None:
+    """Write a batch of dead letters. Raises SourceError."""
     try:
-        _write_folder(dead, output.path, output.format, batch, {}, rows)
+        _write_folder(dead, output.path, output.format, batch, {}, rows, reached)
     except HarkenError:
         raise
     except Exception as error:
@@ -58,21 +69,27 @@ def write_dead_letters(output: DeadLetters, dead: DataFrame, batch: int, *, rows
 
 
 def refuse_batches_of_others(config: Config, spark: SparkSession) -> None:
-    """Raise SourceError if a sink has batches already. A stream that starts anew would replace them by its own."""
+    """Raise SourceError if a sink has batches already: a stream that starts afresh would overwrite them."""
     for sink in config.sinks:
         hint = "go on with the checkpoint that they were written with, move them away, or name another place"
         if sink.format in ("parquet", "json") and sink.path and _has_batches(spark, sink.path):
             raise SourceError(f"the sink `{sink.name}` has batches already, in {sink.path}", hint=hint)
-        with told():
+        with spark_errors():
             is_taken = sink.format == "jdbc" and has_rows(sink, spark, config.name)
         if is_taken:
             raise SourceError(f"the sink `{sink.name}` has rows of `{config.name}` already, in {sink.table}", hint=hint)
 
 
 def _write_folder(
-    frame: DataFrame, root: str, format: str, batch: int, options: Mapping[str, Any], rows: int | None
+    frame: DataFrame,
+    root: str,
+    format: str,
+    batch: int,
+    options: Mapping[str, Any],
+    rows: int | None,
+    reached: Reached,
 ) -> None:
-    """Write elsewhere, and put it in place as a whole."""
+    """Write to an unfinished folder, and rename that to the folder of the batch."""
     spark = frame.sparkSession
     target = f"{root.rstrip('/')}/batch={batch}"
     empty = frame.isEmpty() if rows is None else not rows
@@ -94,7 +111,7 @@ def _write_folder(
 
 @contextmanager
 def _utc_times(spark: SparkSession) -> Iterator[None]:
-    """Have times in Parquet as every reader knows them, instead of in Spark's own old way."""
+    """Write timestamps to Parquet in the standard type, not in Spark's legacy INT96."""
     name = "spark.sql.parquet.outputTimestampType"
     before = spark.conf.get(name)
     spark.conf.set(name, "TIMESTAMP_MICROS")
@@ -110,13 +127,12 @@ def _send_to_kafka(sink: Sink, notifications: DataFrame, batch: int, pipeline: s
     texts = {
         "harken_pipeline": f.lit(pipeline),
         "harken_batch": f.lit(str(batch)),
-        "harken_subscription": f.col("subscription_id"),
+        "harken_subscription": f.col(SUBSCRIPTION_ID),
     }
     headers = [f.struct(f.lit(name).alias("key"), value.cast("binary").alias("value")) for name, value in texts.items()]
-    columns = [f.col(f"`{name.replace('`', '``')}`") for name in notifications.columns]
     messages = notifications.select(
-        f.col("event_id").cast("binary").alias("key"),
-        f.to_json(f.struct(*columns), _JSON).cast("binary").alias("value"),
+        f.col(EVENT_ID).cast("binary").alias("key"),
+        f.to_json(f.struct(*map(column, notifications.columns)), _JSON).cast("binary").alias("value"),
         f.array(*headers).alias("headers"),
     )
     settings = {"kafka.bootstrap.servers": sink.servers or "", "topic": sink.topic or "", **_texts(sink.options)}
@@ -145,12 +161,12 @@ def _remove(spark: SparkSession, folder: str) -> None:
     system.delete(path(folder), True)
 
 
-def _system(spark: SparkSession, place: str) -> tuple[Any, Any]:
-    """The file system of Hadoop's that a place is in, and what makes its paths."""
+def _system(spark: SparkSession, location: str) -> tuple[Any, Any]:
+    """Hadoop's file system for a location, and the class of its paths."""
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path
     jsession: Any = spark._jsparkSession
-    return path(place).getFileSystem(jsession.sessionState().newHadoopConf()), path
+    return path(location).getFileSystem(jsession.sessionState().newHadoopConf()), path
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""The columns of a source that does not declare them: types from the data, and from what subscriptions ask.
+"""The columns of a source that does not declare them: types from the data, and from the subscriptions.
 
-Spark's inference makes a column STRING as soon as one value is of another type, and then no number in it compares with
-numbers any more. So a column that subscriptions look at is *loose* where its type may not fit every value: it is read
-value by value, and what does not fit travels beside the columns (`exact.py`): matching sees each value as it is.
+Spark's inference makes a column STRING as soon as one value is of another type; then its numbers compare with numbers
+no more. So a column that subscriptions use is *loose* where its type may not fit every value: it is read value by
+value, and a value that does not fit travels beside the columns (`exact_values`), so that matching sees it as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from harken.errors import SegmentError
-from harken.pipeline.asked import Asked
+from harken.pipeline.used_attributes import UsedAttributes
 from harken.schema import Kind, Path
 from harken.spark.frames import leaves
 
@@ -25,7 +25,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many values of a column are numbers, integers of 64 bits among them, and booleans."""
+    """How many values of a column are numbers, 64-bit integers (also counted as numbers), and booleans."""
 
     numbers: int = 0
     integers: int = 0
@@ -42,13 +42,13 @@ class SourceColumns:
     types: StructType
     loose: tuple[str, ...] = ()
     doubtful: Mapping[str, Kind | None] = field(default_factory=dict)
-    """Loose columns of strings in which subscriptions look for numbers or booleans, with the kind that should give the
-    column its type, if one should. `resolved` tells what they hold."""
+    """Loose columns that Spark read as strings and subscriptions compare with numbers or booleans, each with the kind
+    that may give it its type, or None. `resolved` decides by what they hold."""
     mixed: tuple[str, ...] = ()
-    """Columns of several types that subscriptions ask for: to compare with their one type says nothing of them."""
+    """Columns with values of several types that subscriptions compare with. They never mismatch."""
 
     def as_read(self, loose_type: DataType) -> StructType:
-        """The columns as Spark has to read them: loose ones as a type that takes every value."""
+        """The columns as Spark has to read them: loose ones in a type that holds any value."""
         from pyspark.sql.types import StructField, StructType
 
         return StructType(
@@ -56,9 +56,9 @@ class SourceColumns:
         )
 
     def resolved(self, tallies: Mapping[str, Tally]) -> Self:
-        """The same, with nothing doubtful, given what these columns hold.
+        """The columns with the doubtful types decided by the tallies.
 
-        One that has no value of the kind that is asked for stays a STRING: there the subscriptions are at fault.
+        A column without any value of the kind that subscriptions compare with stays STRING: they are at fault.
         """
         from pyspark.sql.types import BooleanType, DoubleType, LongType, StructField, StructType
 
@@ -77,7 +77,7 @@ class SourceColumns:
         return replace(self, types=StructType(fields), doubtful={}, mixed=(*self.mixed, *mixed))
 
     def to_text(self) -> str:
-        """The columns as JSON, to be kept with a stream."""
+        """The columns as JSON, to be stored with a stream."""
         return json.dumps(
             {"format": _FORMAT, "types": self.types.jsonValue(), "loose": self.loose, "mixed": self.mixed}
         )
@@ -97,44 +97,48 @@ class SourceColumns:
             raise SegmentError(f"{place} cannot be understood: {error}") from error
 
 
-def json_columns(inferred: StructType, asked: Asked, protected: Collection[str], is_stream: bool) -> SourceColumns:
-    """The columns of JSON. Of a batch all values were seen; in a stream others may come, so every column may be asked.
+def json_columns(
+    inferred: StructType, used: UsedAttributes, protected: Collection[str], is_stream: bool
+) -> SourceColumns:
+    """The columns of JSON. In a batch all values were seen; in a stream, later ones may be of any type.
 
-    The types of `protected` columns stay as they are inferred: ids, times and keys of joins keep all their values.
+    `protected` columns keep their inferred types: ids, times and join keys must not lose values.
     """
 
     def is_loose(name: str, kind: DataType) -> bool:
-        if not (is_stream or asked.looks_at(name)):
+        if not (is_stream or used.has_column(name)):
             return False
         if kind.typeName() in _NESTED:
-            return _is_nested_conflict(name, kind, asked)
+            return _is_nested_conflict(name, kind, used)
         return kind.typeName() in (*_UNSURE, *(_SURE if is_stream else ()))
 
-    return _decided(inferred, asked, protected, is_loose)
+    return _decided(inferred, used, protected, is_loose)
 
 
-def csv_columns(inferred: StructType, asked: Asked, protected: Collection[str], is_stream: bool) -> SourceColumns:
-    """The columns of CSV, where each value is a text: what reads as a number is one, where subscriptions ask for it."""
-    agreed = asked.agreed()
+def csv_columns(
+    inferred: StructType, used: UsedAttributes, protected: Collection[str], is_stream: bool
+) -> SourceColumns:
+    """The columns of CSV, where every value is text: it is a number or boolean if it reads as the kind that is used."""
+    agreed = used.of_one_kind()
 
     def is_loose(name: str, kind: DataType) -> bool:
         if kind.typeName() == "string":
             return name not in protected and agreed.get((name,)) in _TYPES
         return is_stream and kind.typeName() in (*_SURE, "double")
 
-    return _decided(inferred, asked, protected, is_loose)
+    return _decided(inferred, used, protected, is_loose)
 
 
-# What Spark infers only if every value is of that type, and what it also infers for a mixture of types.
+# Types that Spark infers only if every value has them, and those that it also infers for a mixture.
 _SURE = ("boolean", "integer", "long")
 _UNSURE = ("decimal", "double", "string")
 _NESTED = ("struct", "array")
 _TYPES = (Kind.NUMBER, Kind.BOOLEAN)
-"""Kinds that give a column its type where all subscriptions ask for them."""
+"""Kinds that give a column its type if all subscriptions compare it with them."""
 
 
 def _decided(
-    inferred: StructType, asked: Asked, protected: Collection[str], is_loose: Callable[[str, DataType], bool]
+    inferred: StructType, used: UsedAttributes, protected: Collection[str], is_loose: Callable[[str, DataType], bool]
 ) -> SourceColumns:
     from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
@@ -144,7 +148,7 @@ def _decided(
         name, kind = each.name, each.dataType
         if is_loose(name, kind):
             loose.append(name)
-            kinds = asked.kinds.get((name,), frozenset())
+            kinds = used.kinds.get((name,), frozenset())
             if kind.typeName() in _NESTED:
                 mixed.append(name)
             elif kind.typeName() == "string" and not kinds.isdisjoint(_TYPES):
@@ -157,12 +161,12 @@ def _decided(
     return SourceColumns(StructType(fields), tuple(loose), doubtful, tuple(mixed))
 
 
-def _is_nested_conflict(name: str, kind: DataType, asked: Asked) -> bool:
-    """Whether numbers or booleans are asked for inside a column where Spark found strings."""
+def _is_nested_conflict(name: str, kind: DataType, used: UsedAttributes) -> bool:
+    """Whether subscriptions compare with numbers or booleans inside a column where Spark found strings."""
     from pyspark.sql.types import StructField, StructType
 
     inside: dict[Path, Any] = dict(leaves(StructType([StructField(name, kind)])))
     return any(
         path in inside and inside[path].typeName() == "string" and not kinds.isdisjoint(_TYPES)
-        for path, kinds in asked.kinds.items()
+        for path, kinds in used.kinds.items()
     )

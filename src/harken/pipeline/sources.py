@@ -1,7 +1,7 @@
-"""Where events come from: a DataFrame, batch or streaming, of decoded events, with what cannot be decoded among them.
+"""The source of events: a DataFrame, batch or streaming, of decoded events.
 
-A line that does not fit the columns is a row like the others, with what is wrong with it. Nothing is dropped here but
-empty lines. Where nobody declares the columns, a single value that does not fit its column is kept beside it.
+A line that cannot be decoded is a row like the others, with its fault; only empty lines are dropped. If the columns are
+not declared, a single value that does not fit its column is kept beside it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import SourceError
-from harken.pipeline.asked import NOTHING_ASKED, Asked, asked_of
-from harken.pipeline.attributes import columns_of
-from harken.pipeline.decoding import csv_reason, json_reason
-from harken.pipeline.exact import settled, tallied
-from harken.pipeline.failures import told
+from harken.pipeline.decode_faults import csv_reason, json_reason
+from harken.pipeline.exact_values import tallied, with_exact_values
+from harken.pipeline.schema_columns import schema_columns
 from harken.pipeline.source_columns import SourceColumns, csv_columns, json_columns
+from harken.pipeline.spark_errors import spark_errors
+from harken.pipeline.used_attributes import NO_ATTRIBUTES, UsedAttributes, used_attributes
 from harken.schema import load_schema
 from harken.spark.files import files_of
 from harken.spark.frames import column, require_column
@@ -32,34 +32,34 @@ ID, RAW, FAULT = f"{OWN}id", f"{OWN}raw", f"{OWN}fault"
 _LINE, _EVENT = f"{OWN}line", f"{OWN}event"
 _FILES = ("json", "csv", "parquet")
 _KEPT = "columns.json"
-"""The file of a checkpoint that has the columns of a stream that does not declare them."""
-# By position, a column that is new in a file of CSV would move all others: the header is looked at.
+"""The file of a checkpoint that stores the columns of a stream that does not declare them."""
+# Columns of CSV are found by the header: by position, a new one would shift the others.
 _USUAL_OPTIONS = {"csv": {"header": "true", "enforceSchema": "false"}}
 
 
 def find_columns(config: Config, spark: SparkSession, version: IndexVersion | None = None) -> SourceColumns | None:
-    """The columns of a source for which neither the configuration nor its files declare them; None for others.
+    """The columns of a source if neither the configuration nor its files declare them; else None.
 
-    A stream that ran before has those that it kept. Else the source is read for it, all that there is now; types come
-    from the values, and from what the subscriptions of a version ask. Raises SourceError if there is nothing to read.
+    A stream that ran before has stored them. Else the whole source is read: types come from its values, and from what
+    the subscriptions of the version compare with. Raises SourceError if there is nothing to read.
     """
     reading = _Reading(config, spark)
-    with told():
+    with spark_errors():
         if reading.declared() is not None or config.source.format not in ("json", "csv", "kafka", "socket"):
             return None
-        asked = NOTHING_ASKED if version is None else asked_of(version, spark)
-        return _kept_columns(config, spark) or reading.found(asked)
+        used = NO_ATTRIBUTES if version is None else used_attributes(version, spark)
+        return _stored_columns(config, spark) or reading.found(used)
 
 
 def keep_columns(config: Config, spark: SparkSession, columns: SourceColumns) -> None:
-    """Keep the columns of a stream with its checkpoint, unless it has some: the next start takes the same."""
+    """Store the columns of a stream in its checkpoint, if they are not there yet, for the next start."""
     assert config.checkpoint is not None, "a stream has a checkpoint"
     files = files_of(config.checkpoint, spark)
     if files.read(_KEPT) is None:
         files.write(_KEPT, columns.to_text().encode())
 
 
-def _kept_columns(config: Config, spark: SparkSession) -> SourceColumns | None:
+def _stored_columns(config: Config, spark: SparkSession) -> SourceColumns | None:
     if config.checkpoint is None:
         return None
     text = files_of(config.checkpoint, spark).read(_KEPT)
@@ -67,14 +67,14 @@ def _kept_columns(config: Config, spark: SparkSession) -> SourceColumns | None:
 
 
 def read(config: Config, spark: SparkSession, columns: SourceColumns | None = None) -> DataFrame:
-    """The events of a pipeline's source: their columns and, as strings, `_harken_id`, `_harken_raw` (the line, where it
-    is at fault), `_harken_fault` (what is wrong with it, or null) and, where columns are loose, `_harken_exact`.
+    """The events of a pipeline's source: their columns and, as strings, `_harken_id`, `_harken_raw` (the line, if it is
+    faulty), `_harken_fault` (its fault, or null) and, if columns are loose, `_harken_exact`.
 
-    `columns` are those that `find_columns` found; by default it finds them without asking subscriptions.
+    `columns` is what `find_columns` returned; by default it is called without subscriptions.
     Raises SourceError if the source cannot be read, or lacks a column that the configuration names.
     """
     reading = _Reading(config, spark, columns or find_columns(config, spark))
-    with told():
+    with spark_errors():
         events = {"kafka": reading.kafka, "socket": reading.socket, "rate": reading.rate}.get(
             config.source.format, reading.files
         )()
@@ -82,7 +82,7 @@ def read(config: Config, spark: SparkSession, columns: SourceColumns | None = No
 
 
 def event_columns(events: DataFrame) -> list[str]:
-    """The columns of the event, without ours."""
+    """The columns of the event, without Harken's own."""
     return [name for name in events.columns if not name.startswith(OWN)]
 
 
@@ -108,7 +108,7 @@ class _Reading:
         rows = _loaded(reader, types, source.path)
         line = column(RAW)
         reason = csv_reason(line, types, self._options) if self._is_csv else json_reason(line, types)
-        return settled(rows.withColumn(FAULT, f.when(line.isNotNull(), reason)), columns, self._is_csv)
+        return with_exact_values(rows.withColumn(FAULT, f.when(line.isNotNull(), reason)), columns, self._is_csv)
 
     def kafka(self) -> DataFrame:
         return self._parsed(self._kafka_rows())
@@ -120,8 +120,8 @@ class _Reading:
         reader = self._reader(source.options, maxOffsetsPerTrigger=source.max_offsets_per_trigger).format("kafka")
         reader = reader.option("kafka.bootstrap.servers", source.servers).option("subscribe", source.topic)
         rows: DataFrame = reader.option("startingOffsets", source.starting_offsets or "earliest").load()
-        number = f.concat_ws("/", "topic", "partition", "offset")
-        return rows.select(f.col("value").cast("string").alias(_LINE), number.alias(ID))
+        position = f.concat_ws("/", "topic", "partition", "offset")
+        return rows.select(f.col("value").cast("string").alias(_LINE), position.alias(ID))
 
     def socket(self) -> DataFrame:
         from pyspark.sql import functions as f
@@ -149,16 +149,16 @@ class _Reading:
         found = parsed.select(*values, *map(column, others), is_wrong.alias(_EVENT))
         reason = f.when(column(_EVENT), json_reason(line, types))
         raw = f.when(column(_EVENT), line)
-        return settled(found.withColumns({RAW: raw, FAULT: reason}).drop(_LINE, _EVENT), columns)
+        return with_exact_values(found.withColumns({RAW: raw, FAULT: reason}).drop(_LINE, _EVENT), columns)
 
     def _reader(self, options: Mapping[str, str], **of_streams: int | None) -> Any:
-        """A reader with the user's options and, for a stream, those of ours that are given."""
+        """A reader with the user's options and, for a stream, those of `of_streams` that are set."""
         reader: Any = self._spark.readStream if self._is_stream else self._spark.read
         more = {name: str(value) for name, value in of_streams.items() if value is not None and self._is_stream}
         return reader.options(**{**options, **more})
 
     def declared(self) -> StructType | None:
-        """The columns that the configuration gives, by itself or by its schema. A file of Parquet has its own."""
+        """The columns that the configuration or its schema declares. Parquet files declare their own."""
         from pyspark.sql.types import StructType
 
         source = self._source
@@ -167,14 +167,14 @@ class _Reading:
             return StructType(found.fields)
         if self._config.schema is None or source.format == "parquet":
             return None
-        return columns_of(load_schema(self._config.schema), source.event_id, source.event_time)
+        return schema_columns(load_schema(self._config.schema), source.event_id, source.event_time)
 
-    def found(self, asked: Asked) -> SourceColumns:
-        """The columns that are found by reading all there is, and by what subscriptions ask."""
+    def found(self, used: UsedAttributes) -> SourceColumns:
+        """The columns that are found by reading the source, and by what subscriptions compare with."""
         if self._is_stream and self._source.format not in _FILES:
             raise SourceError("nothing says which columns the events have", hint="give `columns` in [source]")
         decide = csv_columns if self._is_csv else json_columns
-        columns = decide(self._inferred(), asked, self._protected(), self._is_stream)
+        columns = decide(self._inferred(), used, self._protected(), self._is_stream)
         if not columns.doubtful:
             return columns
         return columns.resolved(tallied(self._loose_rows(columns), columns.doubtful, self._is_csv))
@@ -183,11 +183,11 @@ class _Reading:
         declared = self.declared()
         if declared is not None:
             return SourceColumns(declared)
-        assert self._found is not None, "what is not declared was found"
+        assert self._found is not None, "undeclared columns were found before"
         return self._found
 
     def _protected(self) -> set[str]:
-        """Columns whose values are needed as they are, whatever subscriptions ask."""
+        """Columns whose values are needed as they are, whatever subscriptions compare with."""
         named = (self._source.event_id, self._source.event_time)
         keys = (key for each in self._config.enrichments for key in each.on)
         return {name for name in (*named, *keys) if name is not None}
@@ -198,7 +198,7 @@ class _Reading:
         return StringType() if self._is_csv else VariantType()
 
     def _loose_rows(self, columns: SourceColumns) -> DataFrame:
-        """All there is now, with loose columns as they are read."""
+        """The whole source, with loose columns as they are read."""
         from pyspark.sql import functions as f
 
         types = columns.as_read(self._loose_type())
@@ -209,7 +209,7 @@ class _Reading:
         return _loaded(reader, types, self._source.path)
 
     def _inferred(self) -> StructType:
-        """The columns that Spark finds by reading all there is."""
+        """The columns that Spark infers from the whole source."""
         from pyspark.sql import functions as f
         from pyspark.sql.types import StructType
 
@@ -228,7 +228,7 @@ class _Reading:
 
 
 def _loaded(reader: Any, types: StructType, path: str | None) -> DataFrame:
-    """The rows of files with these columns. A line that does not fit them is kept."""
+    """The rows of files with these columns. Lines that do not fit are kept as text."""
     keeping = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", RAW)
     rows: DataFrame = keeping.schema(_with_raw(types)).load(path)
     return rows
@@ -248,7 +248,7 @@ def _with_raw(columns: StructType) -> StructType:
 
 
 def _identified(events: DataFrame, source: Source) -> DataFrame:
-    """The events with their ids as strings. What names an event of Kafka's is where it lies, if nothing else does."""
+    """The events with their ids as strings. Events of Kafka are identified by their position if no column is named."""
     from pyspark.sql import functions as f
 
     name = source.event_id if source.event_id is not None or source.format != "rate" else "value"

@@ -1,27 +1,28 @@
-"""The subscriptions of a pipeline: the version of the index that counts, and the next one when their source changes.
+"""The subscriptions of a pipeline: the current version of their index, and the next one when their source changes.
 
-A change makes the next version out of the last: what is new, changed or gone is all that is parsed and indexed. A
-change that cannot be taken is told once and left alone, and the last good version goes on.
+A change turns the last version into the next: only what is new, changed or gone is parsed and indexed. A change that
+is refused is reported once, and the last good version stays current.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken.engine import Engine
 from harken.errors import HarkenError, MismatchError, SegmentError, SubscriptionError
 from harken.live.mismatch import FAIL, IGNORE, NO_MISMATCHES, Mismatches, tell
-from harken.live.subscriptions import Fault
-from harken.pipeline.rules import Changes, Rules, changes, rules_of, rules_source
+from harken.live.subscriptions import Fault, Record
+from harken.pipeline.reports import RefreshReport
+from harken.pipeline.subscription_source import Polled, changes_between, polled, subscription_source
 from harken.schema import EventColumns, Schema
-from harken.spark.asked_columns import mismatches_of
 from harken.spark.building import SubscriptionFault, build
 from harken.spark.index import Index, IndexVersion
+from harken.spark.mismatches import mismatches_of
 from harken.spark.session_facts import scratch
 from harken.versions.files import local_path
 
@@ -31,74 +32,46 @@ if TYPE_CHECKING:
     from harken.pipeline.config import Config
 
 _MANY = 50_000
-"""Subscriptions from which on Spark builds the first version, with all its cores."""
-_SHARE_ANEW = 4
-"""A change of more than a quarter of all is an index built anew."""
+"""From this many subscriptions on, Spark builds an index with all its cores."""
+_REBUILD_SHARE = 4
 _FEW = 1_000
+"""Rebuild the index once more than 1/_REBUILD_SHARE of the subscriptions changed, and more than this many."""
 _SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What became of a change of the subscriptions' source."""
-
-    version: IndexVersion
-    """The version that counts now."""
-    added: int = 0
-    replaced: int = 0
-    removed: int = 0
-    faults: tuple[SubscriptionFault, ...] = ()
-    """Subscriptions that were left out or, if the change is refused, for which it is."""
-    refused: str | None = None
-    """Why the change was refused as a whole."""
-    mismatches: Mismatches = NO_MISMATCHES
-    """What the subscriptions ask for and the columns of the events do not have."""
-
-    def __str__(self) -> str:
-        if self.refused is not None:
-            return f"a change of the subscriptions is refused, version {self.version.version} goes on: {self.refused}"
-        parts = [f"{self.added:,} added", f"{self.replaced:,} replaced", f"{self.removed:,} removed"]
-        left_out = [f"{len(self.faults):,} left out"] if self.faults else []
-        is_new = bool(self.added or self.replaced or self.removed or self.faults)
-        changed = [", ".join(parts + left_out)] if is_new or not self.mismatches else []
-        told = "; ".join([*changed, *([str(self.mismatches)] if self.mismatches else [])])
-        return f"version {self.version.version} of the subscriptions: {told}"
-
-
 class Subscriptions:
-    """What a pipeline's events are matched with. With the columns of the events, it is compared with these."""
+    """The subscriptions that a pipeline matches events with, checked against the columns of the events once known."""
 
     def __init__(self, config: Config, spark: SparkSession, events: EventColumns | None = None) -> None:
-        given = config.subscriptions
+        own = config.subscriptions
         self._spark = spark
         self._schema: Schema | None = config.load_schema()
-        self._skips = given.on_fault == "skip"
+        self._skips = own.on_fault == "skip"
         self._events = events
         self._on_mismatch = config.match.on_mismatch
-        self._source = None if given.index is not None else rules_source(given, spark)
-        self._index = Index(given.index if given.index is not None else given.keep or scratch(), spark)
+        self._source = None if own.index is not None else subscription_source(own, spark)
+        self._index = Index(own.index if own.index is not None else own.keep or scratch(), spark)
         self._is_stream = config.is_stream
         self._version: IndexVersion | None = None
-        self.opening: Change | None = None
-        """What there is to tell of the first version: what changed since the one that was kept, what was left out, or
-        does not fit the columns of the events."""
-        self._rules: Rules | None = None
-        """The subscriptions of the last version, as they came."""
+        self.opening: RefreshReport | None = None
+        """What to report of the first version: changes since the stored one, faults, and mismatches with the events."""
+        self._records: dict[str, Record] | None = None
+        """The subscriptions of the current version, as the source had them."""
         self._same: str | None = None
-        """A later state of the source that holds the same."""
+        """A later state of the source with the same subscriptions."""
         self._refused: str | None = None
         """The state of the source that was refused last."""
 
     def current(self) -> IndexVersion:
-        """The version that counts. The first time it is opened or built, or made of the one that was kept.
+        """The current version. The first call opens or builds it, or updates the stored one.
 
-        Raises HarkenError if there is none, with all that is wrong with the subscriptions. A stream goes on with the
-        version that was kept if what changed since is refused; `opening` tells.
+        Raises HarkenError if there is none, with all faults of the subscriptions. If a change since the stored version
+        is refused, a stream continues with the stored one, and `opening` reports it.
         """
         if self._version is None:
-            kept = None if self._source is None else self._kept()
-            self._version = kept or (self._index.current() if self._source is None else self._first())
-            if kept is not None:
+            stored = None if self._source is None else self._stored()
+            self._version = stored or (self._index.current() if self._source is None else self._first())
+            if stored is not None:
                 self.opening = self.refresh()
                 if self.opening is not None and self.opening.refused is not None and not self._is_stream:
                     raise SubscriptionError(self.opening.refused)
@@ -106,9 +79,9 @@ class Subscriptions:
         return self._version
 
     def compare_with(self, events: EventColumns) -> None:
-        """Compare the version that counts, and those that follow, with the columns of the events; `opening` tells.
+        """Check the current version, and those that follow, against the columns of the events.
 
-        Raises MismatchError if the pipeline is to fail for what does not fit.
+        `opening` reports mismatches. Raises MismatchError if the pipeline is to fail for them.
         """
         version = self.current()
         self._events = events
@@ -117,10 +90,10 @@ class Subscriptions:
     def _note_mismatches(self, version: IndexVersion) -> None:
         found = self._compared(version)
         if found:
-            self.opening = replace(self.opening or Change(version), mismatches=found)
+            self.opening = replace(self.opening or RefreshReport(version), mismatches=found)
 
     def version(self, number: int, fingerprint: str) -> IndexVersion:
-        """A version that a batch was begun with. Raises SegmentError if it is not there, or is another."""
+        """The version that a batch began with. Raises SegmentError if it is gone, or is another one."""
         found = self._index.version(number)
         if found.fingerprint != fingerprint:
             raise SegmentError(
@@ -130,43 +103,44 @@ class Subscriptions:
         return found
 
     def pin(self, name: str, version: IndexVersion) -> None:
-        """Keep a version until this name pins another. Raises SegmentError if it is gone already."""
+        """Keep a version until this name pins another one. Raises SegmentError if it is already gone."""
         self.version(version.version, version.fingerprint)
         self._index.pin(name, version.version)
         self.version(version.version, version.fingerprint)  # it may have gone before it was pinned
 
-    def refresh(self) -> Change | None:
-        """Take over what changed since, None if nothing did. It raises nothing but what is wrong with `current`."""
+    def refresh(self) -> RefreshReport | None:
+        """Take the changes since the last call; None if there are none. Faults in a change are reported, not raised."""
         last = self.current()
         try:
-            change = self._newer(last) if self._source is None else self._changed(last)
-        except Exception as error:  # whatever is wrong with a change, the last good version goes on
+            report = self._newer(last) if self._source is None else self._changed(last)
+        except Exception as error:  # whatever fails, the last good version stays current
             reason = str(error) if isinstance(error, HarkenError | OSError) else f"{type(error).__name__}: {error}"
             return self._refuse(last, f"unreadable: {reason}", reason)
-        if change is not None and change.refused is None:
-            self._version, self._refused = change.version, None
-        return change
+        if report is not None and report.refused is None:
+            self._version, self._refused = report.version, None
+        return report
 
     def _refuse(
         self, last: IndexVersion, state: str, reason: str, faults: Sequence[SubscriptionFault] = ()
-    ) -> Change | None:
-        """A change that is refused; the same is told once."""
+    ) -> RefreshReport | None:
+        """The report of a refused change; None if it was reported before."""
         if state == self._refused:
             return None
         self._refused = state
-        return Change(last, faults=tuple(faults), refused=reason)
+        return RefreshReport(last, faults=tuple(faults), refused=reason)
 
-    def _newer(self, last: IndexVersion) -> Change | None:
+    def _newer(self, last: IndexVersion) -> RefreshReport | None:
+        """The version that somebody else published since."""
         found = self._index.current()
         if found.version == last.version and found.fingerprint == last.fingerprint:
             self._refused = None
             return None
         difference = found.subscriptions - last.subscriptions
         added, removed = max(difference, 0), max(-difference, 0)
-        return Change(found, added=added, removed=removed, mismatches=self._compared(found))
+        return RefreshReport(found, added=added, removed=removed, mismatches=self._compared(found))
 
-    def _kept(self) -> IndexVersion | None:
-        """The version that was built before this process, if it can be gone on with."""
+    def _stored(self) -> IndexVersion | None:
+        """The version that an earlier process built, if it can be updated."""
         try:
             found = self._index.current()
             is_usable = self._loaded(found).schema == self._schema
@@ -177,76 +151,69 @@ class Subscriptions:
     def _first(self) -> IndexVersion:
         assert self._source is not None
         state = self._source.state()
-        rules = self._source.rules()
-        engine, faults = self._built(rules)
+        found = self._source.poll()
+        engine, faults = self._built(found)
         if faults and not self._skips:
             raise listed(faults)
-        self._rules = rules
+        self._records = found.records
         version = self._published(engine, state)
         if faults:
-            self.opening = Change(version, added=len(engine), faults=tuple(faults))
+            self.opening = RefreshReport(version, added=len(engine), faults=tuple(faults))
         return version
 
-    def _changed(self, last: IndexVersion) -> Change | None:
+    def _changed(self, last: IndexVersion) -> RefreshReport | None:
+        """Poll the source, and publish the next version if its subscriptions changed."""
         assert self._source is not None
         state = self._source.state()
-        mark = self._mark(state)
-        if mark == last.source or state == self._same:
+        if self._mark(state) == last.source or state == self._same:
             self._refused = None
             return None
         if state == self._refused:
             return None
-        rules = self._source.rules()
+        found = self._source.poll()
         if self._source.state() != state:
             return None  # it is being written; the next batch looks again
         engine = self._loaded(last)
-        before = self._rules if self._rules is not None else rules_of(each.record() for each in engine)
-        found = changes(before, rules)
-        if not found.count and not rules.faults:
-            self._rules, self._same, self._refused = rules, state, None
+        before = self._records if self._records is not None else polled(each.record() for each in engine).records
+        changes = list(changes_between(before, found.records))
+        if not changes and not found.faults:
+            self._records, self._same, self._refused = found.records, state, None
             return None
-        if found.count > max(_FEW, len(before) // _SHARE_ANEW):
-            engine, faults = self._built(rules)
+        if len(changes) > max(_FEW, len(before) // _REBUILD_SHARE):
+            engine, faults = self._built(found)
         else:
-            faults = self._applied(engine, found, rules)
+            faults = _located([*found.faults, *_apply(engine, changes)], found)
         if faults and not self._skips:
             return self._refuse(last, state, str(listed(faults)), faults)
-        if not len(engine) and len(before):
+        if not len(engine) and before:
             reason = "all subscriptions are gone, which is more often a mishap than a wish"
             return self._refuse(last, state, reason, faults)
         try:
             version = self._published(engine, state)
         except MismatchError as error:
             return self._refuse(last, state, str(error))
-        self._rules, self._same = rules, None
-        told = self._compared(version)
-        return Change(version, found.added, found.replaced, len(found.gone), tuple(faults), mismatches=told)
+        self._records, self._same = found.records, None
+        removed = sum(record is None for _, record in changes)
+        replaced = sum(record is not None and id in before for id, record in changes)
+        added = len(changes) - removed - replaced
+        mismatches = self._compared(version)
+        return RefreshReport(version, added, replaced, removed, tuple(faults), mismatches=mismatches)
 
-    def _applied(self, engine: Engine, found: Changes, rules: Rules) -> list[SubscriptionFault]:
-        """Change an engine, and say what it did not take. What it did not take has no older text in it either."""
-        for id in found.gone:
-            if id in engine:
-                engine.unsubscribe(id)
-        report = engine.subscribe_many(found.new, replace=True)
-        for fault in report.faults:
-            if fault.id is not None and fault.id in engine:
-                engine.unsubscribe(fault.id)
-        return _told([*rules.faults, *report.faults], rules)
-
-    def _built(self, rules: Rules) -> tuple[Engine, list[SubscriptionFault]]:
-        """An engine built anew, and what it did not take."""
-        table = rules.table() if len(rules) >= _MANY else None
+    def _built(self, found: Polled) -> tuple[Engine, list[SubscriptionFault]]:
+        """An engine built from scratch, and the subscriptions that it did not take."""
+        table = found.table() if len(found.records) >= _MANY else None
         if table is None:
             engine = Engine(self._schema)
-            report = engine.subscribe_many(rules.records)
-            return engine, _told([*rules.faults, *report.faults], rules)
+            report = engine.subscribe_many(found.records.values())
+            return engine, _located([*found.faults, *report.faults], found)
         built = build(self._spark.createDataFrame(table), self._schema, staging=self._index.root)
-        faulty = {each.id: each.reason for each in built.faults}
-        faults = [each.fault(SubscriptionError(faulty[each.id])) for each in rules.records if each.id in faulty]
-        return built.engine, _told([*rules.faults, *faults], rules)
+        faults = [
+            found.records[each.id].fault(SubscriptionError(each.reason)) for each in built.faults if each.id is not None
+        ]
+        return built.engine, _located([*found.faults, *faults], found)
 
     def _compared(self, version: IndexVersion) -> Mismatches:
-        """What a version asks for and events do not have. Raises MismatchError if the pipeline is to fail for it."""
+        """What a version asks for and the events lack. Raises MismatchError if the pipeline is to fail for it."""
         if self._events is None or self._on_mismatch == IGNORE:
             return NO_MISMATCHES
         found = mismatches_of(version, self._events, self._spark)
@@ -255,17 +222,17 @@ class Subscriptions:
         return found
 
     def _published(self, engine: Engine, state: str) -> IndexVersion:
-        """The next version. Raises MismatchError, with nothing published, if the pipeline is to fail for it."""
+        """Publish the next version. Raises MismatchError before that if the pipeline is to fail for mismatches."""
         if self._events is not None and self._on_mismatch == FAIL:
             tell(engine.mismatches(self._events), FAIL)
         return self._index.publish(engine, source=self._mark(state))
 
     def _mark(self, state: str) -> str:
-        """A state of the source, and how it was understood, in few letters."""
+        """A short digest of a state of the source and of how faults in it were treated."""
         return hashlib.sha256(f"{self._skips}\n{state}".encode()).hexdigest()[:32]
 
     def _loaded(self, version: IndexVersion) -> Engine:
-        """An engine of a version that may be changed: the version stays what it is."""
+        """An engine loaded from a version. Changing it does not change the version."""
         root = local_path(version.root)
         if root is not None:
             return Engine.load(root / version.folder, background=False)
@@ -274,19 +241,34 @@ class Subscriptions:
             return Engine.load(folder, background=False)
 
 
+def _apply(engine: Engine, changes: Iterable[tuple[str, Record | None]]) -> list[Fault]:
+    """Change an engine, and return what it did not take. Such a subscription is gone: its older text is outdated."""
+    records: list[Record] = []
+    for id, record in changes:
+        if record is not None:
+            records.append(record)
+        elif id in engine:
+            engine.unsubscribe(id)
+    faults = list(engine.subscribe_many(records, replace=True).faults)
+    for fault in faults:
+        if fault.id is not None and fault.id in engine:
+            engine.unsubscribe(fault.id)
+    return faults
+
+
 def listed(faults: Sequence[SubscriptionFault]) -> SubscriptionError:
     """One error for many faulty subscriptions."""
-    told = (f"{each.id!r:.60}: {each.reason}" if each.id else each.reason for each in faults[:_SHOWN])
-    shown = "\n".join("  " + each.replace("\n", "\n    ") for each in told)
+    reasons = (f"{each.id!r:.60}: {each.reason}" if each.id else each.reason for each in faults[:_SHOWN])
+    shown = "\n".join("  " + each.replace("\n", "\n    ") for each in reasons)
     more = f"\n  and {len(faults) - _SHOWN:,} others" if len(faults) > _SHOWN else ""
     count = "a subscription is faulty" if len(faults) == 1 else f"{len(faults):,} subscriptions are faulty"
     return SubscriptionError(f"{count}:\n{shown}{more}", hint='`on_fault = "skip"` leaves them out')
 
 
-def _told(faults: Sequence[Fault], rules: Rules) -> list[SubscriptionFault]:
-    """Faults with their places."""
-    told = []
+def _located(faults: Iterable[Fault], found: Polled) -> list[SubscriptionFault]:
+    """Faults with their file and line, in the order of the source."""
+    located = []
     for each in sorted(faults, key=lambda fault: fault.position):
-        place = rules.place(each.position, each.line)
-        told.append(SubscriptionFault(each.id, str(each.error) if place is None else f"{place}: {each.error}"))
-    return told
+        place = found.place(each.position, each.line)
+        located.append(SubscriptionFault(each.id, str(each.error) if place is None else f"{place}: {each.error}"))
+    return located

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pathlib
-import tomllib
 from collections.abc import Mapping
 
 import tomli_w
 
-from harken.errors import SchemaError, did_you_mean
+from harken.errors import SchemaError
 from harken.schema.domain_tables import domain_from_table, domain_to_table
 from harken.schema.domains import StringDomain
 from harken.schema.event_types import EventType, Rule
@@ -16,7 +15,7 @@ from harken.schema.extensions import Draft
 from harken.schema.faults import first_of
 from harken.schema.model import Schema
 from harken.schema.paths import Path, format_path, parse_path
-from harken.schema.toml_text import TomlText, read_text
+from harken.toml.document import Document, read_text
 
 MAX_SCHEMA_BYTES = 16_777_216
 
@@ -48,16 +47,11 @@ def parse_schema(text: str, source_name: str | None = None) -> Schema:
 
 
 def check_schema(text: str, source_name: str | None = None) -> tuple[Schema | None, list[SchemaError]]:
-    """The schema that a TOML text describes, or None and all that is wrong with the text, in the order of its lines."""
-    toml = TomlText(text, source_name)
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        return None, [toml.syntax_fault(SchemaError, "schema", error)]
-    reader = _Reader(toml)
-    schema = reader.schema(document)
-    reader.faults.sort(key=lambda fault: fault.place.line if fault.place else 0)
-    return (None, reader.faults) if reader.faults else (schema, [])
+    """The schema that a TOML text describes, or None with all faults, in the order of the lines."""
+    document = Document(text, SchemaError, "schema", source_name)
+    if document.faults:
+        return None, document.faults
+    return _Reader(document).schema(), document.faults
 
 
 def format_schema(schema: Schema) -> str:
@@ -76,27 +70,27 @@ def format_schema(schema: Schema) -> str:
 
 
 class _Reader:
-    """Reads a parsed TOML document, and collects every fault with its place."""
+    """Makes a schema of a document, which collects the faults."""
 
-    def __init__(self, toml: TomlText) -> None:
-        self.faults: list[SchemaError] = []
-        self._toml = toml
+    def __init__(self, document: Document[SchemaError]) -> None:
+        self._document = document
         self._draft = Draft()
 
-    def schema(self, document: Mapping[str, object]) -> Schema | None:
-        for key in (key for key in document if key not in _TOP_LEVEL):
-            self._fault((key,), SchemaError(f"a schema has no `{key}`", hint=did_you_mean(key, _TOP_LEVEL)))
-        version = document.get("version", 1)
+    def schema(self) -> Schema | None:
+        """The schema; None if the document has faults."""
+        content = self._document.content
+        self._document.refuse_unknown(content, _TOP_LEVEL, "a schema")
+        version = content.get("version", 1)
         if type(version) is not int or version < 1:
-            self._fault(("version",), SchemaError("`version` is an integer from 1"))
+            self._document.fault(("version",), "`version` is an integer from 1")
             version = 1
-        for name, table in self._table(document, "domains").items():
+        for name, table in self._table("domains").items():
             self._read_domain(name, table)
-        for name, domain_name in self._table(document, "attributes").items():
+        for name, domain_name in self._table("attributes").items():
             self._read_attribute(name, domain_name)
-        for name, rules in self._table(document, "event_types").items():
+        for name, rules in self._table("event_types").items():
             self._read_event_type(name, rules)
-        if self.faults:
+        if self._document.faults:
             return None
         draft = self._draft
         return Schema(draft.domains, draft.attributes, draft.event_types, version)
@@ -104,14 +98,14 @@ class _Reader:
     def _read_domain(self, name: str, table: object) -> None:
         keys = ("domains", name)
         if not isinstance(table, dict):
-            self._fault(keys, SchemaError(f"domain `{name}` is not a table", hint=f"write [domains.{name}]"))
+            self._document.fault(keys, f"domain `{name}` is not a table", f"write [domains.{name}]")
             domain = None
         else:
             domain, faults = domain_from_table(name, table)
             for key, fault in faults:
                 self._fault((*keys, key) if key else keys, fault)
         try:
-            # One that is wrong still has its name, lest all that use it be called wrong too.
+            # A faulty domain still gets its name, so that its users are not reported too.
             self._draft.add_domain(domain or StringDomain(name))
         except SchemaError as fault:
             self._fault(keys, fault)
@@ -122,7 +116,7 @@ class _Reader:
         if path is None:
             return
         if path in self._draft.attributes:
-            self._fault(keys, SchemaError(f"attribute `{format_path(path)}` is there twice"))
+            self._document.fault(keys, f"attribute `{format_path(path)}` is there twice")
             return
         try:
             if not isinstance(domain_name, str):
@@ -135,7 +129,7 @@ class _Reader:
     def _read_event_type(self, name: str, table: object) -> None:
         keys = ("event_types", name)
         if not isinstance(table, dict):
-            self._fault(keys, SchemaError(f"event type `{name}` is not a table", hint=f"write [event_types.{name}]"))
+            self._document.fault(keys, f"event type `{name}` is not a table", f"write [event_types.{name}]")
             return
         rules: dict[Path, Rule] = {}
         for attribute, words in table.items():
@@ -163,26 +157,26 @@ class _Reader:
             self._fault(keys, fault)
 
     def _path(self, keys: Keys, value: object) -> Path | None:
-        """The path that the last key writes; None, and a fault, if it writes none."""
+        """The path that the last key spells; None, with a fault kept, if it is not a path."""
         name = keys[-1]
         try:
             path = parse_path(name)
         except ValueError as error:
-            self._fault(keys, SchemaError(str(error)))
+            self._document.fault(keys, str(error))
             return None
         if isinstance(value, dict) and value:
             # TOML reads `seller.country = …` as a table `seller`.
             dotted = f'"{name}.{next(iter(value))}"'
-            self._fault(keys, SchemaError(f"`{name}` is a table", hint=f"put a dotted path in quotes: {dotted}"))
+            self._document.fault(keys, f"`{name}` is a table", f"put a dotted path in quotes: {dotted}")
             return None
         return path
 
-    def _table(self, document: Mapping[str, object], key: str) -> Mapping[str, object]:
-        table = document.get(key, {})
+    def _table(self, key: str) -> Mapping[str, object]:
+        table = self._document.content.get(key, {})
         if isinstance(table, dict):
             return table
-        self._fault((key,), SchemaError(f"`{key}` is not a table", hint=f"write [{key}]"))
+        self._document.fault((key,), f"`{key}` is not a table", f"write [{key}]")
         return {}
 
     def _fault(self, keys: Keys, fault: SchemaError) -> None:
-        self.faults.append(self._toml.point(fault, keys))
+        self._document.keep(self._document.point(fault, keys))

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import require_extra
 
 if TYPE_CHECKING:
+    from harken.spark.backtesting import Backtest, backtest
     from harken.spark.building import build_index
-    from harken.spark.history import Backtest, backtest
     from harken.spark.index import Index, IndexVersion
     from harken.spark.matching import match
     from harken.spark.profiling import Profile, profile
     from harken.spark.validation import Validated, check, validate
 
 _HOMES = {
-    "Backtest": "history",
+    "Backtest": "backtesting",
     "Index": "index",
     "IndexVersion": "index",
     "Profile": "profiling",
     "Validated": "validation",
-    "backtest": "history",
+    "backtest": "backtesting",
     "build_index": "building",
     "check": "validation",
     "match": "matching",

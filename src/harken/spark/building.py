@@ -1,4 +1,4 @@
-"""`build_index`: texts are parsed and indexed by Spark, in parts, and the parts are joined and published."""
+"""`build_index`: Spark's tasks parse and index the subscriptions in parts; the driver joins and publishes them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.mismatch import IGNORE, OnMismatch, require_word, tell
 from harken.live.subscriptions import Fault
 from harken.schema import Schema
-from harken.spark.asked_columns import columns_of
 from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import mapped
 from harken.spark.index import Index, IndexVersion
+from harken.spark.mismatches import columns_of
 from harken.spark.session_facts import is_connect
 from harken.versions.files import local_path
 from harken.versions.root import KEPT
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _STAGED = "staged"
-_TELLING = "part string, refused long, faults string"
-_TOLD = 1_000
-"""Faults that are told one by one; of more, only how many there are."""
+_PART_COLUMNS = "part string, refused long, faults string"
+_MOST_FAULTS = 1_000
+"""Faults that are kept one by one; of others, only the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SubscriptionFault:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An engine of all subscriptions that could be taken, and those that could not."""
+    """An engine of all subscriptions that are right, and the faulty ones."""
 
     engine: Engine
     faults: list[SubscriptionFault] = field(default_factory=list)
@@ -87,8 +87,8 @@ def build_index(
     `profile` is what `harken.spark.profile` learnt of events: the index is planned for those. The last `keep` versions
     stay, and those that are pinned.
 
-    `events` (a DataFrame, its schema, or an Arrow schema) or else the profile tells the columns of the events to come.
-    What subscriptions ask for and these do not have is warned of, or refused with nothing published, or ignored, as
+    `events` (a DataFrame, its schema, or an Arrow schema) or else the profile gives the columns of future events.
+    What subscriptions ask for and these do not have gives a warning, an error with nothing published, or nothing, as
     `on_mismatch` says: see `match`.
     """
     require_word(on_mismatch)
@@ -112,10 +112,9 @@ def build(
     limits: Limits = DEFAULT_LIMITS,
     staging: str | PathLike[str] | None = None,
 ) -> Built:
-    """An engine from whatever subscriptions are given as.
+    """An engine from subscriptions in any form that `build_index` takes.
 
-    Parts of a DataFrame are built by Spark, and staged where this process finds them: below `staging`, or in a folder
-    for temporary files.
+    For a DataFrame, Spark builds parts and stages them below `staging`, or in a temporary folder.
     """
     if isinstance(subscriptions, Engine):
         return Built(subscriptions)
@@ -130,21 +129,21 @@ def _built_by_spark(
     _refuse_unusable(subscriptions)
     place = _staging_place(staging, subscriptions.sparkSession)
     try:
-        told = mapped(_spread(subscriptions), _builder(place, schema, limits), _TELLING).collect()
-        parts = [_fetched(place, part) for part in sorted(row["part"] for row in told if row["part"] is not None)]
+        rows = mapped(_spread(subscriptions), _builder(place, schema, limits), _PART_COLUMNS).collect()
+        parts = [_fetched(place, part) for part in sorted(row["part"] for row in rows if row["part"] is not None)]
         engine, twice = Engine.join(parts) if parts else (Engine(schema, limits=limits), [])
-        faults = [SubscriptionFault(*each) for row in told for each in json.loads(row["faults"])]
+        faults = [SubscriptionFault(*each) for row in rows for each in json.loads(row["faults"])]
         faults += [SubscriptionFault(id, f"the id {id!r:.60} is taken") for id in twice]
-        return Built(engine, faults[:_TOLD], sum(row["refused"] for row in told) + len(twice))
+        return Built(engine, faults[:_MOST_FAULTS], sum(row["refused"] for row in rows) + len(twice))
     finally:
         files_of(place).remove("")
 
 
 def _built_here(subscriptions: Any, schema: Schema | None, limits: Limits) -> Built:
     engine = Engine(schema, limits=limits)
-    given: Iterable[Any] = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
-    report = engine.subscribe_many(given)
-    return Built(engine, [_fault(each) for each in report.faults[:_TOLD]], len(report.faults))
+    records: Iterable[Any] = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
+    report = engine.subscribe_many(records)
+    return Built(engine, [_fault(each) for each in report.faults[:_MOST_FAULTS]], len(report.faults))
 
 
 def _refuse_unusable(subscriptions: DataFrame) -> None:
@@ -159,7 +158,7 @@ def _refuse_unusable(subscriptions: DataFrame) -> None:
 
 
 def _spread(subscriptions: DataFrame) -> DataFrame:
-    """In no fewer partitions than there are tasks at a time, where that can be told."""
+    """The subscriptions in at least as many partitions as tasks run at the same time, if Spark tells that."""
     if is_connect(subscriptions.sparkSession):
         return subscriptions
     cores = subscriptions.sparkSession.sparkContext.defaultParallelism
@@ -169,7 +168,7 @@ def _spread(subscriptions: DataFrame) -> DataFrame:
 def _builder(
     place: str, schema: Schema | None, limits: Limits
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function of a task: it makes an engine of its subscriptions, and tells what came of them."""
+    """The function of a task: it builds an engine of its subscriptions, stages it, and returns a row about it."""
 
     def harken_build_index(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow
@@ -185,7 +184,7 @@ def _builder(
             context = TaskContext.get()
             part = f"part-{context.partitionId() if context else 0:06d}-{uuid.uuid4().hex[:8]}"
             _stage(engine, place, part)
-        faults = json.dumps([astuple(_fault(each)) for each in report.faults[:_TOLD]])
+        faults = json.dumps([astuple(_fault(each)) for each in report.faults[:_MOST_FAULTS]])
         yield pyarrow.RecordBatch.from_pydict({"part": [part], "refused": [len(report.faults)], "faults": [faults]})
 
     return harken_build_index
@@ -196,7 +195,7 @@ def _fault(fault: Fault) -> SubscriptionFault:
 
 
 def _stage(engine: Engine, place: str, part: str) -> None:
-    """Save a part where the driver finds it."""
+    """Save a part where the driver can load it."""
     local = local_path(place)
     if local is not None:
         engine.save(local / part)
@@ -212,7 +211,7 @@ def _fetched(place: str, part: str) -> Engine:
     if local is None:
         with tempfile.TemporaryDirectory(prefix="harken-part-") as folder:
             files_of(place).download(part, Path(folder))
-            return Engine.load(folder)  # what is mapped stays when its files are gone
+            return Engine.load(folder)  # mapped memory outlives its files
     if not (local / part).is_dir():
         hint = "build the index at a path that all machines can write to"
         raise SourceError(f"a part of the index was built on another machine, in {local}", hint=hint)
@@ -220,7 +219,7 @@ def _fetched(place: str, part: str) -> Engine:
 
 
 def _staging_place(staging: str | PathLike[str] | None, spark: SparkSession) -> str:
-    """Where tasks put their parts: below the root or, if there is none that Python can reach, on this machine."""
+    """The folder where tasks stage their parts: below `staging` or, if Python cannot write there, a temporary one."""
     root = "" if staging is None else os.fspath(staging)
     if not root or isinstance(files_of(root, spark), HadoopFiles):
         return tempfile.mkdtemp(prefix="harken-staged-")

@@ -1,4 +1,4 @@
-"""What is asked of a DataFrame before Spark runs anything: its columns, their types, and whether it ends."""
+"""Checks of DataFrames before Spark runs anything, and `mapInArrow` for any columns."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 
 USUAL_IDS = ("event_id", "id")
-"""Columns that are taken for the id of events where none is named."""
+"""Columns that are used as the id of events if none is named."""
 
 
 def refuse_stream(frame: DataFrame, doing: str) -> None:
-    """Raise SourceError if rows keep coming, for what needs to see them all."""
+    """Raise SourceError for a stream, where all rows are needed."""
     if frame.isStreaming:
         hint = "read the same data in batch, or do it for each batch, in foreachBatch"
         raise SourceError(f"{doing} needs a DataFrame that ends, and this is a stream", hint=hint)
 
 
 def require_column(frame: DataFrame, name: str, what: str) -> None:
-    """Raise SourceError if a DataFrame has no column of this name. `what` says what its rows are."""
+    """Raise SourceError if a DataFrame has no column of this name. `what` names its rows."""
     if name not in frame.columns:
         hint = did_you_mean(name, frame.columns) or f"there are {', '.join(frame.columns[:12])}"
         raise SourceError(f"the {what} have no column `{name}`", hint=hint)
 
 
 def require_names(names: object, option: str) -> None:
-    """Raise HarkenError if a text is given where a list of names belongs: it would be read letter by letter."""
+    """Raise HarkenError for a text in place of a list of names: it would be read letter by letter."""
     if isinstance(names, str):
         raise HarkenError(
             f"`{option}` is a list of names, not the text {names!r:.60}", hint=f"write {option}=[{names!r:.60}]"
@@ -47,7 +47,7 @@ def require_names(names: object, option: str) -> None:
 
 
 def refuse_column(frame: DataFrame, name: str, option: str) -> None:
-    """Raise SourceError if a column that is to be added is there already. `option` gives it another name."""
+    """Raise SourceError if the name of a new column is taken. `option` is the argument that changes it."""
     is_exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     if name in frame.columns or (not is_exact and name.lower() in map(str.lower, frame.columns)):
         hint = f"pass {option}= another name, or rename the column"
@@ -55,7 +55,7 @@ def refuse_column(frame: DataFrame, name: str, option: str) -> None:
 
 
 def require_events(columns: StructType, limits: Limits) -> None:
-    """Raise SourceError if a column is of a type that no event can hold, or two have one name."""
+    """Raise SourceError if a column has a type that events cannot hold, or two have the same name."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -69,7 +69,7 @@ def require_events(columns: StructType, limits: Limits) -> None:
 
 
 def leaves(kind: StructType, path: Path = ()) -> Iterator[tuple[Path, DataType]]:
-    """The attributes that rows of this type may have, through structs and arrays, with their types."""
+    """The attributes of rows of this type, through structs and arrays, with their types."""
     from pyspark.sql.types import ArrayType, StructType
 
     for field in kind.fields:
@@ -83,20 +83,20 @@ def leaves(kind: StructType, path: Path = ()) -> Iterator[tuple[Path, DataType]]
 
 
 def mapped(rows: DataFrame, step: Step, answer: StructType | str) -> DataFrame:
-    """`mapInArrow` for columns of any name: PySpark's own takes a dot in one for the path to a field."""
+    """`mapInArrow` for columns of any name: PySpark's own reads a dot as the path to a field."""
     names = rows.columns
 
     def named(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return step(batch.rename_columns(names) for batch in batches)
 
     named.__name__ = step.__name__
-    renamed = rows.toDF(*(f"_{place}" for place in range(len(names))))
+    renamed = rows.toDF(*(f"_{index}" for index in range(len(names))))
     with workers_with_harken(rows.sparkSession):
         return renamed.mapInArrow(explaining_missing_modules(named), answer)
 
 
 def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """An Arrow table as a DataFrame. Spark takes one since 4.0; before, its rows are given."""
+    """An Arrow table as a DataFrame. Before 4.0, Spark only takes rows."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if int(spark.version.split(".")[0]) >= 4:

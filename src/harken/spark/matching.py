@@ -1,4 +1,4 @@
-"""`match`: events as a DataFrame in, who is to be told of them as a DataFrame out."""
+"""`match`: a DataFrame of events in, a DataFrame of matches out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from harken.engine import Engine
 from harken.errors import HarkenError, SchemaError, SourceError, did_you_mean
 from harken.live.mismatch import OnMismatch, require_word
+from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
 from harken.schema import Schema
-from harken.spark.asked_columns import columns_of, compare, refuse_unreadable
 from harken.spark.building import build
 from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import USUAL_IDS, column, mapped, require_column, require_names
 from harken.spark.index import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
+from harken.spark.mismatches import columns_of, compare, refuse_unreadable
 from harken.spark.session_facts import (
     is_connect,
     is_local,
@@ -52,16 +53,16 @@ AUTO, REPLICATE, SHARDED = STRATEGIES = ("auto", "replicate", "shard")
 OUTPUTS = (PAIRS, LISTS, COUNTS)
 ON_ERROR = (SKIP, FAIL, TELL)
 _SHARE_OF_MEMORY = 4
-"""An index that takes more than a quarter of a machine's memory is cut in parts, unless one is told otherwise."""
+"""Shard an index that is larger than 1/_SHARE_OF_MEMORY of a machine's memory, unless the caller chooses."""
 _WATERMARK = "spark.watermarkDelayMs"
-"""By this key in the metadata of a column Spark knows that the column has a watermark."""
+"""The key in a column's metadata by which Spark marks a watermark."""
 _shipped: set[tuple[str, str]] = set()
-"""The sessions that files were sent along with, and their names. Spark takes none twice."""
+"""The files that were shipped, by session and name. Spark refuses one that it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How an index reaches the events: whole on every machine, or in so many shards."""
+    """How an index reaches the events: whole on every machine, or in shards."""
 
     name: str
     shards: int
@@ -94,16 +95,16 @@ def match(
     as long as the query lives; events are read when the answer is asked for.
 
     `output` is "pairs" (event_id, subscription_id), "lists" (event_id, subscription_ids) or "counts" (event_id,
-    matches), each with `columns` of the event; pairs also with `fields` of the subscription, as strings. An event that
-    is not valid has no pairs, and null for a list or a count; with `on_error="tell"` a column `error` says why, with
-    "fail" the query fails.
+    matches), each with `columns` of the event; pairs also with `fields` of the subscription, as strings. An invalid
+    event has no pairs, and a null list or count; with `on_error="tell"` a column `error` says why, with "fail" the
+    query fails.
 
-    `strategy` is "replicate" (the whole index on each machine), "shard" (in `shards` parts) or "auto": by what of the
-    machine's `memory`, in bytes, the index takes.
+    `strategy` is "replicate" (the whole index on each machine), "shard" (in `shards` parts) or "auto", which shards an
+    index that needs more than `memory`, in bytes, by default a quarter of the machine's.
 
     What subscriptions ask for is compared with the columns: a name that is no column, a value of another type, or a
-    field that no subscription has is warned of (MismatchWarning); `on_mismatch="fail"` raises MismatchError, "ignore"
-    says nothing. Raises SourceError if they ask for a column that no event can hold, such as a binary one.
+    field that no subscription has gives a MismatchWarning; `on_mismatch="fail"` raises MismatchError instead, "ignore"
+    does nothing. Raises SourceError if they ask for a column that no event can hold, such as a binary one.
     """
     _refuse_unknown("strategy", strategy, STRATEGIES)
     _refuse_unknown("output", output, OUTPUTS)
@@ -141,9 +142,9 @@ def match(
 
 
 def pinned(subscriptions: Any, spark: SparkSession, schema: Schema | None = None) -> IndexVersion:
-    """The version of an index that subscriptions are, or that is built from them now.
+    """The index version that `subscriptions` names, or one that is built from them now.
 
-    Raises HarkenError if some of them are faulty: `harken.spark.check` tells which.
+    Raises HarkenError if some are faulty: `harken.spark.check` lists them.
     """
     if isinstance(subscriptions, str | os.PathLike | Index | IndexVersion):
         if schema is not None:
@@ -176,7 +177,7 @@ def choose(
 
 
 def id_column(events: DataFrame, event_id: str | None) -> str:
-    """The column that identifies events. Raises SourceError if there is none."""
+    """The column that holds the ids of events. Raises SourceError if there is none."""
     if event_id is not None:
         require_column(events, event_id, "events")
         return event_id
@@ -194,13 +195,13 @@ def _refuse_unknown(what: str, given: str, known: Sequence[str]) -> None:
 
 
 def _published(index: str | os.PathLike[str] | Index | IndexVersion, spark: SparkSession) -> IndexVersion:
-    """The version that is meant."""
+    """The version that a path or an index stands for."""
     if isinstance(index, IndexVersion):
         return index
     if isinstance(index, Index):
         return index.current()
     local = local_path(os.fspath(index))
-    if local is not None and (local / "manifest.harken").is_file():  # what Engine.save wrote
+    if local is not None and (local / "manifest.harken").is_file():  # a folder that Engine.save wrote
         return Index(scratch()).publish(Engine.load(local))
     return Index(index, spark).current()
 
@@ -214,7 +215,7 @@ def _engine_of(subscriptions: Any, schema: Schema | None) -> Engine:
 
 
 def _needed(events: DataFrame, version: IndexVersion, identified: str, columns: Sequence[str]) -> list[str]:
-    """The columns that go to Python, in their own order: what nobody looks at stays behind."""
+    """The columns that Python needs, in their order: those that subscriptions use, the id, and those to carry."""
     wanted = version.attributes
     return [
         name for name in events.columns if wanted is None or name in wanted or name == identified or name in columns
@@ -227,11 +228,11 @@ def _answer_schema(
     from pyspark.sql import types
 
     answer = {
-        PAIRS: ("subscription_id", types.StringType()),
+        PAIRS: (SUBSCRIPTION_ID, types.StringType()),
         LISTS: ("subscription_ids", types.ArrayType(types.StringType(), containsNull=False)),
         COUNTS: ("matches", types.LongType()),
     }[output]
-    found = [_carried(events, identified, "event_id"), types.StructField(*answer)]
+    found = [_carried(events, identified, EVENT_ID), types.StructField(*answer)]
     found += [types.StructField(name, types.StringType()) for name in fields]
     found += [_carried(events, name, name) for name in columns]
     if on_error == TELL:
@@ -246,7 +247,7 @@ def _answer_schema(
 
 
 def _carried(events: DataFrame, name: str, called: str) -> StructField:
-    """A column of the events in the answer. If it has a watermark it keeps it, so that windows over it can close."""
+    """A column of the events in the answer. It keeps its watermark, so that windows over it can close."""
     from pyspark.sql.types import StructField
 
     given = events.schema[name]
@@ -255,7 +256,7 @@ def _carried(events: DataFrame, name: str, called: str) -> StructField:
 
 
 def _named(question: Question, chosen: Strategy) -> Any:
-    """The function of a task, by a name that tells a plan's reader what it does."""
+    """The function of a task, with a name that explains it in Spark's plan."""
     function = answers(question)
     version = question.parts[0][0].version
     parts = f"_of_{chosen.shards}" if chosen.name == SHARDED else ""
@@ -264,7 +265,7 @@ def _named(question: Question, chosen: Strategy) -> Any:
 
 
 def _sharded(events: DataFrame, question: Question, types: StructType, chosen: Strategy) -> DataFrame:
-    """Every event goes to a task for every shard, and what the shards find is united."""
+    """Send every event to a task of every shard, and unite what the shards find."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
@@ -274,12 +275,12 @@ def _sharded(events: DataFrame, question: Question, types: StructType, chosen: S
         raise HarkenError(f"a stream cannot be matched in shards to {question.output}", hint=hint)
     spread = max(1, parallelism(events.sparkSession) // chosen.shards)
     asked, rows = question, events
-    if is_one_row:  # what the shards find of an event belongs to its row
+    if is_one_row:  # the answers of the shards are joined by row
         rows = _numbered(events)
         asked = replace(question, columns=(ROW, *question.columns), names=(*types.names[:2], ROW, *types.names[2:]))
         types = StructType([*types.fields[:2], rows.schema[ROW], *types.fields[2:]])
     copies = rows.withColumn(SHARD, f.explode(f.sequence(f.lit(0), f.lit(chosen.shards - 1))))
-    # Whoever reads the events again sends each of them to the same tasks.
+    # By a hash, so that reading the events again sends each to the same tasks.
     partition = f.col(SHARD) * spread + f.pmod(_hashed(events, [question.event_id]), f.lit(spread)).cast("int")
     placed = _placed(copies, partition, chosen.shards * spread)
     found = mapped(placed, _named(asked, chosen), types)
@@ -287,9 +288,7 @@ def _sharded(events: DataFrame, question: Question, types: StructType, chosen: S
 
 
 def _numbered(events: DataFrame) -> DataFrame:
-    """The events with numbers, which are the same when they are read again in another order: rows that have the same
-    number then are the same.
-    """
+    """The events with row numbers that are stable even if Spark reads the rows again in another order."""
     from pyspark.sql import functions as f
 
     ordered = events.sortWithinPartitions(_hashed(events, events.columns))
@@ -297,7 +296,7 @@ def _numbered(events: DataFrame) -> DataFrame:
 
 
 def _hashed(events: DataFrame, names: Sequence[str]) -> Column:
-    """One hash of these columns. Spark hashes no maps, so a column that holds one is hashed as text."""
+    """A hash of these columns. Spark does not hash maps, so a column with one is hashed as text."""
     from pyspark.sql import functions as f
 
     kinds = {name: events.schema[name].dataType for name in names}
@@ -315,12 +314,12 @@ def _has_map(kind: DataType) -> bool:
 
 
 def _placed(rows: DataFrame, partition: Column, partitions: int) -> DataFrame:
-    """The rows, each in the partition of this number."""
+    """The rows, each in the partition with this number."""
     from pyspark.sql import functions as f
 
     if hasattr(rows, "repartitionById"):
         return rows.repartitionById(partitions, partition)
-    # Before 4.1 Spark only places rows by a hash. So each partition gets a key whose hash leads there.
+    # Before 4.1 Spark only partitions by a hash, so each partition gets a key whose hash leads there.
     tried = f"SELECT transform(sequence(0, {32 * partitions}), key -> pmod(hash(key), {partitions})) AS places"
     (places,) = rows.sparkSession.sql(tried).collect()[0]
     keys = [places.index(place) if place in places else place for place in range(partitions)]
@@ -328,12 +327,12 @@ def _placed(rows: DataFrame, partition: Column, partitions: int) -> DataFrame:
 
 
 def _united(found: DataFrame, question: Question) -> DataFrame:
-    """What shards found, a row an event."""
+    """The answers of all shards, in one row for each event."""
     from pyspark.sql import functions as f
 
     answer = question.names[1]
     united = f.flatten(f.collect_list(answer)) if question.output == LISTS else f.sum(answer)
-    # An event that is not valid has no answer from any shard.
+    # An invalid event has no answer from any shard.
     whole = f.when(f.count(answer) > 0, united).alias(answer)
     others = [name for name in question.names if name != answer]
     kept = [f.first(column(name), ignorenulls=name == "error").alias(name) for name in others]
@@ -341,7 +340,7 @@ def _united(found: DataFrame, question: Question) -> DataFrame:
 
 
 def _sent(version: IndexVersion, spark: SparkSession) -> str | None:
-    """How a version is sent along with the job, None if every machine can read it where it is."""
+    """The name under which a version is shipped with the job; None if every machine can read it in place."""
     if local_path(version.root) is None and not isinstance(files_of(version.root, spark), HadoopFiles):
         return None
     if is_local(spark) and local_path(version.root) is not None:
@@ -360,7 +359,7 @@ def _sent(version: IndexVersion, spark: SparkSession) -> str | None:
 
 def _as_one_file(version: IndexVersion, spark: SparkSession) -> Path:
     folder = Path(scratch())
-    if local_path(version.root) is None:  # where only the driver can read it
+    if local_path(version.root) is None:  # only the driver can read it
         files_of(version.root, spark).download(version.folder, folder / version.folder)
         version = replace(version, root=str(folder))
     return packed(version, folder)

@@ -1,7 +1,6 @@
-"""A profile of events: what their attributes hold and how often, and a sample of them, from one reading of a DataFrame.
+"""A profile of events: what their attributes hold, how often, and a sample, from one pass over a DataFrame.
 
-Every task sums up what it sees; one task more makes one of that; the driver gets the result, however many events there
-are.
+Every task summarises its events; one more task merges the summaries; only the result reaches the driver.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 4_096
 _FREQUENT = 10
-"""Values that a profile has for an attribute, at most."""
+"""The most frequent values that a profile lists for an attribute."""
 _METADATA = b"harken.profile"
 _FORMAT = 1
 _KINDS = {
@@ -49,12 +48,12 @@ _HEADINGS = ("attribute", "type", "missing", "distinct", "low", "high", "most fr
 
 @dataclass(frozen=True, slots=True)
 class AttributeProfile:
-    """What was seen of one attribute. Nulls, NaNs and empty arrays are missing, as everywhere."""
+    """The profile of one attribute. Nulls, NaNs and empty arrays count as missing, as everywhere."""
 
     name: str
     """Its path, as subscriptions write it."""
     kind: Kind | None
-    """What its values are; None for a map, whose keys are data, and for a column that only has nulls."""
+    """The kind of its values; None for a map, whose keys are data, and for a column of nulls."""
     type: str
     """The type of its values in Spark."""
     present: int
@@ -62,9 +61,9 @@ class AttributeProfile:
     missing: float
     """The share of events that have none."""
     values: int
-    """As many as `present` or, in arrays, more."""
+    """The number of values: more than `present` where there are arrays."""
     distinct: int
-    """How many different values there are: exact up to 256, else within 5 % nearly always."""
+    """The number of distinct values: exact up to 256, else nearly always within 5 %."""
     is_exact: bool
     """Whether `distinct` and the shares of `frequent` are exact."""
     low: Value | None
@@ -72,17 +71,17 @@ class AttributeProfile:
     frequent: tuple[tuple[Value, float], ...]
     """The most frequent values, each with its share of all values, the most frequent first."""
     error: float
-    """By so much, at most, a share is too small."""
+    """The most by which a share is too small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a DataFrame of events holds. `profile["seller.country"]` is what is known of one attribute."""
+    """The profile of a DataFrame of events. `profile["seller.country"]` is that of one attribute."""
 
     events: int
     attributes: tuple[AttributeProfile, ...]
     sample: pa.Table
-    """Whole events, chosen so that each was as likely as any other: `engine.learn(profile.sample)` plans by them."""
+    """A uniform sample of whole events: `engine.learn(profile.sample)` plans for them."""
 
     def __getitem__(self, name: str) -> AttributeProfile:
         for attribute in self.attributes:
@@ -92,7 +91,7 @@ class Profile:
         raise SourceError(f"the events have no attribute `{name}`", hint=did_you_mean(name, known))
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for every attribute, for `pandas.DataFrame` or `pyarrow.Table.from_pylist`: values are told as text."""
+        """A row for every attribute, for `pandas.DataFrame` or `pyarrow.Table.from_pylist`, with values as text."""
         return [
             {
                 "attribute": each.name,
@@ -154,21 +153,21 @@ class Profile:
 
 
 def profile(events: DataFrame, *, sample: int = SAMPLE, seed: int = 0) -> Profile:
-    """Read a DataFrame once, now, and tell what its attributes hold, through structs and arrays.
+    """Read a DataFrame once, now, and profile its attributes, through structs and arrays.
 
-    The sample has that many events, or all if there are fewer; the same data in the same partitions, with the same
-    seed, give the same ones. Raises SourceError for a stream, or if no event can hold a column of this type.
+    The sample has `sample` events, or all if there are fewer; the same data in the same partitions with the same seed
+    give the same sample. Raises SourceError for a stream, or if no event can hold a column of this type.
     """
     if sample < 0 or seed < 0:
         raise ValueError(f"a sample and a seed are not negative, but these are {sample} and {seed}")
     refuse_stream(events, "profiling")
     require_events(events.schema, DEFAULT_LIMITS)
-    from harken.spark.summaries import Seen, Summary, merging, summarising, unpacked
+    from harken.spark.summaries import EventSummary, Summary, merging, summarising, unpacked
 
     kinds = dict(leaves(events.schema))
     summed_up = mapped(events, summarising(tuple(kinds), sample, seed), "seen binary")
     rows = mapped(summed_up.repartition(1), merging(), "seen binary").collect()
-    seen = unpacked(bytes(rows[0]["seen"])) if rows else Seen((), sample)
+    seen = unpacked(bytes(rows[0]["seen"])) if rows else EventSummary((), sample)
     return Profile(
         seen.events,
         tuple(_described(path, kind, seen.summaries.get(path, Summary()), seen.events) for path, kind in kinds.items()),
@@ -211,7 +210,7 @@ def _kind(kind: DataType) -> Kind | None:
 
 
 def _cells(attribute: AttributeProfile) -> tuple[str, ...]:
-    """A row of the table that is printed."""
+    """The attribute as a row of the printed table."""
     frequent = ", ".join(f"{_short(value)} {share:.1%}" for value, share in attribute.frequent[:3])
     return (
         attribute.name,
@@ -230,7 +229,7 @@ def _short(value: Value) -> str:
 
 
 def _plain(attribute: AttributeProfile) -> dict[str, Any]:
-    """What is known of an attribute, for JSON."""
+    """The profile of an attribute as plain data, for JSON."""
     plain = asdict(attribute)
     plain["low"], plain["high"], *frequent = _texts(
         [attribute.low, attribute.high, *(value for value, _ in attribute.frequent)]

@@ -1,6 +1,6 @@
 """A Spark session on this machine alone, for tests, demonstrations and small jobs.
 
-It starts fast, says nothing unless something fails, and leaves nothing behind in the working folder.
+It starts fast, logs only failures, and leaves nothing behind in the working folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harken.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark reads this before it reads a log level, so it is what keeps the start quiet.
+# Spark reads this before it sets a log level, so only this keeps the start quiet.
 _LOG4J = """\
 rootLogger.level = error
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
@@ -39,7 +39,7 @@ _CONFIG = {
     "spark.python.worker.reuse": "true",
     "spark.sql.ansi.enabled": "true",  # the default since Spark 4.0
     "spark.sql.caseSensitive": "true",
-    # Spark 4.3 hands Arrow-backed batches to Python as they are; through rows, every source takes the same way.
+    # Spark 4.3 can pass Arrow-backed batches to Python directly; without that, all sources take the same path.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
@@ -47,16 +47,15 @@ _CONFIG = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# The quick compiler and the simplest collector: a short job ends before better ones pay.
+# The quick compiler and the simplest collector: for a short job, better ones do not pay.
 _JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def local_session(name: str = "harken", cores: int = 1, quick: bool = True, **config: str) -> SparkSession:
     """A session with Harken's settings; `config` adds to them or overrides them, by Spark's own names.
 
-    A `quick` one is soonest ready; one that is not is soonest done, with a job that takes minutes.
-
-    A session that runs already in this process is returned instead, with what of `config` can still be changed.
+    A `quick` one starts sooner; others run long jobs faster. A session that this process already has is returned
+    instead, with those settings of `config` that can still be changed.
     """
     require_extra("spark")
     from pyspark.sql import SparkSession
@@ -81,7 +80,7 @@ def _set_environment() -> None:
 
 
 def _silence_repeats() -> None:
-    """PySpark prints a query's error, with all of Java's stack, and raises it as well. Raising is enough."""
+    """Stop PySpark from printing a query's error, with Java's stack, before it raises it."""
     try:
         from pyspark.logger import PySparkLogger
     except ModuleNotFoundError:  # Spark 3.5 does not print it
@@ -91,7 +90,7 @@ def _silence_repeats() -> None:
 
 
 def _places(folder: Path, quick: bool) -> dict[str, str]:
-    """Everything that Spark, Hive, Derby and Java itself would put elsewhere goes into the folder."""
+    """Settings that put all files of Spark, Hive, Derby and Java into the folder."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J)
     properties = {
@@ -108,7 +107,7 @@ def _places(folder: Path, quick: bool) -> dict[str, str]:
 
 
 def _tidy(folder: Path) -> None:
-    """Stop Spark first: it deletes its own files, and complains about those that are gone."""
+    """Stop Spark and remove the folder. In the other order, Spark logs errors about missing files."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()

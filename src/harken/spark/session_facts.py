@@ -1,4 +1,4 @@
-"""What is to be known of the session that one is given."""
+"""Facts about a Spark session: where it runs, its size, and its running micro-batch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harken.spark.leases import Batch
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OF_A_SERVER = 16
+_CONNECT_PARALLELISM = 16
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Whether the workers run on this machine, as children of this process's Spark."""
+    """Whether the workers run on this machine, as children of this process."""
     if is_connect(spark):
         return False
     master = spark.sparkContext.master or ""
@@ -27,31 +27,31 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session talks to a server of Spark's instead of having Spark in this process."""
+    """Whether the session is one of Spark Connect, with Spark in another process."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def running_batch(spark: SparkSession) -> Batch | None:
-    """The micro-batch in whose `foreachBatch` this is called; None elsewhere, or where nobody can tell."""
+    """The micro-batch whose `foreachBatch` calls this; None elsewhere, or if it is unknown."""
     if is_connect(spark):
         return None
     from py4j.clientserver import ClientServer  # type: ignore[import-untyped]
 
     context = spark.sparkContext
-    if not isinstance(context._gateway, ClientServer):  # then a thread of Java's may serve several of Python's
+    if not isinstance(context._gateway, ClientServer):  # then Python threads may share a Java thread's properties
         return None
     query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
     return None if query is None or batch is None else Batch(query, batch)
 
 
 def session_name(spark: SparkSession) -> str:
-    """What tells a session from others, past and present."""
+    """A name that no other session has, past or present."""
     return str(getattr(spark, "session_id", "")) if is_connect(spark) else str(spark.sparkContext.applicationId)
 
 
 def parallelism(spark: SparkSession) -> int:
-    """The tasks that run at a time, about; a server of Spark's does not tell."""
-    return _OF_A_SERVER if is_connect(spark) else spark.sparkContext.defaultParallelism
+    """About how many tasks run at the same time. Spark Connect does not tell."""
+    return _CONNECT_PARALLELISM if is_connect(spark) else spark.sparkContext.defaultParallelism
 
 
 def machine_memory() -> int:
@@ -59,7 +59,7 @@ def machine_memory() -> int:
 
 
 def scratch() -> str:
-    """A folder that lives as long as this process."""
+    """A temporary folder that is removed when this process ends."""
     folder = tempfile.mkdtemp(prefix="harken-index-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -1,6 +1,6 @@
-"""Summaries of events that are made task by task and merged: counts, ends, distinct and frequent values, and a sample.
+"""Summaries of events, which tasks make and then merge: counts, extremes, distinct and frequent values, and a sample.
 
-Merging summaries gives the summary of all that they have seen, in whatever order they come.
+Merging gives the summary of all events, in any order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harken.events.arrow_columns import STRINGS, is_one_of, values_at
 from harken.schema import Path, Value
 
 COUNTERS = 256
-"""Values that are counted at a time. The count of any value is at most 1 / 257 of all values too small."""
+"""Values that are counted at the same time. A count is too small by at most 1/257 of all values."""
 
 _INDEX_BITS = 12
 _HASH_BITS = 64 - _INDEX_BITS
@@ -39,10 +39,10 @@ Step = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
 class Distinct:
-    """How many different values there are, by HyperLogLog with 4,096 registers: a standard error of 1.6 %.
+    """The number of distinct values, by HyperLogLog with 4,096 registers: a standard error of 1.6 %.
 
-    The estimate is that of Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017), which is good
-    from none to billions without corrections.
+    The estimator is Ertl's, "New cardinality estimation algorithms for HyperLogLog sketches" (2017), which needs no
+    corrections from zero to billions.
     """
 
     def __init__(self) -> None:
@@ -69,16 +69,16 @@ class Distinct:
 class Frequent:
     """The most frequent values, by the counters of Misra and Gries, which Agarwal et al. showed to be mergeable.
 
-    As long as there are no more values than counters, all counts are exact.
+    Counts are exact as long as there are no more values than counters.
     """
 
     def __init__(self) -> None:
         self.counts: dict[Any, int] = {}
         self.error = 0
-        """By so much, at most, any count is too small."""
+        """The most by which a count is too small."""
 
     def add(self, values: pa.Array, counts: NDArray[np.int64]) -> None:
-        """Count different values."""
+        """Add distinct values with their counts."""
         if len(values) > COUNTERS:
             least = int(np.partition(counts, -COUNTERS - 1)[-COUNTERS - 1])
             kept = np.flatnonzero(counts > least)
@@ -101,7 +101,7 @@ class Frequent:
 
 @dataclass(slots=True)
 class Summary:
-    """What was seen of one attribute."""
+    """The summary of one attribute."""
 
     present: int = 0
     """Events that have a value there."""
@@ -112,7 +112,7 @@ class Summary:
     frequent: Frequent = field(default_factory=Frequent)
 
     def add(self, rows: NDArray[np.int32], array: pa.Array) -> None:
-        """Take in all values of a batch, nulls among them, and the row of each."""
+        """Add all values of a batch, with nulls, and the row of each."""
         rows, array = _known(rows, array)
         if not len(rows):
             return
@@ -140,7 +140,7 @@ class Summary:
 
 
 class Sample:
-    """Whole events, each as likely as any other: those with the smallest of numbers that are drawn for all of them."""
+    """A uniform sample of whole events: those with the smallest of the random numbers drawn for all."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -163,12 +163,12 @@ class Sample:
             self.add(numbers, events)
 
     def table(self) -> pa.Table | None:
-        """The events, in an order that means nothing; None if there are none."""
+        """The events, in no particular order; None if there are none."""
         self.cut()
         return pa.Table.from_batches(self._events) if self._events else None
 
     def cut(self) -> None:
-        """Hold no more than the sample is to have."""
+        """Drop events beyond the size of the sample."""
         if not self._held:
             return
         numbers = np.concatenate(self._numbers)
@@ -180,8 +180,8 @@ class Sample:
             self._bound = int(self._numbers[0][-1])
 
 
-class Seen:
-    """What a task has seen, or several have."""
+class EventSummary:
+    """The summary of all events of a task, or of several."""
 
     def __init__(self, paths: Sequence[Path], size: int) -> None:
         self.events = 0
@@ -195,7 +195,7 @@ class Seen:
             summary.add(*values_at(batch.column(path[0]), path[1:], rows))
         self.sample.add(draw.integers(2**63, size=batch.num_rows, dtype=np.int64), batch)
 
-    def merge(self, other: Seen) -> None:
+    def merge(self, other: EventSummary) -> None:
         self.events += other.events
         for path, summary in self.summaries.items():
             summary.merge(other.summaries[path])
@@ -203,14 +203,14 @@ class Seen:
 
 
 def summarising(paths: Sequence[Path], size: int, seed: int) -> Step:
-    """The function for `mapInArrow` that sees events, and says at the end what it saw."""
+    """The function for `mapInArrow` that summarises the events of a task."""
 
     def harken_profile(batches: Batches) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         draw = np.random.default_rng([seed, 0 if context is None else context.partitionId()])
-        seen = Seen(paths, size)
+        seen = EventSummary(paths, size)
         for batch in batches:
             seen.add(batch, draw)
         if seen.events:
@@ -220,10 +220,10 @@ def summarising(paths: Sequence[Path], size: int, seed: int) -> Step:
 
 
 def merging() -> Step:
-    """The function for `mapInArrow` that makes one of what several tasks have seen."""
+    """The function for `mapInArrow` that merges the summaries of several tasks."""
 
     def harken_profile_merge(batches: Batches) -> Iterator[pa.RecordBatch]:
-        seen: Seen | None = None
+        seen: EventSummary | None = None
         for packed in (cell for batch in batches for cell in batch.column(0)):
             other = unpacked(packed.as_py())
             if seen is None:
@@ -236,27 +236,27 @@ def merging() -> Step:
     return harken_profile_merge
 
 
-def unpacked(data: bytes) -> Seen:
-    """What one of the tasks has packed."""
+def unpacked(data: bytes) -> EventSummary:
+    """A summary that a task packed."""
     seen = pickle.loads(data)
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, EventSummary)
     return seen
 
 
 def canonical(value: Any) -> Value:
-    """A value of Arrow's as events have it."""
+    """A value of Arrow in the form that events have."""
     if isinstance(value, Decimal):
         return float(value)
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
-def _packed(seen: Seen) -> pa.RecordBatch:
+def _packed(seen: EventSummary) -> pa.RecordBatch:
     seen.sample.cut()
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(seen)], pa.binary())], ["seen"])
 
 
 def _known(rows: NDArray[np.int32], array: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
-    """What counts as a value, in one type for each kind. NaNs do not, nor do times that no event can hold."""
+    """The values, in one type for each kind, without nulls, NaNs and times that no event can hold."""
     if pa.types.is_timestamp(array.type):
         array = array.view(_TIME)
     elif pa.types.is_floating(array.type):
@@ -272,7 +272,7 @@ def _known(rows: NDArray[np.int32], array: pa.Array) -> tuple[NDArray[np.int32],
 
 
 def _hashes(values: pa.Array) -> NDArray[np.uint64]:
-    """A number of 64 bits for each value, the same in every process."""
+    """A 64-bit hash of each value, the same in every process."""
     from pandas.util import hash_array  # type: ignore[import-untyped]
 
     if pa.types.is_decimal(values.type):

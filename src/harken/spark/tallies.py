@@ -1,6 +1,6 @@
-"""Tallies of matches: how many there are of each subscription in each period, and a few of them as examples.
+"""Tallies of matches: counts by subscription and period, and a few matches of each subscription as examples.
 
-A task tallies as it goes, so that what is kept of a history is small, however many matches there are.
+A task tallies as it goes, so that what is kept of a history stays small, however many matches there are.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-SUBSCRIPTION, PERIOD, WHEN, EVENT, MATCHES = "subscription_id", "period", "when", "event", "matches"
-"""Columns: `period` and `when` tell the time of the event, coarsely and in microseconds; `event` is all of it."""
+from harken.live.notifications import SUBSCRIPTION_ID
+
+SUBSCRIPTION, PERIOD, WHEN, EVENT, MATCHES = SUBSCRIPTION_ID, "period", "when", "event", "matches"
+"""Columns: `period` is the time of the event, truncated; `when` is it in microseconds; `event` is the whole event."""
 TALLIED = (SUBSCRIPTION, PERIOD, WHEN, MATCHES, EVENT)
 
 _MOST_HELD = 100_000
-"""Rows that a task holds, of counts and of examples, before it hands them on and starts anew."""
+"""Rows of counts or of examples that a task holds before it emits them and starts again."""
 _EARLIEST = np.iinfo(np.int64).min
 
 Batches = Iterable[pa.RecordBatch]
 
 
 def tallying(examples: int) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function for `mapInArrow`. Of a row that it gives, `matches` is null in examples, and `event` elsewhere."""
+    """The function for `mapInArrow`. Rows of counts have no `event`, rows of examples no `matches`."""
 
     def harken_tally(batches: Batches) -> Iterator[pa.RecordBatch]:
         counts = _Held(_summed)
@@ -33,16 +35,16 @@ def tallying(examples: int) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
             latest.add(batch)
             for held in (counts, latest):
                 if held.rows > _MOST_HELD:
-                    yield from held.handed_on(batch.schema)
+                    yield from held.emitted(batch.schema)
         for held in (counts, latest):
             if held.rows:
-                yield from held.handed_on(batch.schema)
+                yield from held.emitted(batch.schema)
 
     return harken_tally
 
 
 class _Held:
-    """Rows that are made fewer, by a function of their whole, as more come in."""
+    """Rows that are reduced by a function as more come in."""
 
     def __init__(self, fewer: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         self._fewer = fewer
@@ -53,11 +55,11 @@ class _Held:
     def add(self, batch: pa.RecordBatch) -> None:
         self._batches.append(self._fewer(batch))
         self.rows += self._batches[-1].num_rows
-        if self.rows > 2 * self._least + 1_000:  # so that what is held is not gone through for every few rows
+        if self.rows > 2 * self._least + 1_000:  # reduce only after enough new rows
             self._join()
 
-    def handed_on(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """All rows, with nulls in the columns that they lack."""
+    def emitted(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Emit all rows, with nulls in the columns that they lack, and start again."""
         self._join()
         for batch in self._batches:
             kinds = {MATCHES: pa.int64(), WHEN: pa.int64(), EVENT: schema.field(EVENT).type}
@@ -82,7 +84,7 @@ def _counted(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _summed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The counts of each subscription in each period, as one."""
+    """The counts, summed by subscription and period."""
     keys = [SUBSCRIPTION, PERIOD]
     summed = pa.Table.from_batches([batch]).group_by(keys).aggregate([(MATCHES, "sum")]).combine_chunks()
     columns = [summed.column(name).combine_chunks() for name in (*keys, f"{MATCHES}_sum")]
@@ -90,7 +92,7 @@ def _summed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _latest(batch: pa.RecordBatch, most: int) -> pa.Array:
-    """The places of the last few rows of each subscription; of one time, the first that came."""
+    """The positions of the latest rows of each subscription; among equal times, the first to come."""
     groups = batch.column(SUBSCRIPTION).dictionary_encode().indices.to_numpy()
     when: NDArray[np.int64] = batch.column(WHEN).fill_null(_EARLIEST).to_numpy()
     order = np.lexsort((-np.arange(len(when)), when, groups))[::-1]

@@ -1,7 +1,6 @@
-"""What a Python worker of Spark's does: it takes batches of events, and gives batches of answers.
+"""The Python side of `match`: a worker takes batches of events, and returns batches of answers.
 
-Answers are made a slice of events at a time, so that a batch whose events match many subscriptions takes no more memory
-than one whose events match few.
+Events are matched a slice at a time, so that a batch with many matches takes no more memory than one with few.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from harken.errors import HarkenError
 from harken.events import Decoded, rows_from_arrow, validate
+from harken.live.notifications import failure_reason
 from harken.live.results import BatchMatches
 from harken.schema import Schema
 from harken.spark.index import IndexVersion
@@ -28,39 +28,39 @@ OnError = Literal["skip", "fail", "tell"]
 PAIRS, LISTS, COUNTS = "pairs", "lists", "counts"
 SKIP, FAIL, TELL = "skip", "fail", "tell"
 OWN = "_harken_"
-"""What columns of ours begin with, which are no attributes of events."""
+"""The prefix of Harken's own columns, which are no attributes of events."""
 SHARD, ROW = f"{OWN}shard", f"{OWN}row"
-"""Columns that are added to events: which shard they are for, and which row they were."""
+"""Columns that are added to events: the shard that they are for, and the number of their row."""
 EXACT = f"{OWN}exact"
-"""A column that events may have: a JSON object of values that stand in place of those of other columns, or null."""
-_TOGETHER = 65_536
-"""Events that are looked at together, about: the more they are, the more of them look in the same place."""
+"""A column that events may have: a JSON object of values that replace those of other columns, or null."""
+_JOINED_EVENTS = 65_536
+"""Join Spark's batches to about this many events: the more, the more of them use the same part of the index."""
 _WORTH_ORDERING = 1_000
 _FIRST_EVENTS = 64
 _MOST_EVENTS = 16_384
 _MATCHES = 1 << 18
-"""Matches that an answer has, at most."""
+"""The most matches of an answer."""
 _BYTES = 1 << 26
-"""Bytes of the event's columns that pairs are to have, about."""
+"""About how many bytes of event columns an answer of pairs may have."""
 
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """All that a worker has to know to answer."""
+    """Everything that a worker needs to answer."""
 
     parts: tuple[tuple[IndexVersion, str | None], ...]
-    """The index or, in the order of their numbers, its shards; each with the file that it was sent along in, if any."""
+    """The index, or its shards in order; each with the file that ships it, if there is one."""
     output: str
     event_id: str
     columns: tuple[str, ...]
-    """Columns of the event that come along."""
+    """Columns of the event that the answer carries."""
     fields: tuple[str, ...]
-    """Fields of the subscription that come along, as strings."""
+    """Fields of the subscription that the answer carries, as strings."""
     on_error: str
     names: tuple[str, ...]
-    """Of the answer's columns."""
+    """The names of the answer's columns."""
 
 
 def answers(question: Question) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -94,7 +94,8 @@ class _Answering:
         batch = _ordered(batch, version.favourite)
         seen = self._seen(batch, version, engine.schema)
         decoded = validate(_with_exact(seen, batch), engine.schema, engine.limits)
-        if decoded.refused and (not place or self._question.output != PAIRS):  # all shards refuse the same events
+        # All shards refuse the same events: among pairs only the first reports them.
+        if decoded.refused and (not place or self._question.output != PAIRS):
             yield self._refused(batch, decoded)
         events = decoded.batch
         start = 0
@@ -120,7 +121,7 @@ class _Answering:
                 yield from self._events(batch, places, found, 0, len(places))
 
     def _pairs_at_once(self, batch: pa.RecordBatch) -> int:
-        """How many pairs an answer has, by how long the columns are that come along."""
+        """How many pairs an answer may have, by the size of the event columns that it carries."""
         columns = [batch.column(name) for name in (self._question.event_id, *self._question.columns)]
         width = sum(column.nbytes for column in columns) / max(batch.num_rows, 1)
         return min(_MATCHES, max(1, int(_BYTES / max(width, 1.0))))
@@ -128,7 +129,7 @@ class _Answering:
     def _pairs(
         self, batch: pa.RecordBatch, rows: Places, found: BatchMatches, start: int, stop: int
     ) -> Iterator[pa.RecordBatch]:
-        """Some of the pairs, in halves if they are too long for one answer."""
+        """An answer for some of the pairs; two halves if Arrow cannot hold them in one."""
         question, these = self._question, slice(start, stop)
         try:
             event_id, *columns = self._event_columns(batch, rows[these])
@@ -146,7 +147,7 @@ class _Answering:
     def _events(
         self, batch: pa.RecordBatch, places: Places, found: BatchMatches, start: int, stop: int
     ) -> Iterator[pa.RecordBatch]:
-        """Lists or counts of some of the events, in halves if their lists have too much for one answer."""
+        """An answer of lists or counts for some of the events; two halves if the lists are too long for one."""
         ends = found.offsets[start : stop + 1]
         is_long = self._question.output == LISTS and ends[-1] - ends[0] > 4 * _MATCHES
         if is_long and stop - start > 1:
@@ -163,28 +164,29 @@ class _Answering:
         yield self._batch([event_id, answer, *columns], self._reasons(places[start:stop], found))
 
     def _reasons(self, places: Places, found: BatchMatches) -> list[str | None] | None:
-        """What failed on each event, None if nothing did on any."""
+        """The failures of each event; None if there are none at all."""
         if not found.errors:
             return None
         reasons: dict[int, list[str]] = {}
         for position, id, error in found.errors:
-            reasons.setdefault(position, []).append(_error(id, error))
+            reasons.setdefault(position, []).append(failure_reason(id, error))
         return ["; ".join(reasons[place]) if place in reasons else None for place in places.tolist()]
 
     def _failed(self, batch: pa.RecordBatch, found: BatchMatches) -> pa.RecordBatch:
-        """Pairs of which nobody knows whether they match, each with the reason."""
+        """Pairs that could not be matched, each with the reason."""
         rows = np.array([position for position, _, _ in found.errors], np.int64)
         ids = pa.array([id for _, id, _ in found.errors], pa.string())
-        return self._batch(self._error_rows(batch, rows, ids), [_error(id, error) for _, id, error in found.errors])
+        reasons = [failure_reason(id, error) for _, id, error in found.errors]
+        return self._batch(self._error_rows(batch, rows, ids), reasons)
 
     def _refused(self, batch: pa.RecordBatch, decoded: Decoded) -> pa.RecordBatch:
-        """What is said of events that are not valid: nothing among pairs, a row without an answer otherwise."""
+        """The rows of invalid events: only with `on_error="tell"` among pairs, else a row with a null answer."""
         question = self._question
         if question.on_error == FAIL:
             raise decoded.refused[0].error
-        told = decoded.refused if question.on_error == TELL or question.output != PAIRS else ()
-        rows = np.array([each.position for each in told], np.int64)
-        return self._batch(self._error_rows(batch, rows, None), [str(each.error) for each in told])
+        refused = decoded.refused if question.on_error == TELL or question.output != PAIRS else ()
+        rows = np.array([each.position for each in refused], np.int64)
+        return self._batch(self._error_rows(batch, rows, None), [str(each.error) for each in refused])
 
     def _error_rows(self, batch: pa.RecordBatch, rows: Places, ids: pa.Array | None) -> list[pa.Array]:
         question = self._question
@@ -194,12 +196,12 @@ class _Answering:
         return [event_id, pa.nulls(len(rows), kind) if ids is None else ids, *fields, *columns]
 
     def _event_columns(self, batch: pa.RecordBatch, rows: Places) -> list[pa.Array]:
-        """The id and the columns that come along, of these rows."""
+        """The id and the carried columns of these rows."""
         wanted = pa.array(rows)
         return [batch.column(name).take(wanted) for name in (self._question.event_id, *self._question.columns)]
 
     def _seen(self, batch: pa.RecordBatch, version: IndexVersion, schema: Schema | None) -> pa.RecordBatch:
-        """The columns that subscriptions look at or, where all are judged by a schema, those that are the event's."""
+        """The columns that subscriptions use or, if a schema validates whole events, all attributes."""
         wanted = version.attributes
         if wanted is not None:
             return batch.select([name for name in batch.schema.names if name in wanted])
@@ -210,8 +212,8 @@ class _Answering:
 
     def _batch(self, columns: list[pa.Array], errors: Sequence[str | None] | None) -> pa.RecordBatch:
         if self._question.on_error == TELL:
-            told = pa.nulls(len(columns[0]), pa.string()) if errors is None else pa.array(errors, pa.string())
-            columns = [*columns, told]
+            reasons = pa.nulls(len(columns[0]), pa.string()) if errors is None else pa.array(errors, pa.string())
+            columns = [*columns, reasons]
         return pa.RecordBatch.from_arrays(columns, list(self._question.names))
 
 
@@ -222,7 +224,7 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        if rows >= _TOGETHER:
+        if rows >= _JOINED_EVENTS:
             yield _joined(waiting)
             waiting, rows = [], 0
     if waiting:
@@ -238,7 +240,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _by_exactness(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The events whose columns have all their values, then those that have exact values beside them."""
+    """The events without exact values, then those with some."""
     exact = batch.column(EXACT) if EXACT in batch.schema.names else None
     if exact is None or exact.null_count in (0, len(exact)):
         yield batch
@@ -248,7 +250,7 @@ def _by_exactness(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _with_exact(seen: pa.RecordBatch, batch: pa.RecordBatch) -> Any:
-    """The columns of one part of `_by_exactness` that are seen, with their exact values: then they are dicts."""
+    """The events of one part of `_by_exactness`. Those with exact values become dicts with these filled in."""
     if EXACT not in batch.schema.names or batch.column(EXACT).null_count:
         return seen
     rows = [row.content or {} for row in rows_from_arrow(seen)]
@@ -258,8 +260,8 @@ def _with_exact(seen: pa.RecordBatch, batch: pa.RecordBatch) -> Any:
 
 
 def _ordered(batch: pa.RecordBatch, favourite: str | None) -> pa.RecordBatch:
-    """The events by their value in a column: those that look in the same place of the index come one after the other,
-    and find it in the cache. Answers have no order of their own.
+    """The events sorted by a column, so that those that use the same part of the index follow each other and find it in
+    the cache. Answers have no promised order.
     """
     if favourite not in batch.schema.names or batch.num_rows < _WORTH_ORDERING:
         return batch
@@ -270,12 +272,8 @@ def _ordered(batch: pa.RecordBatch, favourite: str | None) -> pa.RecordBatch:
     return batch.take(pa.array(np.argsort(codes, kind="stable")))
 
 
-def _error(id: str, error: HarkenError) -> str:
-    return f"the subscription {id!r:.60} failed: {error.message}"
-
-
 def _array(positions: Sequence[int]) -> NDArray[np.int64]:
-    """Positions as an array, at once where none is left out."""
+    """Positions as an array, without a loop where they are a range."""
     if isinstance(positions, range):
         return np.arange(positions.start, positions.stop, positions.step)
     return np.asarray(positions, np.int64)

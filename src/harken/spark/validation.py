@@ -1,7 +1,7 @@
-"""Rows sorted into good and bad, in parallel: events by a schema, subscriptions by the language.
+"""Rows sorted into valid and refused ones, in parallel: events by a schema, subscriptions by the language.
 
-Every row gets the reason why it is refused, or null, and stays as it was. The valid and the refused are two filters of
-that one DataFrame.
+Every row gets the reason for its refusal, or null, and is otherwise unchanged. The valid and the refused are two
+filters of that one DataFrame.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Refusals = Mapping[int, tuple[str, str | None]]
-"""The reason, and where in the row the fault is, by the position of a row in its batch."""
+"""The reason, and where in the row the fault is, by the position of the row in its batch."""
 
 _OWN = ("id", "where", "language")
 _TAKEN = "another subscription has this id; hint: of those with one id, the one with the smallest text is kept"
@@ -35,24 +35,24 @@ _ATTRIBUTE = re.compile(rf"(?:attribute|there is no attribute|the key .* in) `({
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """What came of looking at rows. Nothing has run yet: each DataFrame reads the rows when it is used."""
+    """Rows with their refusals. Nothing has run yet: each DataFrame reads the rows when it is used."""
 
     tagged: DataFrame
-    """All rows as they came, with two columns more: why the row is refused, or null, and where its fault is. Who needs
-    both the valid and the refused reads the rows once by this, or by calling its `persist()` first."""
+    """All rows unchanged, with two more columns: the reason of the refusal, or null, and where the fault is. To read
+    the rows only once for both the valid and the refused, use this, or call its `persist()` first."""
     reason: str
-    """The name of the column that has the reason."""
+    """The name of the column with the reason."""
     place: str
-    """The name of the column that says where in the row the fault is."""
+    """The name of the column with the place of the fault."""
 
     @property
     def valid(self) -> DataFrame:
-        """The rows with nothing wrong, as they were."""
+        """The valid rows, unchanged."""
         return self.tagged.where(column(self.reason).isNull()).drop(self.reason, self.place)
 
     @property
     def refused(self) -> DataFrame:
-        """The rows with something wrong, as they were, with the reason and the place."""
+        """The refused rows, with the reason and the place."""
         return self.tagged.where(column(self.reason).isNotNull())
 
 
@@ -65,9 +65,9 @@ def validate(
     path: str = "path",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Validated:
-    """Sort events, batch or streaming, into those that are good by a schema and those that are not.
+    """Sort events, batch or streaming, into those that are valid by a schema and those that are not.
 
-    The refused have two columns more: `reason`, and `path`, the name of the attribute at fault if it is one. The
+    The refused have two more columns: `reason`, and `path`, the name of the faulty attribute if there is one. The
     column that `event_id` names must not be null. The id of events (this column, else `event_id` or `id`, as in
     `match`) is an attribute only if the schema declares it.
 
@@ -103,8 +103,8 @@ def check(
 ) -> Validated:
     """Sort subscriptions (`id`, `where` and, if there is one, `language`) into those that an engine takes and others.
 
-    The refused have two columns more: `reason`, and `place`, the line and column of the text at fault. Of those with
-    one id, all but one are refused: rows have no order, so the one with the smallest text is kept.
+    The refused have two more columns: `reason`, and `place`, the line and column of the fault in the text. Of several
+    with the same id, all but one are refused: rows have no order, so the one with the smallest text is kept.
 
     Raises SourceError if a column is missing, if a name is taken, or for a stream, where an id may always come again.
     """
@@ -114,7 +114,7 @@ def check(
     read = [name for name in _OWN if name in subscriptions.columns]
 
     def checker() -> Callable[[pa.RecordBatch], Refusals]:
-        compiler = Compiler(schema, limits)  # one for all batches of a task: shapes come again
+        compiler = Compiler(schema, limits)  # one for all batches of a task, so that its cache is used
         return lambda batch: _subscriptions_refused(batch.select(read), compiler)
 
     found = _validated(subscriptions, checker, reason=reason, place=place)
@@ -122,12 +122,12 @@ def check(
 
 
 def reason_of(error: HarkenError) -> str:
-    """What an error says, in one line, without its place."""
+    """The message and hint of an error in one line, without its place."""
     return error.message if error.hint is None else f"{error.message}; hint: {error.hint}"
 
 
 def attribute_of(error: HarkenError) -> str | None:
-    """The name of the attribute that an event was refused for, as its message has it; None if it is not one."""
+    """The attribute that an event was refused for, as the message names it; None if it is no attribute."""
     if isinstance(error, EventTypeError):
         return format_path(EVENT_TYPE)
     found = _ATTRIBUTE.match(error.message)
@@ -135,7 +135,7 @@ def attribute_of(error: HarkenError) -> str | None:
 
 
 def _validated(rows: DataFrame, checker: Callable[[], Callable[[pa.RecordBatch], Refusals]], **names: str) -> Validated:
-    """The rows, each with its refusal. `checker` is called once a task; `names` are the columns, by their options."""
+    """The rows, each with its refusal. `checker` is called once a task; `names` are the new columns, by argument."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     reason, where = names.values()
@@ -156,8 +156,8 @@ def _validated(rows: DataFrame, checker: Callable[[], Callable[[pa.RecordBatch],
 def _tagged(batch: pa.RecordBatch, refusals: Refusals, reason: str, where: str) -> pa.RecordBatch:
     import pyarrow
 
-    told = [refusals.get(position, (None, None)) for position in range(batch.num_rows)] if refusals else []
-    columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*told, strict=True)]
+    tags = [refusals.get(position, (None, None)) for position in range(batch.num_rows)] if refusals else []
+    columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*tags, strict=True)]
     columns = columns or [pyarrow.nulls(batch.num_rows, pyarrow.string())] * 2
     return pyarrow.RecordBatch.from_arrays([*batch.columns, *columns], names=[*batch.schema.names, reason, where])
 
@@ -168,7 +168,7 @@ def _events_refused(batch: pa.RecordBatch, schema: Schema, limits: Limits) -> di
 
 
 def _without_id(batch: pa.RecordBatch, event_id: str) -> Refusals:
-    """The rows whose id is null or NaN, which no notification could name."""
+    """The rows whose id is null or NaN, so that no notification could name them."""
     from pyarrow import compute
 
     missing = compute.is_null(batch.column(event_id), nan_is_null=True)
@@ -180,8 +180,8 @@ def _without_id(batch: pa.RecordBatch, event_id: str) -> Refusals:
 def _subscriptions_refused(batch: pa.RecordBatch, compiler: Compiler) -> Refusals:
     found: dict[int, tuple[str, str | None]] = {}
     for row in rows_from_arrow(batch):
-        given = {name: value for name, value in (row.content or {}).items() if value is not None}
-        record = record_of(given, row.position)
+        content = {name: value for name, value in (row.content or {}).items() if value is not None}
+        record = record_of(content, row.position)
         try:
             if isinstance(record, Fault):
                 raise record.error
@@ -192,9 +192,9 @@ def _subscriptions_refused(batch: pa.RecordBatch, compiler: Compiler) -> Refusal
 
 
 def _without_copies(tagged: DataFrame, reason: str) -> DataFrame:
-    """The same with all but one of those refused that have one id and nothing else wrong.
+    """Refuse all but one of the valid subscriptions that share an id.
 
-    What is kept has to be the same whenever the rows are read: texts that are the same too go by the rest of their row.
+    Whenever the rows are read, the same one must be kept: equal texts are ordered by the rest of the row.
     """
     from pyspark.sql import Window
     from pyspark.sql.functions import lit, row_number, struct, to_json, when

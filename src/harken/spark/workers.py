@@ -1,4 +1,4 @@
-"""The Python that Spark's workers run: on one machine it is ours; elsewhere one without Harken says what to set."""
+"""The Python of Spark's workers: this one on one machine; elsewhere, an error says what to set if Harken is missing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NAMED_BY_USER = "PYSPARK_PYTHON"
 
 @contextmanager
 def workers_with_harken(spark: SparkSession) -> Iterator[None]:
-    """Functions that are given to Spark in this block run on this Python, if Spark runs on this machine.
+    """Run functions that are given to Spark in this block on this Python, if Spark runs on this machine.
 
-    Without PYSPARK_PYTHON Spark takes whatever `python3` is on the PATH, which need not have Harken. A Python that the
-    user named is left as it is.
+    Without PYSPARK_PYTHON, Spark takes the `python3` on the PATH, which may not have Harken. A Python that the user
+    named is left alone.
     """
     if _NAMED_BY_USER in os.environ or not sys.executable or not is_local(spark):
         yield
@@ -39,10 +39,10 @@ def workers_with_harken(spark: SparkSession) -> Iterator[None]:
 
 
 def explaining_missing_modules(step: Step) -> Step:
-    """The same function for a worker that may lack Harken: it then fails with one line that says what to set.
+    """The function, wrapped so that a worker without Harken fails with one line that says what to set.
 
-    Spark unpickles a function before it calls it, and with it every module that the function needs. So this one needs
-    none, and unpickles the other one itself.
+    Spark unpickles a function, which imports every module that it needs, before it calls it. The wrapper needs none,
+    and unpickles the function itself.
     """
     from pyspark import cloudpickle
 

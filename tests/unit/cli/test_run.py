@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harken import Engine
-from harken.cli.run import _show_told
+from harken.cli.run import _show_report
 from harken.cli.screen import Screen
 from harken.errors import ParseError
 
@@ -66,15 +66,16 @@ def test_a_refused_change_is_told_on_lines_of_its_own(pipeline: Path, capsys: py
     """The excerpt with its caret below the text, and what comes from outside without its control codes."""
     from harken.pipeline.config import load_config
     from harken.pipeline.metrics import Meter
-    from harken.pipeline.subscriptions import Change, listed
+    from harken.pipeline.reports import RefreshReport
+    from harken.pipeline.subscriptions import listed
     from harken.spark.building import SubscriptionFault
     from harken.spark.index import IndexVersion
 
     with pytest.raises(ParseError) as caught:
         Engine().subscribe("b", "price < 5 ADN sold")
     reason = str(listed([SubscriptionFault("b\x1b", str(caught.value))]))
-    told = Change(IndexVersion("root", "folder", 1, "fingerprint", 1, 1), refused=reason)
-    _show_told(Screen(json=False), lambda text: None, Meter(load_config(pipeline)), told)
+    told = RefreshReport(IndexVersion("root", "folder", 1, "fingerprint", 1, 1), refused=reason)
+    _show_report(Screen(json=False), lambda text: None, Meter(load_config(pipeline)), told)
     assert capsys.readouterr().err == (
         "a change of the subscriptions is refused, version 1 goes on: a subscription is faulty:\n"
         "  'b\\x1b': unexpected `ADN` (line 1, column 11)\n"

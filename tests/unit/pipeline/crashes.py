@@ -20,12 +20,20 @@ from typing import Any
 from harken.engine import Engine
 
 DRIVER = """\
-import sys
+import os, signal, sys
 from harken.pipeline.config import load_config
 from harken.pipeline.stream import stream
 from harken.spark.session import local_session
-stream(load_config(sys.argv[1]), local_session("crash"))
+
+path, *last = sys.argv[1:]
+
+def reached(step):
+    if step in last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+stream(load_config(path), local_session("crash"), reached=reached)
 """
+"""A process that ends at a step, if one is named, as if its power was cut."""
 PIPELINE = """\
 name = "crash"
 mode = "stream"
@@ -112,13 +120,18 @@ class World:
     @contextmanager
     def living(self, stop_at: str | None = None) -> Iterator[subprocess.Popen[bytes]]:
         """The process. When this ends it is dead, with its Java, and what versions it made are kept."""
-        environment = {**self.environment, **({} if stop_at is None else {"HARKEN_STOP_AT": stop_at})}
-        command = [sys.executable, "-c", DRIVER, str(self.folder / "pipeline.toml")]
+        steps = [] if stop_at is None else [stop_at]
+        command = [sys.executable, "-c", DRIVER, str(self.folder / "pipeline.toml"), *steps]
         log = self.folder / "log"
         with (
             log.open("ab") as stream,
             subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True
+                command,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,
             ) as process,
         ):
             try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.engine import Engine
 from harken.pipeline.config import Config, check_config
-from harken.pipeline.stages import Stamp
+from harken.pipeline.outcome import Stamp
 from harken.spark.index import Index, IndexVersion
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from harken.pipeline.config import Config, Metrics
 from harken.pipeline.counts import Counts
 from harken.pipeline.metrics import Meter, prometheus_text
 from harken.pipeline.progress import running_text, span, text_of
-from harken.pipeline.stream import BatchReport
-from harken.pipeline.subscriptions import Change
+from harken.pipeline.reports import BatchReport, RefreshReport
 from harken.spark.index import IndexVersion
 
 from .project import Project
@@ -28,7 +27,7 @@ NEWEST = datetime(2024, 5, 1, 11, 59, 30, tzinfo=UTC)
 VERSION = IndexVersion("/index", "version-00000003-aaaaaaaa", 3, "f", 1_000, 50_000)
 FIRST = BatchReport(0, VERSION, TIME, Counts(10, 5, {"decode": 2, "match": 1}, 3, 1, NEWEST), 2.0)
 SECOND = BatchReport(1, replace(VERSION, version=4), TIME, Counts(20, 0), 0.5, is_replay=True)
-REFUSED = Change(VERSION, refused="it is faulty")
+REFUSED = RefreshReport(VERSION, refused="it is faulty")
 
 _SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0-9.]+)')
 

@@ -19,9 +19,8 @@ from harken.pipeline import __main__ as program
 from harken.pipeline.config import Metrics, load_config
 from harken.pipeline.counts import Counts
 from harken.pipeline.planning import plan
+from harken.pipeline.reports import BatchReport, RefreshReport, Report
 from harken.pipeline.run import run
-from harken.pipeline.stream import BatchReport, Told
-from harken.pipeline.subscriptions import Change
 from harken.spark.index import Index
 
 from .project import COLUMNS, EVENTS, PAIRS, SUBSCRIPTIONS, Project, pairs
@@ -41,7 +40,7 @@ def test_a_batch_from_beginning_to_end(spark: SparkSession, project: Project) ->
     project.write("events.jsonl", "".join(json.dumps(each) + "\n" for each in EVENTS) + BAD)
     sinks = '[[sink]]\nformat = "parquet"\npath = "out"\n[[sink]]\nformat = "json"\npath = "lines"\n'
     config = project.config(sink=sinks, match='columns = ["price"]')
-    told: list[Told] = []
+    told: list[Report] = []
     result = run(config, told.append)
     assert pairs(project.rows(spark)) == pairs(project.rows(spark, "lines", "json")) == PAIRS
     (letter,) = project.rows(spark, "out-dead-letters", "json")
@@ -129,9 +128,9 @@ def test_faulty_subscriptions(spark: SparkSession, project: Project) -> None:
     project.write("pipeline.toml", text)
     assert program.main([str(project.folder / "pipeline.toml")]) == 0
     assert pairs(project.rows(spark)) == PAIRS
-    told: list[Told] = []
+    told: list[Report] = []
     run(load_config(project.folder / "pipeline.toml"), told.append)
-    (change,) = [each for each in told if isinstance(each, Change)]
+    (change,) = [each for each in told if isinstance(each, RefreshReport)]
     assert [fault.id for fault in change.faults] == ["x", "y"]
 
 
@@ -231,10 +230,10 @@ def test_a_run_tells_what_does_not_fit_the_columns(spark: SparkSession, project:
     project.write("subscriptions.jsonl", [*SUBSCRIPTIONS, {"id": "typo", "where": "prise > 1 AND rating > 3"}])
     project.write("sellers.csv", "seller,rating\ns1,5\n")
     more = '[metrics]\njson = "metrics.jsonl"\n[[enrich]]\npath = "sellers.csv"\non = ["seller"]\n'
-    heard: list[Told] = []
+    heard: list[Report] = []
     run(project.config(more=more), heard.append)
     change, batch = heard
-    assert isinstance(change, Change)
+    assert isinstance(change, RefreshReport)
     assert isinstance(batch, BatchReport)
     assert [each.attribute for each in change.mismatches] == ["prise"]
     line = json.loads((project.folder / "metrics.jsonl").read_text().splitlines()[0])

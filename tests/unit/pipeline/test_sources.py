@@ -15,10 +15,10 @@ import pyarrow.parquet
 import pytest
 
 from harken.errors import SourceError
-from harken.pipeline.attributes import columns_of
 from harken.pipeline.config import Config
-from harken.pipeline.failures import told
+from harken.pipeline.schema_columns import schema_columns
 from harken.pipeline.sources import FAULT, ID, RAW, event_columns, read
+from harken.pipeline.spark_errors import spark_errors
 from harken.schema import parse_schema
 
 from .project import EVENTS, Project
@@ -83,7 +83,10 @@ def test_csv(spark: SparkSession, project: Project) -> None:
 def test_csv_whose_columns_moved_is_refused_as_a_whole(spark: SparkSession, project: Project) -> None:
     project.write("events.csv", "id,colour,price\n1,red,2.5\n")
     config = project.config('format = "csv"\npath = "events.csv"\ncolumns = "id STRING, price DOUBLE"')
-    with pytest.raises(SourceError, match=r"events\.csv: Number of column.* Header length: 3, schema size: 2"), told():
+    with (
+        pytest.raises(SourceError, match=r"events\.csv: Number of column.* Header length: 3, schema size: 2"),
+        spark_errors(),
+    ):
         read(config, spark).collect()
 
 
@@ -144,7 +147,7 @@ def test_columns_of_a_schema() -> None:
         tags = "optional multiple"
         """
     )
-    found = {field.name: field.dataType.simpleString() for field in columns_of(schema, "id", "at")}
+    found = {field.name: field.dataType.simpleString() for field in schema_columns(schema, "id", "at")}
     assert found == {
         "event_type": "string",
         "price": "double",

@@ -21,8 +21,8 @@ import pytest
 from harken.errors import HarkenError, SegmentError, SourceError
 from harken.pipeline.config import load_config
 from harken.pipeline.counts import Counts
-from harken.pipeline.stream import BatchReport, Told, stream
-from harken.pipeline.subscriptions import Change
+from harken.pipeline.reports import BatchReport, RefreshReport, Report
+from harken.pipeline.stream import stream
 from harken.spark.building import build_index
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Pipeline:
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         self.folder = folder
         self.spark = spark
-        self.told: list[Told] = []
+        self.told: list[Report] = []
         (folder / "events").mkdir()
         self.set()
         self.rules(cheap="price < 5")
@@ -85,8 +85,8 @@ class Pipeline:
         unfinished.write_text("".join(f"{line}\n" for line in lines))
         unfinished.replace(self.folder / name)
 
-    def run(self, hear: Callable[[Told], None] = lambda told: None, stop: threading.Event | None = None) -> Counts:
-        def tell(told: Told) -> None:
+    def run(self, hear: Callable[[Report], None] = lambda told: None, stop: threading.Event | None = None) -> Counts:
+        def tell(told: Report) -> None:
             self.told.append(told)
             hear(told)
 
@@ -95,8 +95,8 @@ class Pipeline:
     def reports(self) -> list[BatchReport]:
         return [each for each in self.told if isinstance(each, BatchReport)]
 
-    def changes(self) -> list[Change]:
-        return [each for each in self.told if isinstance(each, Change)]
+    def changes(self) -> list[RefreshReport]:
+        return [each for each in self.told if isinstance(each, RefreshReport)]
 
     def lines(self, folder: str = "out") -> list[dict[str, Any]]:
         files = sorted((self.folder / folder).glob("batch=*/*.json"))
@@ -114,13 +114,21 @@ def pipeline(tmp_path: Path, spark: SparkSession) -> Pipeline:
     return Pipeline(tmp_path, spark)
 
 
+def test_every_step_of_a_batch_is_announced(pipeline: Pipeline) -> None:
+    pipeline.events("a", 1, lines=("no event",))
+    steps: list[str] = []
+    stream(load_config(pipeline.folder / "pipeline.toml"), pipeline.spark, reached=steps.append)
+    wrote = ["wrote elsewhere", "wrote json", "wrote elsewhere", "wrote dead letters"]
+    assert steps == ["pinned", "begun", "matched", *wrote, "remembered", "done", "returned"]
+
+
 def test_a_stream_finds_its_columns_and_keeps_them(pipeline: Pipeline) -> None:
     """What is odd follows the subscriptions of each batch; the types of the columns stay."""
     pipeline.set(source__columns=None, source__event_time=None, match__columns=["price"])
     pipeline.events("a", 1, "lots", 9)
     pipeline.events("b", "lots", 2, 2.5)
 
-    def change(told: Told) -> None:
+    def change(told: Report) -> None:
         if isinstance(told, BatchReport) and told.batch == 0:
             pipeline.rules(cheap="price < 5", words="price = 'lots'")
 
@@ -144,7 +152,7 @@ def test_a_stream_takes_over_changes_from_the_next_batch_and_refuses_bad_ones(pi
     for name in "abcd":
         pipeline.events(name, 3, 7, lines=("no json",) if name == "a" else ())
 
-    def hear(told: Told) -> None:
+    def hear(told: Report) -> None:
         if isinstance(told, BatchReport) and told.batch == 0:
             pipeline.rules(cheap="price < 5", dear="price > 5")
         if isinstance(told, BatchReport) and told.batch == 1:
@@ -188,7 +196,7 @@ def test_fifty_changes_of_the_subscriptions_leave_few_versions(pipeline: Pipelin
     for place in range(51):
         pipeline.events(chr(0x100 + place), 3)
 
-    def hear(told: Told) -> None:
+    def hear(told: Report) -> None:
         if isinstance(told, BatchReport):
             pipeline.rules(cheap=f"price < {6 + told.batch}")
 
@@ -260,7 +268,7 @@ def test_a_stream_stops_after_the_batch_that_is_running(pipeline: Pipeline, how:
     stop = threading.Event()
     before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)]
 
-    def hear(told: Told) -> None:
+    def hear(told: Report) -> None:
         if how == "event":
             stop.set()
         elif len(pipeline.reports()) == 1:
@@ -337,7 +345,7 @@ def test_an_index_that_vanishes_stops_the_stream_until_it_is_back(pipeline: Pipe
     for name in "ab":
         pipeline.events(name, 3)
     with pytest.raises(SegmentError, match="does not have version 1"):
-        pipeline.run(lambda told: None if isinstance(told, Change) else shutil.move(place, elsewhere))
+        pipeline.run(lambda told: None if isinstance(told, RefreshReport) else shutil.move(place, elsewhere))
     assert pipeline.pairs() == [("a0", "cheap")]
     (change,) = pipeline.changes()
     assert change.refused is not None

@@ -17,7 +17,8 @@ from harken.errors import MismatchError, SegmentError, SubscriptionError
 from harken.pipeline import subscriptions as module
 from harken.pipeline.config import Config, Matching, Sink, Source
 from harken.pipeline.config import Subscriptions as Given
-from harken.pipeline.subscriptions import Change, Subscriptions
+from harken.pipeline.reports import RefreshReport
+from harken.pipeline.subscriptions import Subscriptions
 from harken.schema import EventColumns
 from harken.spark.building import build_index
 from harken.spark.index import Index, IndexVersion
@@ -96,7 +97,7 @@ def test_a_change_makes_the_next_version_out_of_the_last(folder: Folder) -> None
     first = subscriptions.current()
     folder.write({"a": "price < 5", "b": "price < 11", "d": "price = 1"})
     change = subscriptions.refresh()
-    assert change == Change(subscriptions.current(), added=1, replaced=1, removed=1)
+    assert change == RefreshReport(subscriptions.current(), added=1, replaced=1, removed=1)
     assert change.version.version == first.version + 1
     assert texts(change.version) == {"a": "price < 5", "b": "price < 11", "d": "price = 1"}
     assert found(change.version, price=10) == {"b"}
@@ -136,7 +137,7 @@ def test_what_was_kept_is_opened_again_and_changed_by_what_changed_since(folder:
     folder.write({**RULES, "d": "price = 1"})
     again = folder.open()
     assert texts(again.current()) == {**RULES, "d": "price = 1"}
-    assert again.opening == Change(again.current(), added=1)
+    assert again.opening == RefreshReport(again.current(), added=1)
     assert Index(folder.path / "index").versions() == [1, 2]
 
 
@@ -322,7 +323,7 @@ def test_an_index_that_somebody_publishes(tmp_path: Path, spark: SparkSession) -
     assert subscriptions.refresh() is None
     second = build_index({**RULES, "d": "price = 1"}, place)
     change = subscriptions.refresh()
-    assert change == Change(second, added=1)
+    assert change == RefreshReport(second, added=1)
     assert subscriptions.version(first.version, first.fingerprint) == first
 
     shutil.move(place, tmp_path / "elsewhere")

@@ -381,7 +381,7 @@ def test_a_mismatch_may_fail_or_be_ignored(events: DataFrame, tmp_path: Path) ->
 
 
 def test_an_index_that_fits_is_not_opened_to_see_that(events: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harken.spark.asked_columns.opened", lambda *given, **named: pytest.fail("it was opened"))
+    monkeypatch.setattr("harken.spark.mismatches.opened", lambda *given, **named: pytest.fail("it was opened"))
     match(events, SUBSCRIPTIONS, on_mismatch="fail")
 
 

@@ -19,7 +19,7 @@ from harken.engine import Engine
 from harken.errors import SourceError
 from harken.schema import Kind
 from harken.spark.profiling import AttributeProfile, Profile, profile
-from harken.spark.summaries import COUNTERS, Distinct, Frequent, Sample, Seen, Summary
+from harken.spark.summaries import COUNTERS, Distinct, EventSummary, Frequent, Sample, Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -332,8 +332,8 @@ def test_every_event_is_as_likely_as_any_other_in_whatever_task_it_is() -> None:
 
 
 def test_merging_is_the_same_in_any_order() -> None:
-    def seen(task: int) -> Seen:
-        result = Seen([("n",), ("t",)], 20)
+    def seen(task: int) -> EventSummary:
+        result = EventSummary([("n",), ("t",)], 20)
         base = datetime(2026, 1, 1, tzinfo=UTC)
         for batch in range(3):
             numbers = list(range(task * 100 + batch * 30, task * 100 + batch * 30 + 30))
@@ -341,7 +341,7 @@ def test_merging_is_the_same_in_any_order() -> None:
             result.add(pa.RecordBatch.from_pydict({"n": numbers, "t": times}), np.random.default_rng([batch, task]))
         return result
 
-    def merged(*order: int) -> Seen:
+    def merged(*order: int) -> EventSummary:
         first, *others = (seen(task) for task in order)
         for other in others:
             first.merge(other)

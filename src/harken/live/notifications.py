@@ -1,0 +1,82 @@
+"""What matching sends out: a notification for every match, a dead letter for everything that was refused.
+
+The fields of both, their order and their types are defined here, for every output that carries them: the sinks of a
+pipeline, the answers of `harken.spark.match`, and whatever else delivers matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, get_args, get_type_hints
+
+from harken.errors import DecodeError, HarkenError
+from harken.events import Refused
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
+DECODE, TYPE, VALIDATE, LATE, MATCH = "decode", "type", "validate", "late", "match"
+STAGES = (DECODE, TYPE, VALIDATE, LATE, MATCH)
+"""Where something may be refused. At `type` only one value is: its event is matched all the same. At `match` the event
+failed with a single subscription, and was matched with the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A match: whom to tell of which event. Columns of the event may follow these fields."""
+
+    event_id: str
+    subscription_id: str
+    owner: str | None
+    event_time: datetime | None
+    match_time: datetime
+    index_version: int
+    batch_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An event that was refused, a value that was odd, or an event that failed with one subscription."""
+
+    event_id: str | None
+    stage: str
+    reason: str
+    subscription_id: str | None
+    """The subscription that failed; None if the event itself is at fault."""
+    event: str | None
+    """The event as text, or the beginning of it."""
+    match_time: datetime
+    index_version: int
+    batch_id: int
+
+    @classmethod
+    def of_refused(
+        cls, refused: Refused, event_id: str | None, match_time: datetime, index_version: int, batch_id: int
+    ) -> DeadLetter:
+        """The dead letter of an event that could not be decoded, or is not valid."""
+        stage = DECODE if isinstance(refused.error, DecodeError) else VALIDATE
+        return cls(event_id, stage, str(refused.error), None, refused.raw, match_time, index_version, batch_id)
+
+
+Record = type[Notification] | type[DeadLetter]
+
+
+def names_of(record: Record) -> tuple[str, ...]:
+    """The names of a record's fields, in their order."""
+    return tuple(field.name for field in fields(record))
+
+
+def arrow_schema(record: Record) -> pa.Schema:
+    """The columns of a record. All of them may be null."""
+    import pyarrow
+
+    types = {str: pyarrow.string(), int: pyarrow.int64(), datetime: pyarrow.timestamp("us", "UTC")}
+    hints = get_type_hints(record)
+    return pyarrow.schema([(name, types[(get_args(hints[name]) or (hints[name],))[0]]) for name in names_of(record)])
+
+
+def failure_reason(subscription_id: str, error: HarkenError) -> str:
+    """Why an event and a subscription could not be matched."""
+    return f"the subscription {subscription_id!r:.60} failed: {error.message}"

@@ -1,0 +1,79 @@
+"""Defaults that follow from other keys: names of sinks, formats from file endings, folders below the checkpoint."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from harken.pipeline.config.tables import Table
+
+_ENDINGS = {"parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv"}
+
+
+def fill_in(root: Table, stem: str) -> None:
+    """Fill in the keys that are left out and follow from others. `stem` is the file's name without its ending."""
+    if "name" not in root:
+        root.values["name"] = stem
+    for table in root.values.get("enrichments", ()):
+        _fill_in_format(table)
+    _fill_in_names(root.values.get("sinks", []))
+    _fill_in_keep(root)
+    _fill_in_dead_letters(root)
+
+
+def below(location: str, name: str) -> str:
+    """A folder inside another."""
+    return f"{location.rstrip('/')}/{name}"
+
+
+def _fill_in_format(table: Table) -> None:
+    path = table["path"]
+    if path is None or "format" in table:
+        return
+    parts = path.rstrip("/").lower().removesuffix(".gz").rsplit(".", 1)
+    found = _ENDINGS.get(parts[-1]) if len(parts) > 1 else None
+    if found is None:
+        table.fault(
+            "path", "the ending of `path` does not tell its format", 'write format = "parquet", "json" or "csv"'
+        )
+    else:
+        table.values["format"] = found
+
+
+def _fill_in_names(sinks: list[Table]) -> None:
+    """A sink without a name is called after its format, with a number if that name is taken."""
+    taken = {name for sink in sinks if isinstance(name := sink["name"], str)}
+    for sink in sinks:
+        kind = sink["format"]
+        if "name" not in sink and kind is not None:
+            name = next(
+                name for number in count(1) if (name := kind if number == 1 else f"{kind}-{number}") not in taken
+            )
+            sink.values["name"] = name
+            taken.add(name)
+
+
+def _fill_in_keep(root: Table) -> None:
+    subscriptions, checkpoint = root.values.get("subscriptions"), root["checkpoint"]
+    if subscriptions is not None and checkpoint is not None and not {"keep", "index"} & subscriptions.names:
+        subscriptions.values["keep"] = below(checkpoint, "index")
+
+
+def _fill_in_dead_letters(root: Table) -> None:
+    given = root.values.get("dead_letters")
+    if "dead_letters" in root and (given is None or "path" in given):
+        return
+    location = _dead_letter_location(root)
+    if given is not None and location is None:
+        given.fault(None, "[dead_letters] has no `path`")
+    elif location is not None:
+        table = given or root.inner("dead_letters")
+        table.values["path"] = location
+        root.values["dead_letters"] = table
+
+
+def _dead_letter_location(root: Table) -> str | None:
+    checkpoint, mode = root["checkpoint"], root.choice("mode")
+    if mode != "batch":
+        return None if checkpoint is None else below(checkpoint, "dead-letters")
+    paths = [path for sink in root.values.get("sinks", ()) if (path := sink["path"]) is not None]
+    return f"{paths[0].rstrip('/')}-dead-letters" if paths else None

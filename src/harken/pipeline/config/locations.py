@@ -1,0 +1,150 @@
+"""Checks of files and folders: inputs exist, and no output overwrites an input or another output."""
+
+from __future__ import annotations
+
+import glob
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice, product
+from pathlib import PurePosixPath
+
+from harken.errors import did_you_mean
+from harken.pipeline.config.tables import Table
+from harken.versions.files import local_path
+
+_WILD = re.compile(r"[*?\[{]")
+# What Python's globs and Hadoop's read alike.
+_PLAIN_GLOB = re.compile(r"[^\[\]{}\\]*")
+_MOST_NAMES = 200
+
+
+def is_glob(location: str) -> bool:
+    return _WILD.search(location) is not None
+
+
+def check_there(table: Table, name: str, *, folder: bool = False, wild: bool = False) -> None:
+    """Report a path on this machine that does not exist, or is no `folder`. A `wild` one may be a glob."""
+    location = table[name]
+    path = None if location is None else local_path(location)
+    if path is None:
+        return
+    if os.path.exists(path):
+        if folder and not os.path.isdir(path):
+            table.fault(name, f"`{name}` is not a folder: {path}")
+        return
+    if wild and is_glob(str(path)):
+        _check_glob(table, name, str(path), may_be_empty=folder)
+        return
+    what = "folder" if folder else "file or folder"
+    table.fault(name, f"there is no {what} {path}", _near(str(path)))
+
+
+def _check_glob(table: Table, name: str, pattern: str, *, may_be_empty: bool) -> None:
+    base = _before_wild(pattern)
+    if not os.path.isdir(base):
+        table.fault(name, f"there is no folder {base}", _near(base))
+    elif not may_be_empty and _PLAIN_GLOB.fullmatch(pattern) and not any(glob.iglob(pattern)):
+        table.fault(name, f"there is no file or folder {pattern}")
+
+
+def _before_wild(pattern: str) -> str:
+    parts = pattern.split("/")
+    wild = next(index for index, part in enumerate(parts) if _WILD.search(part))
+    return "/".join(parts[:wild]) or "/"
+
+
+def _near(path: str) -> str | None:
+    folder, name = os.path.split(path)
+    try:
+        with os.scandir(folder) as entries:
+            return did_you_mean(name, [entry.name for entry in islice(entries, _MOST_NAMES)])
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Location:
+    """A place that a pipeline reads or writes. `table` is None for a default, which the file does not name."""
+
+    title: str
+    table: Table | None
+    key: str
+    location: str
+    canonical: str
+    """The location with links resolved and without a slash at its end, to compare it with others."""
+    exclusive: bool
+    """Whether nothing else may be written inside it."""
+
+    def has_within(self, other: _Location) -> bool:
+        """Whether the other is this location, or inside it."""
+        inner = other.canonical
+        path = local_path(self.location)
+        if path is not None and is_glob(str(path)) and not os.path.exists(path):
+            within = PurePosixPath(inner)
+            return any(each.match(str(path)) for each in (within, *within.parents))
+        return inner == self.canonical or inner.startswith(self.canonical + "/")
+
+    def fault(self, message: str) -> None:
+        if self.table is not None:
+            self.table.fault(self.key, message)
+
+
+def check_apart(root: Table) -> None:
+    """Report outputs that would be written over an input or another output."""
+    found = list(_clashes(list(_read(root)), list(_written(root))))
+    # A default follows from a location that the file names; if that one clashes, it is the one to report.
+    chosen = [clash for clash in found if clash[0].table is not None and clash[1].table is not None]
+    for first, second, message in chosen or found:
+        (second if first.table is None else first).fault(message)
+
+
+def _clashes(read: list[_Location], written: list[_Location]) -> Iterator[tuple[_Location, _Location, str]]:
+    """Pairs of locations that clash, with the message. The first of a pair is the one to be changed."""
+    for output, source in product(written, read):
+        if source.has_within(output):
+            yield output, source, f"{output.title} would be written to {output.location}, where {source.title} is read"
+        elif output.exclusive and output.has_within(source):
+            yield output, source, f"{output.title} would be written to {output.location}, around {source.title}"
+    for first, second in combinations(written, 2):
+        if first.canonical == second.canonical:
+            yield second, first, f"{second.title} and {first.title} would be written to one place, {first.location}"
+        elif first.exclusive and first.has_within(second):
+            yield second, first, f"{second.title} would be written into the folder of {first.title}, {first.location}"
+        elif second.exclusive and second.has_within(first):
+            yield second, first, f"{second.title} would be written around {first.title}, {first.location}"
+
+
+def _read(root: Table) -> Iterator[_Location]:
+    yield from _location("the schema", root, "schema")
+    yield from _location("the source", root.values.get("source"), "path")
+    for number, table in enumerate(root.values.get("enrichments", ()), 1):
+        yield from _location(f"[[enrich]] number {number}", table, "path")
+    yield from _location("the file of subscriptions", root.values.get("subscriptions"), "path")
+    yield from _location("the index", root.values.get("subscriptions"), "index")
+
+
+def _written(root: Table) -> Iterator[_Location]:
+    for sink in root.values.get("sinks", ()):
+        yield from _location(f"sink `{sink['name']}`", sink, "path", exclusive=True)
+    yield from _location("dead letters", root.values.get("dead_letters"), "path", exclusive=True)
+    yield from _location("the checkpoint", root, "checkpoint")
+    yield from _location("the index versions that are kept", root.values.get("subscriptions"), "keep", exclusive=True)
+    yield from _location("the JSON metrics", root.values.get("metrics"), "json")
+    yield from _location("the Prometheus metrics", root.values.get("metrics"), "prometheus")
+
+
+def _location(title: str, table: Table | None, name: str, *, exclusive: bool = False) -> Iterator[_Location]:
+    location = None if table is None else table[name]
+    if table is not None and location is not None:
+        yield _Location(title, table if name in table else None, name, location, _canonical(location), exclusive)
+
+
+def _canonical(location: str) -> str:
+    path = local_path(location)
+    if path is not None:
+        return os.path.realpath(path).rstrip("/")
+    scheme, _, rest = location.partition("://")
+    return f"{scheme.lower()}://{posixpath.normpath(rest)}"

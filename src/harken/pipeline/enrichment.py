@@ -1,0 +1,104 @@
+"""Events joined with reference tables. A join never duplicates an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harken.errors import SourceError
+from harken.pipeline.spark_errors import spark_errors
+from harken.schema import EventColumns
+from harken.schema.event_columns import Fields
+from harken.spark.frames import column, require_column
+from harken.spark.mismatches import columns_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+    from harken.pipeline.config import Enrichment
+
+_KEY = "_harken_key_"
+
+
+def enriched(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> DataFrame:
+    """The events, joined with each table in turn. The tables are read in their current state.
+
+    Raises SourceError if a table has two rows for one key, or columns that the events have already.
+    """
+    for each in enrichments:
+        events = _joined(events, each)
+    return events
+
+
+def enriched_columns(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> EventColumns:
+    """The columns of the events after all joins, without Harken's own. Nothing is joined for that.
+
+    Raises SourceError if a table cannot be read.
+    """
+    found = dict(columns_of(events).columns.by_name)
+    for each in enrichments:
+        with spark_errors():
+            table = columns_of(_reference(each, events)).columns.by_name
+        chosen = each.columns or tuple(name for name in table if name not in each.on)
+        found |= {each.prefix + name: table[name] for name in chosen if name in table}
+    return EventColumns(Fields(found))
+
+
+def _reference(enrichment: Enrichment, events: DataFrame) -> DataFrame:
+    """A reference table in its current state. CSV has no types: its keys get the types that they have in the events."""
+    from pyspark.sql.types import StructField, StructType
+
+    spark = events.sparkSession
+    if enrichment.table is not None:
+        return spark.table(enrichment.table)
+    if enrichment.format != "csv":
+        return spark.read.format(enrichment.format or "parquet").load(enrichment.path)
+    reader = spark.read.format("csv").option("header", "true")
+    found = reader.option("inferSchema", "true").load(enrichment.path).schema
+    keys = {key: events.schema[key].dataType for key in enrichment.on if key in events.columns}
+    columns = StructType([StructField(each.name, keys.get(each.name, each.dataType)) for each in found])
+    return reader.schema(columns).load(enrichment.path)
+
+
+def _joined(events: DataFrame, enrichment: Enrichment) -> DataFrame:
+    table = _reference(enrichment, events)
+    name = enrichment.table or enrichment.path
+    for key in enrichment.on:
+        require_column(events, key, f"by which they are joined with {name}")
+        require_column(table, key, f"by which {name} is joined with events")
+        _refuse_other_type(key, events.schema[key].dataType, table.schema[key].dataType, name)
+    chosen = enrichment.columns or tuple(each for each in table.columns if each not in enrichment.on)
+    for each in chosen:
+        require_column(table, each, f"which [[enrich]] takes from {name}")
+        if enrichment.prefix + each in events.columns:
+            hint = "give the columns that are added a `prefix`, or choose them by `columns`"
+            raise SourceError(f"the events have a column `{enrichment.prefix + each}` before {name} adds it", hint=hint)
+    _refuse_ambiguous(table, enrichment.on, name)
+    keys = [column(key).alias(f"{_KEY}{index}") for index, key in enumerate(enrichment.on)]
+    added = table.select(*keys, *(column(each).alias(enrichment.prefix + each) for each in chosen))
+    condition = [column(key) == column(f"{_KEY}{index}") for index, key in enumerate(enrichment.on)]
+    names = [f"{_KEY}{index}" for index in range(len(enrichment.on))]
+    return events.join(added, condition, enrichment.how).drop(*names)
+
+
+def _refuse_other_type(key: str, ours: DataType, theirs: DataType, name: str | None) -> None:
+    from pyspark.sql.types import NumericType
+
+    if ours != theirs and not (isinstance(ours, NumericType) and isinstance(theirs, NumericType)):
+        kinds = f"{ours.simpleString().upper()} of events and {theirs.simpleString().upper()} of {name}"
+        raise SourceError(f"`{key}` is of two types that cannot be joined, {kinds}")
+
+
+def _refuse_ambiguous(table: DataFrame, on: tuple[str, ...], name: str | None) -> None:
+    """Raise SourceError if several rows have the same key. Rows without a key join nothing."""
+    from pyspark.sql import functions as f
+
+    keys = [column(key) for key in on]
+    whole = table.select(*keys).dropna()
+    twice = whole.groupBy(*keys).agg(f.count(f.lit(1)).alias("n")).where(f.col("n") > 1).first()
+    if twice is not None:
+        key = ", ".join(f"{each} = {twice[each]!r}" for each in on)
+        raise SourceError(
+            f"{name} has {twice['n']:,} rows for {key}: an event would become as many",
+            hint="leave one row a key in the reference table, or join on more columns",
+        )
