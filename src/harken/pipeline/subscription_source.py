@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -62,17 +62,6 @@ class Polled:
         if any(pyarrow.types.is_nested(each.type) for each in arrays.values()):
             return None
         return pyarrow.table(arrays)
-
-
-def changes_between(before: Mapping[str, Record], after: Mapping[str, Record]) -> Iterator[tuple[str, Record | None]]:
-    """What changed between two polls: the id and record of each new or changed subscription, the id and None of each
-    that is gone. Those come first.
-    """
-    yield from ((id, None) for id in before if id not in after)
-    for id, record in after.items():
-        old = before.get(id)
-        if old is None or (old.where, old.language, old.fields) != (record.where, record.language, record.fields):
-            yield id, record
 
 
 class SubscriptionSource(Protocol):

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from harken.engine import Engine
 from harken.errors import HarkenError, MismatchError, SegmentError, SubscriptionError
+from harken.live.changes import changes_between
 from harken.live.mismatch import FAIL, IGNORE, NO_MISMATCHES, Mismatches, tell
 from harken.live.subscriptions import Fault, Record
 from harken.pipeline.reports import RefreshReport
-from harken.pipeline.subscription_source import Polled, changes_between, polled, subscription_source
+from harken.pipeline.subscription_source import Polled, polled, subscription_source
 from harken.schema import EventColumns, Schema
 from harken.spark.building import SubscriptionFault, build
 from harken.spark.index import Index, IndexVersion
@@ -175,14 +176,14 @@ class Subscriptions:
             return None  # it is being written; the next batch looks again
         engine = self._loaded(last)
         before = self._records if self._records is not None else polled(each.record() for each in engine).records
-        changes = list(changes_between(before, found.records))
+        changes = changes_between(before, found.records, engine.sequence or 0)
         if not changes and not found.faults:
             self._records, self._same, self._refused = found.records, state, None
             return None
         if len(changes) > max(_FEW, len(before) // _REBUILD_SHARE):
             engine, faults = self._built(found)
         else:
-            faults = _located([*found.faults, *_apply(engine, changes)], found)
+            faults = _located([*found.faults, *engine.apply(changes).faults], found)
         if faults and not self._skips:
             return self._refuse(last, state, str(listed(faults)), faults)
         if not len(engine) and before:
@@ -193,8 +194,8 @@ class Subscriptions:
         except MismatchError as error:
             return self._refuse(last, state, str(error))
         self._records, self._same = found.records, None
-        removed = sum(record is None for _, record in changes)
-        replaced = sum(record is not None and id in before for id, record in changes)
+        removed = sum(each.record is None for each in changes)
+        replaced = sum(each.record is not None and each.id in before for each in changes)
         added = len(changes) - removed - replaced
         mismatches = self._compared(version)
         return RefreshReport(version, added, replaced, removed, tuple(faults), mismatches=mismatches)
@@ -239,21 +240,6 @@ class Subscriptions:
         with tempfile.TemporaryDirectory(prefix="harken-version-") as folder:
             version.files(self._spark).download(version.folder, Path(folder))
             return Engine.load(folder, background=False)
-
-
-def _apply(engine: Engine, changes: Iterable[tuple[str, Record | None]]) -> list[Fault]:
-    """Change an engine, and return what it did not take. Such a subscription is gone: its older text is outdated."""
-    records: list[Record] = []
-    for id, record in changes:
-        if record is not None:
-            records.append(record)
-        elif id in engine:
-            engine.unsubscribe(id)
-    faults = list(engine.subscribe_many(records, replace=True).faults)
-    for fault in faults:
-        if fault.id is not None and fault.id in engine:
-            engine.unsubscribe(fault.id)
-    return faults
 
 
 def listed(faults: Sequence[SubscriptionFault]) -> SubscriptionError:
