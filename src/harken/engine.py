@@ -259,7 +259,7 @@ class Engine:
             state = self._current()
             asked = state.asked
             valid = Event.of(event, self.schema, self.limits, asked)
-            found = self._match_one(state, EventBatch((valid,), _FIRST, asked), started)
+            found = self._match_one(state, EventBatch.of((valid,), _FIRST, asked), started)
             if state.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
                 return found
 

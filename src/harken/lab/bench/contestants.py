@@ -14,6 +14,7 @@ from harken.codes.columns import ColumnPredicates
 from harken.codes.conjunctions import Conjunctions, code
 from harken.codes.encode import EncodedBatch, encode
 from harken.codes.growing import LAST_LABEL
+from harken.errors import CapabilityError
 from harken.events import validate
 from harken.kernels.papers.counting import count_by_lists
 from harken.kernels.papers.row_table import RowTable
@@ -134,9 +135,10 @@ def ready(
 
 
 def encode_table(events: pa.Table, conjunctions: Conjunctions) -> EncodedBatch:
-    """All the way from an Arrow table to codes."""
+    """All the way from an Arrow table to codes. Raises CapabilityError for events that an index alone cannot judge."""
     encoded = encode(validate(events).batch, conjunctions.columns, conjunctions.dictionaries)
-    assert not len(encoded.several), "events of workloads have one value an attribute"
+    if len(encoded.several):
+        raise CapabilityError("events with arrays have to be verified, which an index alone does not")
     return encoded
 
 
