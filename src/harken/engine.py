@@ -193,7 +193,7 @@ class Engine:
             live = self._current()
             asked, compiler = live.asked, live.compiler
             valid = Event.of(event, compiler.schema, compiler.limits, asked)
-            found = _match_one(live, EventBatch((valid,), _FIRST, asked), started)
+            found = _match_one(live, EventBatch.of((valid,), _FIRST, asked), started)
             if live.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
                 return found
 

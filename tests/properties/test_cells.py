@@ -24,7 +24,6 @@ from harken.events import decode as decoding
 from harken.events.batch import collect
 from harken.events.cells import as_integer, embedded
 from harken.events.json_columns import JsonEvents
-from harken.events.lazy import LazyEvents
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
 from harken.schema.values import INT64_MAX, INT64_MIN, KINDS, Kind, Value
@@ -83,6 +82,39 @@ def hold_to_events(batch: EventBatch, events: Sequence[Event], path: Path) -> No
     assert [cells.kind for cells in found.cells] == [kind for kind in Kind if kind in expected]
     for cells in found.cells:
         assert told(cells) == expected[cells.kind]
+    assert batch.branching(path).dtype == np.bool_
+    assert batch.branching(path).tolist() == [branches(event.attributes, path) for event in events]
+    hold_table_to_events(batch, events, path)
+
+
+def branches(node: Any, path: Path) -> bool:
+    """Whether an array of several elements lies on the way, in a canonical event."""
+    for key in path:
+        if not isinstance(node, dict):
+            return False
+        node = node.get(key)
+        while isinstance(node, list):
+            if len(node) > 1:
+                return True
+            (node,) = node
+    return False
+
+
+def hold_table_to_events(batch: EventBatch, events: Sequence[Event], path: Path) -> None:
+    """Assert that a table is there where it can be, and has the only value of each event."""
+    table = batch.table([path])
+    everything = [event.values(path) for event in events]
+    values = [[value for value in each if not isinstance(value, dict)] for each in everything]
+    kinds = {KINDS[type(value)] for each in values for value in each}
+    only_objects = any(each and not some for each, some in zip(everything, values, strict=True))
+    if max(map(len, values), default=0) > 1 or len(kinds) > 1 or only_objects:
+        assert table is None
+    elif table is None:
+        assert any(type(value) is float for each in values for value in each)
+        assert any(float(value) != value for each in values for value in each)  # type: ignore[arg-type]
+    else:
+        assert table.num_columns == 1
+        assert table.column(0).to_pylist() == [each[0] if each else None for each in values]
 
 
 def paths_of(rng: Random, raw: Iterable[Any]) -> list[Path]:
@@ -224,7 +256,7 @@ def test_tables_of_any_type(rng: Random) -> None:
     table = table_of(rng)
     assume(is_valid(table))
     batch = validate(table).batch
-    assert isinstance(batch.events, LazyEvents)
+    assert batch.is_lazy
     by_rows = collect(rows_from_arrow(table), None, DEFAULT_LIMITS)
     same([validate(table)], [by_rows])
     names = [(*path, key) for path in type_paths(table.schema, ()) for key in ("a", "b")]
@@ -338,5 +370,5 @@ def test_floats_are_read_to_the_last_bit(values: list[float], rng: Random) -> No
     )
     same(in_columns, by_rows)
     for part in in_columns:
-        assert isinstance(part.batch.events, JsonEvents)
+        assert isinstance(part.batch.views, JsonEvents)
         hold_to_events(part.batch, list(part.batch), ("x",))

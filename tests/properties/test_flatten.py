@@ -77,7 +77,7 @@ def compare(
     entries = [(number, form) for number, (_, form) in forms.items()]
     rows = Flat.of_forms(entries).coded()
     canonical = tuple(Event.of(event, schema) for event in events)
-    batch = encode(EventBatch(canonical, tuple(range(len(events)))), rows.columns, rows.dictionaries)
+    batch = encode(EventBatch.of(canonical, tuple(range(len(events)))), rows.columns, rows.dictionaries)
     several = set(batch.several.tolist())
     found: Counter[str] = Counter()
     for index, raw in enumerate(events):

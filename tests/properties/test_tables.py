@@ -85,7 +85,7 @@ def compare(rng: Random, vocabulary: Vocabulary, events: list[RawEvent], count: 
 def judge(rows: TableRows, engine: Engine, expressions: dict[int, Expression], events: list[RawEvent]) -> int:
     coded = rows.flat.coded()
     assert not coded.inexact.any()
-    batch = EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+    batch = EventBatch.of(tuple(map(Event.of, events)), tuple(range(len(events))))
     encoded = encode(batch, coded.columns, coded.dictionaries)
     several = set(encoded.several.tolist())
     slow = set(map(str, rows.slow.tolist()))

@@ -11,10 +11,11 @@ import typer
 from harken.cli.json_text import encodable
 from harken.errors import EventError, InvalidValueError
 from harken.live.subscriptions import NO_FIELDS
+from harken.schema import Kind
 
 if TYPE_CHECKING:
     from harken.engine import Engine
-    from harken.events import Event, EventBatch
+    from harken.events import EventBatch
     from harken.live.results import BatchMatches
     from harken.schema import Path, Value
 
@@ -41,24 +42,31 @@ class EventNames:
         if self._path is None:
             yield from (first + position for position in batch.positions)
             return
-        for event in batch:
+        for values in _values(batch, self._path):
             try:
-                yield self._name(event, self._path)
+                yield self._name(values)
             except EventError as error:
                 yield error
 
-    def _name(self, event: Event, path: Path) -> Value:
-        values = event.values(path)
+    def _name(self, values: list[Any]) -> Value:
         if len(values) != 1 or isinstance(values[0], dict):
             found = "is missing" if not values else "is an object" if len(values) == 1 else "has several values"
             raise EventError(f"`{self._field}`, by which events are named, {found}")
-        name = values[0]
+        name: Value = values[0]
         if self.type is None:
             self.type = type(name)
         if type(name) is not self.type:
             unlike = f"is of type {type(name).__name__}, but was of type {self.type.__name__} before"
             raise InvalidValueError(f"`{self._field}`, by which events are named, {unlike}")
         return name
+
+
+def _values(batch: EventBatch, path: Path) -> Iterator[list[Any]]:
+    """The values of each event at a path; no event is made for it where a column has them."""
+    column = batch.dense(path)
+    if column is None or column.kind is Kind.TIMESTAMP:
+        return (event.values(path) for event in batch)
+    return ([] if value is None else [value] for value in column.to_list())
 
 
 def _path(field: str) -> Path:

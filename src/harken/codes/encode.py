@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -97,7 +97,7 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
         found.append(coded)
     _mark_mixed(columns, codes, apart)
     for shared in shared_prefixes(paths):
-        apart |= _branching(batch, shared)
+        apart |= batch.branching(shared)
     several = np.flatnonzero(apart).astype(np.int32)
     if not len(several):
         return EncodedBatch(codes, given, several, np.zeros(1, np.int64), np.empty(0, np.uint32))
@@ -158,23 +158,6 @@ def _mark_mixed(columns: Sequence[Column], codes: NDArray[np.uint32], apart: NDA
     for places in kinds.values():
         if len(places) > 1:
             apart |= np.count_nonzero(codes[list(places.values())], axis=0) > 1
-
-
-def _branching(batch: EventBatch, path: Path) -> NDArray[np.bool_]:
-    """The events in which an array of several elements lies on the way along a path."""
-    return np.fromiter((_branches(event.attributes, path) for event in batch), np.bool_, len(batch))
-
-
-def _branches(node: Any, path: Path) -> bool:
-    for key in path:
-        if type(node) is not dict:
-            return False
-        node = node.get(key)
-        while type(node) is list:
-            if len(node) > 1:
-                return True
-            node = node[0]
-    return False
 
 
 def _lists(found: list[_Coded], several: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:

@@ -37,18 +37,28 @@ class DenseColumn:
     """A bit for each that is not missing, from bit number `bit` on; empty if none is missing."""
     bit: int
 
+    def to_list(self) -> list[Any]:
+        """The strings or integers, None where one is missing."""
+        import numpy as np
+
+        values: list[Any] = self.values.to_pylist() if self.kind is Kind.STRING else self.values.tolist()
+        if self.kind is Kind.STRING or not len(self.valid):
+            return values
+        is_valid = np.unpackbits(self.valid, bitorder="little")[self.bit :].tolist()
+        return [value if is_there else None for value, is_there in zip(values, is_valid, strict=False)]
+
 
 def dense_column(tables: Sequence[Any], path: Path) -> DenseColumn | None:
     """The column at a path; None if that is not one array of strings, of integers of 64 bits or of microseconds."""
     import numpy as np
+    from pyarrow import concat_arrays
 
-    chunks = column_chunks(tables[0], path) if len(tables) == 1 and len(path) == 1 else ()
-    if len(chunks) != 1 or not len(chunks[0]):
+    chunks = [_inside(chunk, path[1:]) for table in tables for chunk in column_chunks(table, path) if len(chunk)]
+    kind = _dense_kind(chunks[0].type) if chunks else None
+    is_whole = sum(map(len, chunks)) == sum(table.num_rows for table in tables)
+    if kind is None or not is_whole or any(each.type != chunks[0].type for each in chunks):
         return None
-    (array,) = chunks
-    kind = _dense_kind(array.type)
-    if kind is None:
-        return None
+    array = chunks[0] if len(chunks) == 1 else concat_arrays(chunks)
     validity, values = array.buffers()[:2]
     valid = np.asarray(_Shown(validity, "|u1", 0, validity.size)) if array.null_count else np.empty(0, np.uint8)
     if kind is Kind.STRING:
@@ -56,6 +66,18 @@ def dense_column(tables: Sequence[Any], path: Path) -> DenseColumn | None:
     if values.address % _WORD:
         return None
     return DenseColumn(kind, np.asarray(_Shown(values, "<i8", array.offset * _WORD, len(array))), valid, array.offset)
+
+
+def _inside(array: Any, path: Path) -> Any:
+    """The column at a path inside of structs that are in no list; no rows if there is no such."""
+    from pyarrow import compute, nulls, types
+
+    for key in path:
+        field = array.type.get_field_index(key) if types.is_struct(array.type) else -1
+        if field < 0:
+            return nulls(0)
+        array = compute.struct_field(array, [field])  # null where a struct around it is
+    return array
 
 
 def _dense_kind(kind: Any) -> Kind | None:
@@ -97,8 +119,62 @@ def column_chunks(table: Any, path: Path) -> Sequence[Any]:
     return cast(Sequence[Any], table.column(column).chunks) if column >= 0 else ()
 
 
+def column_branching(tables: Sequence[Any], path: Path) -> NDArray[np.bool_]:
+    """The rows of tables in which a list with several values lies on the way along a path or at its end."""
+    import numpy as np
+
+    branching = np.zeros(sum(table.num_rows for table in tables), np.bool_)
+    start = 0
+    for table in tables:
+        first = start
+        for chunk in column_chunks(table, path):
+            if _passes_list(chunk.type, path[1:]):
+                rows, array = _elements(chunk, _rows(first, len(chunk)))
+                _mark_repeated(rows, array, branching)
+                for key in path[1:]:
+                    rows, array = _step(rows, array, key)
+                    _mark_repeated(rows, array, branching)
+            first += len(chunk)
+        start += table.num_rows
+    return branching
+
+
+def _passes_list(kind: Any, path: Path) -> bool:
+    """Whether a path through a column of this type comes to a list. Most come to none, and then no row need be seen."""
+    import pyarrow
+
+    while isinstance(kind, pyarrow.BaseExtensionType):
+        kind = kind.storage_type
+    if is_one_of(LISTS, kind):
+        return True
+    field = kind.get_field_index(path[0]) if path and pyarrow.types.is_struct(kind) else -1
+    return field >= 0 and _passes_list(kind.field(field).type, path[1:])
+
+
+def _mark_repeated(rows: NDArray[np.int32], array: Any, marked: NDArray[np.bool_]) -> None:
+    """Mark the rows that have several values in the array. Nulls and NaNs are none."""
+    import numpy as np
+    from pyarrow import types
+
+    if types.is_floating(array.type):
+        rows = rows[~np.isnan(array.to_numpy(zero_copy_only=False))]
+    elif types.is_null(array.type):
+        return
+    elif array.null_count:
+        rows = rows[_valid(array)]
+    marked[rows[1:][rows[1:] == rows[:-1]]] = True
+
+
 def values_at(array: Any, path: Path, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], Any]:
     """All that the path leads to, through lists, nulls among it, and the row of each."""
+    rows, array = _elements(array, rows)
+    for key in path:
+        rows, array = _step(rows, array, key)
+    return rows, array
+
+
+def _elements(array: Any, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], Any]:
+    """The elements of all lists in place of the lists, and the row of each."""
     import numpy as np
 
     array = plain(array)
@@ -106,15 +182,17 @@ def values_at(array: Any, path: Path, rows: NDArray[np.int32]) -> tuple[NDArray[
         lengths = array.value_lengths()
         rows = np.repeat(rows, lengths.fill_null(0).to_numpy(zero_copy_only=False))
         array = plain(array.flatten())
-    if not path:
-        return rows, array
+    return rows, array
 
+
+def _step(rows: NDArray[np.int32], array: Any, key: str) -> tuple[NDArray[np.int32], Any]:
+    """A field of structs, through lists."""
     from pyarrow import compute, nulls, types
 
-    field = array.type.get_field_index(path[0]) if types.is_struct(array.type) else -1
+    field = array.type.get_field_index(key) if types.is_struct(array.type) else -1
     if field < 0:
         return rows[:0], nulls(0)
-    return values_at(compute.struct_field(array, [field]), path[1:], rows)
+    return _elements(compute.struct_field(array, [field]), rows)
 
 
 def plain(array: Any) -> Any:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from harken.events.arrow_cells import Converter, records
 from harken.events.arrow_rows import contents
-from harken.events.lazy import LazyEvents
+from harken.events.column_views import ColumnViews
 from harken.limits import Limits
 
 if TYPE_CHECKING:
     from harken.schema import Schema
 
 
-class ArrowEvents(LazyEvents):
+class ArrowEvents(ColumnViews):
     """The rows of a table, with what converts its columns to Python."""
 
     __slots__ = ("_converters", "_table")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -11,10 +11,13 @@ from harken.events.arrow_cells import Converter, fields, records
 from harken.events.row import Row
 from harken.limits import DEFAULT_LIMITS, Limits
 
+Batch = tuple[Any, dict[str, Converter]]
+"""A record batch, and what converts its columns to Python."""
+
 _ROWS_AT_ONCE = 4_096
 _IPC_FILE_MAGIC = b"ARROW1"
 _OLD_FEATHER_MAGIC = b"FEA1"
-_IN_MEMORY = "the Arrow data"
+IN_MEMORY = "the Arrow data"
 
 
 def is_arrow(value: object) -> bool:
@@ -24,21 +27,21 @@ def is_arrow(value: object) -> bool:
 
 def rows_from_arrow(table: Any, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row]:
     """The rows of a table or a record batch. Raises SourceError for a column whose type no event can hold."""
-    with _arrow_faults(_IN_MEMORY):
+    with _arrow_faults(IN_MEMORY):
         data = _readable(table)
         batches = data.to_batches() if hasattr(data, "to_batches") else data
-        yield from _rows(batches, fields(data.schema, (), limits, 2))
+        yield from _rows(contents(batches, fields(data.schema, (), limits, 2)))
 
 
 def schema_of(source: Any) -> Any:
     """The Arrow schema of a table or a data frame that is at rest."""
-    with _arrow_faults(_IN_MEMORY):
+    with _arrow_faults(IN_MEMORY):
         return (_readable(source.head(0)) if _is_frame(source) else source).schema
 
 
 def whole_table(source: Any, limits: Limits, names: frozenset[str] | None = None) -> tuple[Any, dict[str, Converter]]:
     """The same data as one table, with the columns of these names, and what converts them. Raises SourceError."""
-    with _arrow_faults(_IN_MEMORY):
+    with _arrow_faults(IN_MEMORY):
         data = _readable(source if names is None else _narrowed(source, names))
         table = data if hasattr(data, "to_batches") else data.read_all()
         chosen = _chosen(table.schema, names)
@@ -48,15 +51,15 @@ def whole_table(source: Any, limits: Limits, names: frozenset[str] | None = None
 
 def at_rest(source: Any) -> Any:
     """The same data, which can be read more than once."""
-    with _arrow_faults(_IN_MEMORY):
+    with _arrow_faults(IN_MEMORY):
         data = source if _is_frame(source) else _readable(source)
         return data.read_all() if hasattr(data, "read_all") else data
 
 
-def rows_of_table(table: Any, converters: dict[str, Converter]) -> Iterator[Row]:
-    """The rows of a whole table."""
-    with _arrow_faults(_IN_MEMORY):
-        yield from _rows(table.to_batches(), converters)
+def rows_of_table(table: Any, converters: dict[str, Converter], first: int, source: str) -> Iterator[Row]:
+    """The rows of a whole table; `first` is the position of the first one."""
+    with _arrow_faults(source):
+        yield from _rows(contents(table.to_batches(), converters), first)
 
 
 def _narrowed(source: Any, names: frozenset[str]) -> Any:
@@ -90,8 +93,20 @@ def _chosen(schema: Any, names: frozenset[str] | None) -> list[int]:
     return [i for i, name in enumerate(schema.names) if names is None or name in names]
 
 
-def read_parquet(stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None) -> Iterator[Row]:
-    """The rows of a Parquet file, a few thousand at a time, with the columns of these names."""
+def read_parquet(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
+    """The rows of a Parquet file."""
+    return _read(parquet_batches(stream, source, limits), source)
+
+
+def read_ipc(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
+    """The rows of an Arrow IPC file (Feather) or stream."""
+    return _read(ipc_batches(stream, source, limits), source)
+
+
+def parquet_batches(
+    stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None, size: int = _ROWS_AT_ONCE
+) -> Iterator[Batch]:
+    """The record batches of a Parquet file, of so many rows at most, with the columns of these names."""
     with _arrow_faults(source):
         from pyarrow.parquet import ParquetFile
 
@@ -99,13 +114,18 @@ def read_parquet(stream: BinaryIO, source: str, limits: Limits, names: frozenset
             kinds = file.schema_arrow
             converters = fields((kinds.field(i) for i in _chosen(kinds, names)), (), limits, 2)
             wanted = None if names is None else list(converters)
-            batches = file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted)
-            # By the name `a.b` it reads the column of that name and the field `b` of a column `a`.
-            yield from _rows((batch.select(list(converters)) for batch in batches), converters)
+            for batch in file.iter_batches(batch_size=size, columns=wanted):
+                # By the name `a.b` it reads the column of that name and the field `b` of a column `a`.
+                yield batch.select(list(converters)), converters
 
 
-def read_ipc(stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None) -> Iterator[Row]:
-    """The rows of an Arrow IPC file (Feather) or stream, with the columns of these names."""
+def ipc_batches(
+    stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None, size: int = _ROWS_AT_ONCE
+) -> Iterator[Batch]:
+    """The record batches of an Arrow IPC file (Feather) or stream, with the columns of these names.
+
+    They are as long as they were written: the size makes no difference.
+    """
     magic = stream.read(len(_IPC_FILE_MAGIC))
     stream.seek(-len(magic), 1)
     if magic.startswith(_OLD_FEATHER_MAGIC):
@@ -116,7 +136,8 @@ def read_ipc(stream: BinaryIO, source: str, limits: Limits, names: frozenset[str
         with ipc.open_file(stream) if magic == _IPC_FILE_MAGIC else ipc.open_stream(stream) as reader:
             chosen = _chosen(reader.schema, names)
             converters = fields((reader.schema.field(i) for i in chosen), (), limits, 2)
-            yield from _rows(_checked_batches(reader, chosen), converters)
+            for batch in _checked_batches(reader, chosen):
+                yield batch, converters
 
 
 def _checked_batches(reader: Any, columns: list[int]) -> Iterator[Any]:
@@ -139,8 +160,13 @@ def contents(batches: Any, converters: dict[str, Converter]) -> Iterator[dict[st
             yield from records(part.columns, converters, part.num_rows)
 
 
-def _rows(batches: Any, converters: dict[str, Converter]) -> Iterator[Row]:
-    for position, content in enumerate(contents(batches, converters)):
+def _read(batches: Iterable[Batch], source: str) -> Iterator[Row]:
+    with _arrow_faults(source):
+        yield from _rows(content for batch, converters in batches for content in contents([batch], converters))
+
+
+def _rows(contents: Iterable[dict[str, Any]], first: int = 0) -> Iterator[Row]:
+    for position, content in enumerate(contents, first):
         yield Row(position, None, content, None, None)
 
 

@@ -8,20 +8,26 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, overload
 
 from harken.errors import HarkenError, Place
+from harken.events.arrow_cells import Converter
 from harken.events.arrow_columns import DenseColumn
 from harken.events.arrow_events import ArrowEvents
-from harken.events.arrow_rows import is_arrow, rows_of_table, whole_table
+from harken.events.arrow_rows import IN_MEMORY, is_arrow, rows_of_table, whole_table
 from harken.events.arrow_sound import are_sound
-from harken.events.cells import PathCells, cells_of
+from harken.events.cells import PathCells
 from harken.events.event import Event
 from harken.events.excerpt import settled, shorten_object
-from harken.events.lazy import LazyEvents
 from harken.events.many import many
+from harken.events.object_views import ObjectViews
 from harken.events.row import Row
+from harken.events.tables import table_of
+from harken.events.views import Views
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from harken.schema import Schema
 
 
@@ -29,15 +35,19 @@ if TYPE_CHECKING:
 class EventBatch(Sequence[Event]):
     """Events, and where each was in the input, from 0: after refusals one still knows which is which.
 
-    It is a sequence of events and, by `cells`, their values in columns. Those of an Arrow table become events when they
-    are asked for.
+    It is a sequence of events, and shows them in other ways too: `cells`, `dense`, `branching` and `table`.
     """
 
-    events: Sequence[Event]
+    views: Views
     positions: Sequence[int]
     names: frozenset[str] | None = None
     """The attributes that were looked at, of those that are not inside others; the events have no others. None: all."""
     _cells: dict[Path, PathCells] = field(init=False, repr=False, default_factory=dict)
+
+    @classmethod
+    def of(cls, events: Sequence[Event], positions: Sequence[int], names: frozenset[str] | None = None) -> EventBatch:
+        """A batch of events that are Python objects."""
+        return cls(ObjectViews(events), positions, names)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -45,10 +55,10 @@ class EventBatch(Sequence[Event]):
     @property
     def is_lazy(self) -> bool:
         """Whether events are made only when they are asked for, so that their columns are cheaper."""
-        return isinstance(self.events, LazyEvents)
+        return self.views.is_lazy
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(self.events)
+        return iter(self.views)
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
@@ -56,8 +66,8 @@ class EventBatch(Sequence[Event]):
     def __getitem__(self, index: slice) -> EventBatch: ...
     def __getitem__(self, index: int | slice) -> Event | EventBatch:
         if isinstance(index, slice):
-            return EventBatch(self.events[index], self.positions[index], self.names)
-        return self.events[index]
+            return EventBatch(self.views.part(index), self.positions[index], self.names)
+        return self.views.event(index)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EventBatch):
@@ -71,14 +81,27 @@ class EventBatch(Sequence[Event]):
         """What `event.values(path)` gives for every event, as arrays."""
         found = self._cells.get(path)
         if found is None:
-            columns = self.events
-            found = columns.cells(path) if isinstance(columns, LazyEvents) else cells_of(columns, path)
-            self._cells[path] = found  # an index has several segments, and each asks
+            found = self._cells[path] = self.views.cells(path)  # an index has several segments, and each asks
         return found
 
     def dense(self, path: Path) -> DenseColumn | None:
-        """The same as it lies in memory, where every event has at most one value, all of one kind. Else None."""
-        return self.events.dense(path) if isinstance(self.events, LazyEvents) else None
+        """The same as it lies in memory, if every event has at most one value there, all of one kind; else None."""
+        return self.views.dense(path)
+
+    def branching(self, prefix: Path) -> NDArray[np.bool_]:
+        """For every event whether it has several bindings for paths that begin with a prefix.
+
+        It has if an array with several elements lies on the way along the prefix or at its end.
+        """
+        return self.views.branching(prefix)
+
+    def table(self, paths: Sequence[Path]) -> Any:
+        """The values at these paths as an Arrow table, a column each, with nulls where there is none.
+
+        None if a table cannot say it: where some event has several values at a path, or only an object, where the
+        values at a path have several kinds, or where they are integers and floats that no float holds exactly.
+        """
+        return table_of({path: self.cells(path) for path in paths}, len(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +137,27 @@ def validate(
     EventError where the whole is no collection of events, and SourceError for a column that no event can hold.
     """
     if is_arrow(rows):
-        table, converters = whole_table(rows, limits, names)
-        if not are_sound(table, schema, limits):
-            return collect(rows_of_table(table, converters), schema, limits, names)
-        events = ArrowEvents(table, converters, schema, limits)
-        return Decoded(EventBatch(events, range(table.num_rows), names), ())
+        return validate_table(*whole_table(rows, limits, names), schema, limits, names)
     sorter = _Sorter(schema, limits, names)
     for position, raw in enumerate(many(rows)):
         sorter.add(raw, position)
     return sorter.decoded()
+
+
+def validate_table(
+    table: Any,
+    converters: dict[str, Converter],
+    schema: Schema | None,
+    limits: Limits,
+    names: frozenset[str] | None,
+    first: int = 0,
+    source: str = IN_MEMORY,
+) -> Decoded:
+    """The events of a table that has the columns of these names; `first` is the position of the first one."""
+    if not are_sound(table, schema, limits):
+        return collect(rows_of_table(table, converters, first, source), schema, limits, names)
+    views = ArrowEvents(table, converters, schema, limits)
+    return Decoded(EventBatch(views, range(first, first + table.num_rows), names), ())
 
 
 def collect(
@@ -165,5 +200,5 @@ class _Sorter:
             self.refused.append(Refused(position, settled(error), excerpt or shorten_object(raw)))
 
     def decoded(self) -> Decoded:
-        batch = EventBatch(tuple(self._events), tuple(self._positions), self._names)
+        batch = EventBatch.of(tuple(self._events), tuple(self._positions), self._names)
         return Decoded(batch, tuple(self.refused))

@@ -6,20 +6,17 @@ compares integers with floats: exactly, also beyond 2^53. The other kinds need o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-from harken.schema.paths import Path
 from harken.schema.values import INT64_MAX, INT64_MIN, KINDS, Kind, Value
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from harken.events.event import Event
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = _EPOCH.toordinal()
@@ -95,64 +92,15 @@ def embedded(floats: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np
     return whole, part + 0.0 if part.any() else None
 
 
-def cells_of(events: Sequence[Event], path: Path) -> PathCells:
-    """The cells of events: what `event.values(path)` gives for each of them."""
-    import numpy as np
-
-    rows: Sequence[int] = range(len(events))
-    found: list[Any] = [event.attributes for event in events]
-    kinds: set[type] = {dict} if found else set()
-    for key in path:
-        if kinds != {dict}:
-            rows, found = _those(rows, found, {dict})
-        found = [holder.get(key) for holder in found]
-        kinds = set(map(type, found))
-        if list in kinds:
-            rows, found = _through_lists(rows, found)
-            kinds = set(map(type, found))
-        if type(None) in kinds:
-            rows = list(compress(rows, [value is not None for value in found]))
-            found = [value for value in found if value is not None]
-            kinds.remove(type(None))
-    index = np.array(rows, np.int32)
-    present = np.zeros(len(events), np.bool_)
-    present[index] = True
-    return PathCells(tuple(_by_kind(index, found, kinds)), present)
-
-
-def _those(rows: Sequence[int], found: list[Any], kinds: set[type]) -> tuple[list[int], list[Any]]:
-    kept = [type(value) in kinds for value in found]
-    return list(compress(rows, kept)), list(compress(found, kept))
-
-
-def _through_lists(rows: Sequence[int], found: list[Any]) -> tuple[list[int], list[Any]]:
-    """Every element of every array in place of the array."""
-    flat_rows: list[int] = []
-    flat: list[Any] = []
-    for row, value in zip(rows, found, strict=True):
-        if type(value) is list:
-            waiting = value[::-1]
-            while waiting:
-                element = waiting.pop()
-                if type(element) is list:
-                    waiting.extend(reversed(element))
-                else:
-                    flat_rows.append(row)
-                    flat.append(element)
-        else:
-            flat_rows.append(row)
-            flat.append(value)
-    return flat_rows, flat
-
-
-def _by_kind(rows: NDArray[np.int32], found: list[Any], kinds: set[type]) -> Iterator[Cells]:
+def cells_by_kind(rows: NDArray[np.int32], found: list[Any], types: set[type]) -> Iterator[Cells]:
+    """The cells of values of these types, all that occur, and the row of each. Objects are left out."""
     import numpy as np
 
     for kind in Kind:
-        own = {each for each in kinds if KINDS.get(each) is kind}
+        own = {each for each in types if KINDS.get(each) is kind}
         if not own:
             continue
-        if own == kinds:
+        if own == types:
             yield _cells(kind, rows, found, own)
         else:
             kept = np.array([type(value) in own for value in found], np.bool_)

@@ -8,8 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from harken.errors import SourceError
-from harken.events.batch import Decoded, EventBatch, collect
-from harken.events.json_columns import events_in_columns
+from harken.events.arrow_cells import Converter
+from harken.events.arrow_rows import ipc_batches, parquet_batches
+from harken.events.batch import Decoded, EventBatch, collect, validate_table
+from harken.events.json_columns import JsonColumns, JsonEvents
 from harken.events.json_rows import json_line_pieces, json_pieces, rows_of_pieces
 from harken.events.pieces import Piece
 from harken.events.row import Row
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 Unit = TypeVar("Unit", Row, Piece)
 
+_TABLES = {"parquet": parquet_batches, "arrow": ipc_batches}
 _PIECES = {"jsonl": json_line_pieces, "json": json_pieces}
 _FEWEST_IN_COLUMNS = 32
 """Fewer events are decoded before Arrow is ready to."""
@@ -49,8 +52,14 @@ def read_events(
 def _batches(
     source: Source, schema: Schema | None, limits: Limits, batch_size: int, names: frozenset[str] | None
 ) -> Iterator[Decoded]:
-    cut = _PIECES.get(source.format)
     start = 0
+    if source.format in _TABLES:
+        for table, converters in _tables(source, limits, batch_size, names):
+            yield validate_table(table, converters, schema, limits, names, start, source.name)
+            start += table.num_rows
+        return
+    cut = _PIECES.get(source.format)
+    columns = JsonColumns(schema, limits, names)
     units: Iterator[Any] = (
         rows_of(source, limits, schema=schema, names=names) if cut is None else _pieces(source, cut, limits)
     )
@@ -59,12 +68,47 @@ def _batches(
         if taken and cut is None:
             yield collect(taken, schema, limits, names, source.name)
         elif taken:
-            yield _of_pieces(taken, start, source.name, schema, limits, names)
+            views = _in_columns(taken, columns)
+            if views is None:
+                yield collect(rows_of_pieces(taken, source.name, limits, start), schema, limits, names, source.name)
+            else:
+                yield Decoded(EventBatch(views, tuple(range(start, start + len(taken))), names), ())
         start += len(taken)
         if fault is not None:
             raise fault
         if len(taken) < batch_size:
             return
+
+
+def _tables(
+    source: Source, limits: Limits, size: int, names: frozenset[str] | None
+) -> Iterator[tuple[Any, dict[str, Converter]]]:
+    """The rows of a source that has columns as tables of so many rows, but the last, and what converts them.
+
+    If the source breaks, what came before is not lost.
+    """
+    import pyarrow
+
+    waiting: list[Any] = []
+    converters: dict[str, Converter] = {}
+    fault: SourceError | None = None
+    with opened(source, seekable=True) as stream:
+        try:
+            for batch, converters in _TABLES[source.format](stream, source.name, limits, names, size):
+                start = 0
+                while start < batch.num_rows:
+                    room = size - sum(each.num_rows for each in waiting)
+                    waiting.append(batch.slice(start, room))
+                    start += room
+                    if waiting[-1].num_rows == room:
+                        yield pyarrow.Table.from_batches(waiting), converters
+                        waiting = []
+        except SourceError as error:
+            fault = error
+    if waiting:
+        yield pyarrow.Table.from_batches(waiting), converters
+    if fault is not None:
+        raise fault
 
 
 def _take(units: Iterator[Unit], size: int) -> tuple[list[Unit], SourceError | None]:
@@ -82,17 +126,8 @@ def _pieces(source: Source, cut: Callable[[BinaryIO, Limits], Iterator[Piece]], 
         yield from cut(stream, limits)
 
 
-def _of_pieces(
-    pieces: list[Piece],
-    start: int,
-    source: str,
-    schema: Schema | None,
-    limits: Limits,
-    names: frozenset[str] | None,
-) -> Decoded:
-    """The events of pieces of JSON: in columns if that can be done, else one by one."""
-    if len(pieces) >= _FEWEST_IN_COLUMNS and not any(piece.error for piece in pieces):
-        events = events_in_columns([piece.data for piece in pieces], schema, limits, names)
-        if events is not None:
-            return Decoded(EventBatch(events, tuple(range(start, start + len(events))), names), ())
-    return collect(rows_of_pieces(pieces, source, limits, start), schema, limits, names, source)
+def _in_columns(pieces: list[Piece], columns: JsonColumns) -> JsonEvents | None:
+    """The events of pieces of JSON in columns; None if they are to be decoded one by one."""
+    if len(pieces) < _FEWEST_IN_COLUMNS or any(piece.error for piece in pieces):
+        return None
+    return columns.events([piece.data for piece in pieces])

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from harken.schema import Schema
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-_BY_ROWS = {"jsonl": read_json_lines, "json": read_json}
-_IN_COLUMNS = {"parquet": read_parquet, "arrow": read_ipc}
+_READERS = {"jsonl": read_json_lines, "json": read_json, "parquet": read_parquet, "arrow": read_ipc}
 
 
 def read_rows(
@@ -45,13 +44,11 @@ def rows_of(
 ) -> Iterator[Row]:
     """The rows of a source that was found; a schema tells the types of the columns of CSV that it declares.
 
-    With names, the columns of other names are not read, where a source has columns.
+    With names, the columns of CSV that have other names are not read.
     """
     delimiter = _DELIMITERS.get(source.format)
     with opened(source, seekable=types if delimiter else not source.is_text) as stream:
         if delimiter:
             yield from read_csv(stream, source.name, limits, delimiter, types, schema, names)
-        elif source.format in _IN_COLUMNS:
-            yield from _IN_COLUMNS[source.format](stream, source.name, limits, names)
         else:
-            yield from _BY_ROWS[source.format](stream, source.name, limits)
+            yield from _READERS[source.format](stream, source.name, limits)

@@ -26,8 +26,12 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def without_nulls(event: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in event.items() if value is not None}
+def without_nulls(node: Any) -> Any:
+    if isinstance(node, list):
+        return [without_nulls(each) for each in node]
+    if isinstance(node, dict):
+        return {name: without_nulls(value) for name, value in node.items() if value is not None}
+    return node
 
 
 @pytest.mark.parametrize("format", FORMATS)

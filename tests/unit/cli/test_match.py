@@ -12,6 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from harken.events import Event
 from harken.live import catalogue
 
 from .conftest import EVENTS, PAIRS, SUBSCRIPTIONS, Run, Write, lines
@@ -179,6 +180,36 @@ def test_events_are_named_by_a_field(run: Run, subscriptions: Path, write: Write
     events = write("nested.jsonl", [{"price": 9, "head": {"number": 17}}, {"price": 8, "head": {"number": 18}}])
     result = run("match", events, "-s", subscriptions, "--event-id", "head.number")
     assert pairs(result.stdout) == [(17, "bob"), (18, "bob")]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl"])
+@pytest.mark.parametrize("name", ["head.number", "head.text", "position"])
+def test_columns_stay_columns(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, name: str
+) -> None:
+    """Only an event that is verified becomes a Python object."""
+    rows = [{"price": n, "head": {"number": n, "text": f"t{n}"}, "at": "2026-07-01"} for n in range(100)]
+    events = write("events.jsonl", rows) if ending == "jsonl" else put(tmp_path, "events", rows, ending)
+    where = "head.number < 2 AND head.text = 't{}' AND at > '2026'"
+    subscriptions = write("own.jsonl", [{"id": f"x{n}", "where": where.format(n)} for n in range(1, 1_000)])
+
+    made: list[Any] = []
+    own = Event.of
+    monkeypatch.setattr(Event, "of", lambda *raw: made.append(raw) or own(*raw))
+    named = [] if name == "position" else ["--event-id", name]
+    result = run("match", events, "-s", subscriptions, *named)
+    assert pairs(result.stdout) == [("t1" if name == "head.text" else 1, "x1")]
+    assert made == [], "and with so many subscriptions that they are indexed at once, none is"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_a_name_that_some_events_lack(run: Run, subscriptions: Path, write: Write, tmp_path: Path, ending: str) -> None:
+    rows = [{"price": 9, "order": None if n == 3 else n, "text": None if n == 3 else str(n)} for n in range(50)]
+    events = write("events.jsonl", rows) if ending == "jsonl" else put(tmp_path, "events", rows, ending)
+    for name, expected in (("order", list(range(50))), ("text", list(map(str, range(50))))):
+        result = run("match", events, "-s", subscriptions, "--event-id", name)
+        assert pairs(result.stdout) == [(each, "bob") for place, each in enumerate(expected) if place != 3]
+        assert f"`{name}`, by which events are named, is missing" in result.stderr
 
 
 @pytest.mark.parametrize(

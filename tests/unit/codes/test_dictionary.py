@@ -27,7 +27,7 @@ def column(kind: Kind | None, coded: tuple[str, ...] | None = None) -> Column:
 def codes(kind: Kind, constants: Any, values: list[Any], ordered: bool = True) -> list[int]:
     """The codes of the values of events."""
     dictionary, _ = dictionary_of(column(kind), constants, ordered)
-    batch = EventBatch(tuple(Event.of({"x": value}) for value in values), tuple(range(len(values))))
+    batch = EventBatch.of(tuple(Event.of({"x": value}) for value in values), tuple(range(len(values))))
     (cells,) = batch.cells(("x",)).cells
     return dictionary.encode(cells).tolist()
 

@@ -18,7 +18,7 @@ from harken.schema.values import INT64_MAX, INT64_MIN
 
 
 def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+    return EventBatch.of(tuple(map(Event.of, events)), tuple(range(len(events))))
 
 
 def encoded(text: str, *events: dict[str, Any], schema: Schema | None = None) -> tuple[dict[str, int], EncodedBatch]:

@@ -45,7 +45,7 @@ def events(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 def both(event: dict[str, Any], schema: Schema | None = None) -> tuple[Any, Any]:
     one = Event.of(event, schema)
-    batch = EventBatch((one,), (0,))
+    batch = EventBatch.of((one,), (0,))
     codes = codes_of_one(one, ROWS.columns, ROWS.dictionaries)
     return None if codes is None else of_one(codes), encode(batch, ROWS.columns, ROWS.dictionaries)
 

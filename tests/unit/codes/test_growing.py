@@ -23,7 +23,7 @@ def numbers(widest: int = 0) -> GrowingDictionary:
 
 
 def cells(*values: Any) -> Cells:
-    batch = EventBatch(tuple(Event.of({"x": value}) for value in values), tuple(range(len(values))))
+    batch = EventBatch.of(tuple(Event.of({"x": value}) for value in values), tuple(range(len(values))))
     (found,) = batch.cells(("x",)).cells
     return found
 

@@ -33,7 +33,7 @@ def test_a_batch_is_a_sequence() -> None:
     assert batch[1] == Event.of({"n": 1})
     assert batch[-1].attributes == {"n": 4}
     assert Event.of({"n": 3}) in batch
-    assert batch[1::2] == EventBatch((Event.of({"n": 1}), Event.of({"n": 3})), (1, 3))
+    assert batch[1::2] == EventBatch.of((Event.of({"n": 1}), Event.of({"n": 3})), (1, 3))
 
 
 def test_nothing_gives_nothing() -> None:

@@ -14,7 +14,7 @@ import pytest
 from harken.events import Cells, Event, EventBatch, PathCells, as_integer, rows_from_arrow, validate, whole_and_part
 from harken.events.batch import collect
 from harken.events.cells import embedded
-from harken.events.lazy import LazyEvents
+from harken.events.column_views import ColumnViews
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import BUILT_IN, EnumeratedDomain, EventType, IntegerDomain, Rule, Schema
 from harken.schema.paths import Path
@@ -138,14 +138,14 @@ class TestEvents:
         ]
 
     def test_no_events(self) -> None:
-        cells = EventBatch((), ()).cells(("a",))
+        cells = EventBatch.of((), ()).cells(("a",))
         assert (cells.cells, len(cells.present)) == ((), 0)
 
     def test_deep_arrays(self) -> None:
         nested: Any = [1, "x"]
         for _ in range(2_000):
             nested = [nested]
-        assert shown(EventBatch((Event({"a": nested}),), (0,)).cells(("a",))) == {
+        assert shown(EventBatch.of((Event({"a": nested}),), (0,)).cells(("a",))) == {
             "number": [(0, (1, 0))],
             "string": [(0, "x")],
         }
@@ -205,7 +205,7 @@ class TestArrow:
     @pytest.mark.parametrize(("array", "expected"), IN_COLUMNS, ids=[str(array.type) for array, _ in IN_COLUMNS])
     def test_types(self, array: pa.Array, expected: dict[str, Any]) -> None:
         batch = arrow(array)
-        assert isinstance(batch.events, LazyEvents)
+        assert batch.is_lazy
         assert shown(batch.cells(("a",))) == expected
         rows = {row for pairs in expected.values() for row, _ in pairs}
         assert batch.cells(("a",)).present.nonzero()[0].tolist() == sorted(rows)
@@ -256,7 +256,7 @@ class TestArrow:
         rows = [{"x": 1, "y": [{"z": "p"}, None, {"z": None}, {"z": "q"}]}, None, {"x": None, "y": []}]
         for kind in (NESTED, pa.list_(NESTED)):
             batch = arrow(pa.array([[row] for row in rows] if kind != NESTED else rows, kind))
-            assert isinstance(batch.events, LazyEvents)
+            assert batch.is_lazy
             assert batch.cells(("a",)).present.tolist() == [True, False, True]
             assert batch.cells(("a",)).cells == ()
             assert shown(batch.cells(("a", "x"))) == {"number": [(0, (1, 0))]}
@@ -293,16 +293,16 @@ class TestArrow:
     )
     def test_what_is_read_by_rows(self, array: pa.Array) -> None:
         batch = arrow(array)
-        assert not isinstance(batch.events, LazyEvents)
+        assert not batch.is_lazy
         assert batch.cells(("a",)).present[0]
 
     def test_the_ends_of_the_calendar_are_within(self) -> None:
         for unit, scale in (("s", 1), ("ms", 10**3), ("us", 10**6)):
             ends = pa.array([-62_135_596_800 * scale, 253_402_300_800 * scale - 1]).view(pa.timestamp(unit))
-            assert isinstance(arrow(ends).events, LazyEvents)
+            assert arrow(ends).is_lazy
             assert arrow(ends)[0].attributes == {"a": datetime.min.replace(tzinfo=UTC)}
         days = pa.array([-719_162, 2_932_896], pa.int32()).view(pa.date32())
-        assert isinstance(arrow(days).events, LazyEvents)
+        assert arrow(days).is_lazy
         assert [event.attributes["a"] for event in arrow(days)] == [date.min, date.max]
 
     def test_too_many_values_are_for_the_rows_to_tell(self) -> None:
@@ -311,7 +311,7 @@ class TestArrow:
         decoded = validate(table, limits=limits)
         assert decoded.batch.positions == (1,)
         assert decoded.refused[0].error.to_dict()["limit"] == "max_event_values"
-        assert isinstance(validate(table, limits=Limits(max_event_values=5)).batch.events, LazyEvents)
+        assert validate(table, limits=Limits(max_event_values=5)).batch.is_lazy
 
     def test_columns_without_rows_and_rows_without_columns(self) -> None:
         table = pa.table({"a": pa.array([], pa.int64())})
@@ -331,8 +331,8 @@ class TestLaziness:
     TABLE = pa.table({"a": range(100), "s": [f"text {n}" for n in range(100)]})
 
     def made(self, batch: EventBatch) -> int:
-        assert isinstance(batch.events, LazyEvents)
-        return len(batch.events._made)
+        assert isinstance(batch.views, ColumnViews)
+        return len(batch.views._made)
 
     def test_only_what_is_asked_for_is_made(self) -> None:
         batch = validate(self.TABLE).batch
@@ -351,7 +351,7 @@ class TestLaziness:
     def test_a_sequence_still(self) -> None:
         batch = validate(self.TABLE).batch
         plain = validate(self.TABLE.to_pylist()).batch
-        assert not isinstance(plain.events, LazyEvents)
+        assert not plain.is_lazy
         assert batch == plain
         assert hash(batch) == hash(plain)
         assert batch != plain[1:]
@@ -365,6 +365,85 @@ class TestLaziness:
         for index in (100, -101):
             with pytest.raises(IndexError):
                 batch[index]
+
+
+class TestNested:
+    """What lies in structs and lists is told from the columns: no event is made for it."""
+
+    SELLER = pa.array([{"country": "CH", "rating": 3}, None, {"country": None, "rating": 5}, {"country": "DE"}] * 2)
+
+    @pytest.fixture(autouse=True)
+    def _no_events(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(self: ColumnViews, content: dict[str, Any]) -> Event:
+            raise AssertionError("an event was made")
+
+        monkeypatch.setattr(ColumnViews, "_event", refuse)
+
+    @pytest.mark.parametrize("start", [0, 1, 3])
+    def test_a_column_in_a_struct_stays_where_it_is(self, start: int) -> None:
+        batch = validate(pa.table({"seller": self.SELLER}).slice(start)).batch
+        country, rating = batch.dense(("seller", "country")), batch.dense(("seller", "rating"))
+        assert country is not None
+        assert rating is not None
+        assert country.to_list() == ["CH", None, None, "DE", "CH", None, None, "DE"][start:]
+        assert rating.to_list() == [3, None, 5, None, 3, None, 5, None][start:]
+        assert batch.dense(("seller", "gone")) is None
+        assert batch.dense(("seller", "country", "more")) is None
+        assert batch.dense(("seller",)) is None
+
+    def test_a_column_in_chunks_is_put_together(self) -> None:
+        table = pa.table({"seller": pa.chunked_array([self.SELLER[:3], self.SELLER[3:3], self.SELLER[3:]])})
+        dense = validate(table).batch.dense(("seller", "rating"))
+        assert dense is not None
+        assert (dense.kind, dense.to_list()) == (Kind.NUMBER, [3, None, 5, None, 3, None, 5, None])
+
+    def test_a_column_in_a_list_is_not_dense(self) -> None:
+        assert validate(pa.table({"a": [[{"x": 1}]]})).batch.dense(("a", "x")) is None
+
+    @pytest.mark.parametrize(
+        ("cells", "prefix", "expected"),
+        [
+            ([{"x": 1}, None, {"x": None}], ("a", "x"), [False] * 3),
+            ([[1], [1, 2], [1, None], [None], [], None], ("a",), [False, True, False, False, False, False]),
+            ([[1.5, float("nan")], [1.5, 2.5], [float("nan")] * 2], ("a",), [False, True, False]),
+            ([[[1], []], [[1], [2]], [[1, 2]], [[], None]], ("a",), [False, True, True, False]),
+            ([[{"x": 1}], [{"x": 1}, {"x": None}], [{"x": 1}, None]], ("a",), [False, True, False]),
+            ([[{"x": 1}], [{"x": 1}, {"x": None}], [{"x": 1}, None]], ("a", "x"), [False, True, False]),
+            ([{"x": [1, 2]}, {"x": [1]}, {"x": None}, None], ("a",), [False] * 4),
+            ([{"x": [1, 2]}, {"x": [1]}, {"x": None}, None], ("a", "x"), [True, False, False, False]),
+            ([{"x": [1, 2]}, {"x": [1]}, {"x": None}, None], ("a", "y"), [False] * 4),
+            ([[1, 2], [1]], ("a", "x"), [True, False]),
+            ([[None, None], []], ("a", "x"), [False, False]),
+            ([1, 2], ("b",), [False, False]),
+        ],
+    )
+    def test_which_events_branch(self, cells: list[Any], prefix: Path, expected: list[bool]) -> None:
+        table = pa.table({"a": cells})
+        in_chunks = pa.concat_tables([table[:1], table[1:]])
+        assert validate(table).batch.branching(prefix).tolist() == expected
+        assert validate(in_chunks).batch.branching(prefix).tolist() == expected
+        assert validate(in_chunks).batch[1:].branching(prefix).tolist() == expected[1:]
+        assert validate(table.to_pylist()).batch.branching(prefix).tolist() == expected
+
+
+class TestTables:
+    def test_chosen_paths(self) -> None:
+        events = [{"a": {"b": 1}, "s": "x", "on": DAY, "at": NOON, "ok": True}, {}, {"a": {"b": 2.5}, "s": ["y"]}]
+        table = validate(events).batch.table([("a", "b"), ("s",), ("on",), ("at",), ("ok",), ("gone",)])
+        assert table.to_pydict() == {
+            "a.b": [1, None, 2.5],
+            "s": ["x", None, "y"],
+            "on": [DAY, None, None],
+            "at": [NOON, None, None],
+            "ok": [True, None, None],
+            "gone": [None] * 3,
+        }
+
+    @pytest.mark.parametrize(
+        "values", [[[1, 2]], [1, "x"], [{"x": 1}], [1, {"x": 1}], [2**53 + 1, 0.5], [INT64_MAX, 0.5], [[1, 2], {}]]
+    )
+    def test_what_no_column_holds(self, values: list[Any]) -> None:
+        assert validate([{"a": value} for value in values]).batch.table([("a",)]) is None
 
 
 class TestArrowWithASchema:
@@ -399,7 +478,7 @@ class TestArrowWithASchema:
     def test_read_in_columns(self, columns: dict[str, Any]) -> None:
         table = pa.table(columns)
         batch = validate(table, self.SCHEMA).batch
-        assert isinstance(batch.events, LazyEvents)
+        assert batch.is_lazy
         assert list(batch) == list(validate(table.to_pylist(), self.SCHEMA).batch)
 
     @pytest.mark.parametrize(
@@ -420,7 +499,7 @@ class TestArrowWithASchema:
     def test_read_by_rows(self, columns: dict[str, Any]) -> None:
         table = pa.table(columns)
         decoded = validate(table, self.SCHEMA)
-        assert not isinstance(decoded.batch.events, LazyEvents)
+        assert not decoded.batch.is_lazy
         plain = collect(rows_from_arrow(table), self.SCHEMA, DEFAULT_LIMITS)
         assert decoded.batch == plain.batch
         assert [each.to_dict() for each in decoded.refused] == [each.to_dict() for each in plain.refused]
@@ -463,7 +542,8 @@ def test_limits_of_arrow_types_stay() -> None:
         (pa.array([1.5, None, 3.0]), False),
         (pa.array([[1], None, [3, 4]]), False),
         (pa.array(["a", None, "b"]).dictionary_encode(), False),
-        (pa.chunked_array([[1], [None, 3]]), False),
+        (pa.chunked_array([[1], [None, 3]]), True),
+        (pa.chunked_array([["a"], [None, "b"]]), True),
     ],
     ids=str,
 )

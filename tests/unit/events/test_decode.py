@@ -122,6 +122,54 @@ def test_edits_of_wikipedia() -> None:
     assert parts[0].batch[0].values(("page",)) == ["Talk:Oswald Tilghman"]
 
 
+class TestColumns:
+    """Files that have columns stay columns: no row becomes Python."""
+
+    TABLE = pa.table({"n": range(10), "s": [{"x": f"{n}", "l": [n] * (n % 3)} for n in range(10)]})
+
+    def written(self, format: str, table: pa.Table, rows: int) -> io.BytesIO:
+        file = io.BytesIO()
+        if format == "parquet":
+            pyarrow.parquet.write_table(table, file, row_group_size=rows)
+        else:
+            with pa.ipc.new_stream(file, table.schema) as writer:
+                writer.write_table(table, max_chunksize=rows)
+        file.seek(0)
+        return file
+
+    @pytest.mark.parametrize("format", ["parquet", "arrow"])
+    @pytest.mark.parametrize("rows", [1, 3, 4, 10])
+    @pytest.mark.parametrize("size", [1, 4, 5, 10, 100])
+    def test_batches_are_full_but_the_last(self, format: str, rows: int, size: int) -> None:
+        parts = list(read_events(self.written(format, self.TABLE, rows), format, batch_size=size))
+        assert [len(part.batch) for part in parts] == [size] * (10 // size) + [10 % size] * bool(10 % size)
+        assert all(part.batch.is_lazy for part in parts)
+        assert [position for part in parts for position in part.batch.positions] == list(range(10))
+        assert [event for part in parts for event in part.batch] == list(validate(self.TABLE.to_pylist()).batch)
+
+    @pytest.mark.parametrize("format", ["parquet", "arrow"])
+    def test_a_bad_row_is_refused_alone(self, format: str) -> None:
+        table = pa.table({"n": pa.array([1, 2, 2**63, 4, 5], pa.uint64())})
+        first, second = read_events(self.written(format, table, 5), format, batch_size=4)
+        assert (list(first.batch.positions), list(second.batch.positions)) == ([0, 1, 3], [4])
+        assert [each.position for each in first.refused] == [2]
+        assert (first.batch.is_lazy, second.batch.is_lazy) == (False, True)
+
+    @pytest.mark.parametrize("format", ["parquet", "arrow"])
+    def test_no_rows(self, format: str) -> None:
+        assert list(read_events(self.written(format, self.TABLE[:0], 5), format)) == []
+
+    def test_what_comes_before_a_break_is_not_lost(self) -> None:
+        data = self.written("arrow", self.TABLE, 3).getvalue()
+        batches = read_events(io.BytesIO(data[: len(data) * 2 // 3]), "arrow", batch_size=2)
+        found: list[Event] = []
+        with pytest.raises(SourceError):
+            found.extend(event for part in batches for event in part.batch)
+        assert 0 < len(found) < 10
+        assert len(found) % 3 == 0
+        assert found == list(validate(self.TABLE.to_pylist()).batch)[: len(found)]
+
+
 class TestNames:
     """Only what is named is read of a file, whatever else is in it."""
 

@@ -12,7 +12,7 @@ import pytest
 
 from harken.events import Decoded, EventBatch, read_events
 from harken.events import decode as decoding
-from harken.events.json_columns import JsonEvents, events_in_columns
+from harken.events.json_columns import JsonColumns, JsonEvents
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import BUILT_IN, Schema
 
@@ -42,7 +42,7 @@ def is_in_columns(data: bytes, schema: Schema | None = None, limits: Limits = DE
     """Whether all of it was read in columns; that it says the same is checked on the way."""
     in_columns, by_rows = decoded(data, 1, schema, limits), decoded(data, 10**9, schema, limits)
     assert list(plain(in_columns)) == list(plain(by_rows))
-    return all(isinstance(part.batch.events, JsonEvents) for part in in_columns)
+    return all(isinstance(part.batch.views, JsonEvents) for part in in_columns)
 
 
 @pytest.mark.parametrize(
@@ -130,26 +130,26 @@ def test_bytes_that_are_not_text(data: bytes) -> None:
 
 def test_arrow_would_crash_on_what_is_deep() -> None:
     deep = b'{"a": ' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}\n"
-    assert events_in_columns([deep], None, DEFAULT_LIMITS) is None
+    assert JsonColumns(None, DEFAULT_LIMITS).events([deep]) is None
     boundless = Limits(max_event_depth=sys.maxsize)
     for depth in (100, 200, 300, 400, 490, 600):
         line = b'{"a": ' * depth + b'"2026-07-01"' + b"}" * depth + b"\n"
-        assert events_in_columns([line], None, DEFAULT_LIMITS) is None
-        events = events_in_columns([line], None, boundless)
-        assert events is None or events[0].values(("a",) * depth) == ["2026-07-01"]
+        assert JsonColumns(None, DEFAULT_LIMITS).events([line]) is None
+        events = JsonColumns(None, boundless).events([line])
+        assert events is None or events.event(0).values(("a",) * depth) == ["2026-07-01"]
 
 
 def test_names_that_are_all_different() -> None:
     lines = [json.dumps({f"k{n}_{m}": m for m in range(20)}).encode() + b"\n" for n in range(1_000)]
-    assert events_in_columns(lines, None, DEFAULT_LIMITS) is None
-    assert events_in_columns(lines[:32], None, DEFAULT_LIMITS, frozenset({"k1_1"})) is None
+    assert JsonColumns(None, DEFAULT_LIMITS).events(lines) is None
+    assert JsonColumns(None, DEFAULT_LIMITS, frozenset({"k1_1"})).events(lines[:32]) is None
     objects = [{f"k{n}": n} for n in range(5_000)]
-    assert events_in_columns([json.dumps({"a": objects}).encode()], None, DEFAULT_LIMITS) is None
+    assert JsonColumns(None, DEFAULT_LIMITS).events([json.dumps({"a": objects}).encode()]) is None
 
 
 def test_many_names_that_lines_have_in_common() -> None:
     lines = [json.dumps({f"k{m}": n for m in range(100)}).encode() + b"\n" for n in range(1_000)]
-    events = events_in_columns(lines, None, DEFAULT_LIMITS)
+    events = JsonColumns(None, DEFAULT_LIMITS).events(lines)
     assert events is not None
     assert len(events._tables) > 1
     assert [event.attributes for event in events] == [json.loads(line) for line in lines]
@@ -176,7 +176,7 @@ def test_what_is_not_asked_for_is_only_json(other: str, in_columns: bool) -> Non
     both = [decoded(data, fewest, names=frozenset("a")) for fewest in (1, 10**9)]
     assert list(plain(both[0])) == list(plain(both[1]))
     (part,) = both[0]
-    assert isinstance(part.batch.events, JsonEvents) is in_columns
+    assert isinstance(part.batch.views, JsonEvents) is in_columns
     assert [event.attributes for event in part.batch] == ([{"a": 1}] if in_columns else []) + [{"a": 2}]
     assert not part.batch.cells(("b",)).present.any()
 
@@ -202,7 +202,7 @@ def test_columns_whose_type_changes_on_the_way() -> None:
     values = [*range(1_024), *(n / 2 for n in range(1_024)), *map(str, range(1_024))]
     data = "".join(json.dumps({"a": value}) + "\n" for value in values).encode()
     (part,) = decoded(data, 1)
-    assert isinstance(part.batch.events, JsonEvents)
+    assert isinstance(part.batch.views, JsonEvents)
     numbers, strings = part.batch.cells(("a",)).cells
     assert numbers.rows.tolist() == list(range(2_048))
     assert numbers.part is not None
@@ -220,15 +220,15 @@ def test_columns_whose_type_changes_on_the_way() -> None:
 
 def test_few_events_do_without_arrow() -> None:
     (part,) = read_events(io.BytesIO(b'{"a": 1}\n' * 5))
-    assert not isinstance(part.batch.events, JsonEvents)
+    assert not isinstance(part.batch.views, JsonEvents)
     (part,) = read_events(io.BytesIO(b'{"a": 1}\n' * 500))
-    assert isinstance(part.batch.events, JsonEvents)
+    assert isinstance(part.batch.views, JsonEvents)
 
 
 def test_positions_go_on_from_batch_to_batch() -> None:
     lines = [f'{{"n": {n}}}\n' if n not in (150, 151) else "oops\n" for n in range(400)]
     parts = list(read_events(io.BytesIO("".join(lines).encode()), batch_size=100))
-    assert [isinstance(part.batch.events, JsonEvents) for part in parts] == [True, False, True, True]
+    assert [isinstance(part.batch.views, JsonEvents) for part in parts] == [True, False, True, True]
     assert [position for part in parts for position in part.batch.positions] == [*range(150), *range(152, 400)]
     assert [(each.position, each.to_dict()["line"]) for each in parts[1].refused] == [(150, 151), (151, 152)]
 
@@ -238,3 +238,51 @@ def test_objects_in_one_array() -> None:
     for text in (json.dumps(objects), json.dumps(objects, indent=1)):
         (part,) = read_events(io.BytesIO(text.encode()), "json")
         assert [event.attributes for event in part.batch] == objects
+
+
+class TestReadOnce:
+    """Arrow reads a line once, but for what it cannot know of the first ones, and not where it is of no use."""
+
+    @pytest.fixture
+    def read(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """How long the blocks are that Arrow reads, in lines."""
+        import pyarrow.json
+
+        own, found = pyarrow.json.read_json, []
+
+        def counted(source: Any, *options: Any) -> Any:
+            found.append(source.read().count(b"\n"))
+            source.seek(0)
+            return own(source, *options)
+
+        monkeypatch.setattr(pyarrow.json, "read_json", counted)
+        return found
+
+    def batches(self, events: list[Any], size: int) -> list[Decoded]:
+        data = "".join(json.dumps(event) + "\n" for event in events).encode()
+        parts = list(read_events(io.BytesIO(data), batch_size=size))
+        assert [event.attributes for part in parts for event in part.batch] == events
+        return parts
+
+    def test_times(self, read: list[int]) -> None:
+        day = "2026-07-01"
+        first = [{"at": day, "s": {"t": day, "n": n}, "l": [{"t": day}], "n": 1} for n in range(100)]
+        later = [{"at": "soon", "s": {"t": day, "u": day, "n": 0.5}, "l": [{"q": n}], "m": "x"} for n in range(100)]
+        last = [{"s": {"u": "later"}, "l": [{"t": "x"}], "at": day} for _ in range(100)]
+        parts = self.batches([*first, *later, *last], 50)
+        assert all(isinstance(part.batch.views, JsonEvents) for part in parts)
+        assert read == [50] * 8, "twice the first of all, and the first that have another time"
+
+    def test_what_is_no_text_any_more(self, read: list[int]) -> None:
+        events = [{"at": "2026-07-01"}] * 50 + [{"at": 1}] * 50 + [{"at": {"x": 1}}] * 50 + [{"at": "2026-07-01"}] * 50
+        parts = self.batches(events, 50)
+        assert all(isinstance(part.batch.views, JsonEvents) for part in parts)
+        assert [len(part.batch.cells(("at",)).cells) for part in parts] == [1, 1, 0, 1]
+
+    def test_what_is_for_the_exact_reader_is_tried_ever_less_often(self, read: list[int]) -> None:
+        events = [{"a": n if n % 2 else str(n)} for n in range(2_000)]
+        self.batches(events, 50)
+        assert 3 <= len(read) <= 6
+        read.clear()
+        parts = self.batches([*events[:50], *({"a": n} for n in range(200)), *events[:50]], 50)
+        assert [part.batch.is_lazy for part in parts] == [False, True, True, True, True, False]

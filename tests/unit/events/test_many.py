@@ -11,6 +11,7 @@ import pyarrow as pa
 import pydantic
 import pytest
 
+from harken import Engine
 from harken.errors import InvalidValueError, SourceError
 from harken.events import Event, held, validate
 
@@ -98,3 +99,18 @@ def test_polars() -> None:
     with pytest.raises(InvalidValueError) as caught:
         validate(frame.lazy())
     assert caught.value.hint == "`collect()` it first"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_stay_columns(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pytest.importorskip(library).DataFrame({"x": [1, 2], "s": ["a", "b"]})
+    assert validate(held(frame)).batch.is_lazy
+    engine = Engine()
+    engine.subscribe("one", "x < 2 AND s = 'a'")
+    engine.merge()  # what is not indexed yet is verified
+
+    def refuse(*raw: Any) -> None:
+        raise AssertionError("an event was made")
+
+    monkeypatch.setattr(Event, "of", refuse)
+    assert engine.match_batch(frame).ids == [["one"], []]

@@ -12,7 +12,7 @@ from harken.schema import Schema
 
 
 def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+    return EventBatch.of(tuple(map(Event.of, events)), tuple(range(len(events))))
 
 
 class Subscribed:

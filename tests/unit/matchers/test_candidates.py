@@ -17,7 +17,7 @@ from harken.matchers.candidates import Candidates, join, settle
 
 
 def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+    return EventBatch.of(tuple(map(Event.of, events)), tuple(range(len(events))))
 
 
 def candidates(*pairs: list[int], doubtful: list[int] | None = None) -> Candidates:

@@ -16,7 +16,7 @@ from harken.schema import parse_schema
 
 
 def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+    return EventBatch.of(tuple(map(Event.of, events)), tuple(range(len(events))))
 
 
 def entries(*texts: str) -> list[Entry]:

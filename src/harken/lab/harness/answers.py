@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from harken.lab.harness.results import WrongAnswerError
 from harken.lab.workloads.conditions import OPERATORS, Conditions
 from harken.lab.workloads.workload import Workload
+from harken.schema import parse_path
 
 if TYPE_CHECKING:
     from harken.lab.harness.contestants import Filled
@@ -105,12 +106,32 @@ def _refuse_wrong(name: str, answers: Answers, workload: Workload, event: int) -
 
 
 def every_true(workload: Workload, event: int) -> Numbers:
-    """The subscriptions that are true of an event, each predicate evaluated on the plain value, without codes."""
+    """The subscriptions that are true of an event, each predicate evaluated on the plain value, without codes.
+
+    What is asked of an array, and of what is inside it, has to hold for one element.
+    """
     values = workload.events.slice(event, 1).to_pylist()[0]
+    by_name: dict[str, list[Conditions]] = {}
+    for each in workload.conditions:
+        by_name.setdefault(parse_path(each.attribute)[0], []).append(each)
     alive = np.ones(workload.subscriptions, np.bool_)
-    for conditions in workload.conditions:
-        alive[conditions.rows[~_holds(conditions, values[conditions.attribute])]] = False
+    for name, conditions in by_name.items():
+        asking = np.zeros(workload.subscriptions, np.bool_)
+        for each in conditions:
+            asking[each.rows] = True
+        for element in values[name] if isinstance(values[name], list) else [values[name]]:
+            failing = [each.rows[~_holds(each, _inside(element, each))] for each in conditions]
+            is_true = asking.copy()
+            is_true[np.concatenate(failing)] = False
+            asking &= ~is_true  # they have found their element
+        alive[asking] = False
     return np.flatnonzero(alive).astype(np.int32)
+
+
+def _inside(element: Any, conditions: Conditions) -> Any:
+    for key in parse_path(conditions.attribute)[1:]:
+        element = None if element is None else element[key]
+    return element
 
 
 def _holds(conditions: Conditions, value: int | str | None) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from harken.codes.flat import Flat
+from harken.errors import CapabilityError
 from harken.events import validate
 from harken.lab.harness.answers import Answers, Numbers, Offsets
 from harken.lab.harness.planning import plan_by
@@ -85,11 +86,13 @@ class Filled:
         self.takes_codes = isinstance(matcher, MatchesCodes)
 
     def take(self, events: pa.Table) -> Filled:
-        """Have these events."""
+        """Have these events. Raises CapabilityError for events that an index alone cannot judge."""
         self.table, self.events = events, events.num_rows
         self._batch = validate(events).batch
         if self.takes_codes:
             self.encoded = self.matcher.encode(self._batch)
+            if len(self.encoded.several):
+                raise CapabilityError("events with arrays have to be verified, which an index alone does not")
         else:
             self._last: tuple[Offsets, Numbers] | None = None
         return self

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column, ColumnPredicates
-from harken.schema import Kind
+from harken.schema import Kind, parse_path
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST = range(len(OPERATORS))
@@ -26,6 +26,7 @@ class Conditions:
     """What the subscriptions ask of one attribute: an operator and a constant in some of the rows."""
 
     attribute: str
+    """As it is written in a subscription: `items.sku` is a path."""
     constants: NDArray[np.int64] | list[str]
     """Different constants, each of them used."""
     rows: NDArray[np.int32]
@@ -44,7 +45,7 @@ class Conditions:
         operators, operands = self.operators, self.operands
         none = np.int32(-1)
         return ColumnPredicates(
-            column=Column((self.attribute,), self.kind),
+            column=Column(parse_path(self.attribute), self.kind),
             constants=self.constants,
             rows=self.rows,
             low=np.where(_HAS_LOW[operators], operands, none),

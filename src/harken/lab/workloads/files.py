@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
@@ -48,16 +49,32 @@ FORMATS: dict[str, Callable[[BinaryIO, pa.Schema, Iterable[pa.RecordBatch], Adva
 
 
 def _json_lines(batch: pa.RecordBatch) -> pa.Buffer:
-    """The rows of integers and strings as lines, without their nulls."""
-    fields = [_json_fields(name, batch.column(name)) for name in batch.schema.names]
-    # Every field brings its comma along, and the last one loses it again: pyarrow 26 drops rows if it skips nulls.
-    joined = pc.binary_join_element_wise(*fields, "", null_handling="replace", null_replacement="")
-    lines = pc.binary_join_element_wise("{", pc.ascii_rtrim(joined, ", "), "}\n", "")
+    """The rows as lines, without their nulls."""
+    lines = pc.binary_join_element_wise(_json_objects(batch.schema.names, batch.columns), "\n", "")
     return pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "")[0].as_buffer()
 
 
-def _json_fields(name: str, values: pa.Array) -> pa.Array:
+def _json_objects(names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array:
+    fields = [
+        pc.binary_join_element_wise(f'"{name}": ', _json(each), ", ", "")
+        for name, each in zip(names, columns, strict=True)
+    ]
+    # Every field brings its comma along, and the last one loses it again: pyarrow 26 drops rows if it skips nulls.
+    joined = pc.binary_join_element_wise(*fields, "", null_handling="replace", null_replacement="")
+    return pc.binary_join_element_wise("{", pc.ascii_rtrim(joined, ", "), "}", "")
+
+
+def _json(values: pa.Array) -> pa.Array:
+    """The text of each value, be it an integer, a string, a struct or a list of them; null for null."""
+    if pa.types.is_struct(values.type):
+        objects = _json_objects(values.type.names, values.flatten())
+        return pc.if_else(values.is_valid(), objects, None)
+    if pa.types.is_list(values.type):
+        lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
+        ends = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+        texts = pc.binary_join(pa.ListArray.from_arrays(ends, _json(values.flatten())), ", ")
+        return pc.if_else(values.is_valid(), pc.binary_join_element_wise("[", texts, "]", ""), None)
     if pa.types.is_string(values.type):
         escaped = pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
-        return pc.binary_join_element_wise(f'"{name}": "', escaped, '", ', "")
-    return pc.binary_join_element_wise(f'"{name}": ', pc.cast(values, pa.string()), ", ", "")
+        return pc.binary_join_element_wise('"', escaped, '"', "")
+    return pc.cast(values, pa.string())

@@ -69,6 +69,10 @@ WORKLOADS: dict[str, Recipe] = {
         "harken.lab.workloads.gryphon:Gryphon",
         "Gryphon: equality tests on 30 attributes of 5 values, each less popular than the one before",
     ),
+    "orders": Recipe(
+        "harken.lab.workloads.orders:Orders",
+        "Orders of a shop: nested events, with tests of the customer, of one item among several, and of the total",
+    ),
     "mixed": Recipe(
         "harken.lab.workloads.mixed:Mixed",
         "A quarter of each of w4, le-subscribe, stock and gryphon, interleaved, with attributes of their own",

@@ -57,7 +57,7 @@ class PairedRows(Rows):
         self._pairs = pairs
 
     def encode(self, batch: EventBatch) -> EncodedBatch:
-        return super().encode(_PairedBatch(batch.events, batch.positions, pairs=self._pairs) if self._pairs else batch)
+        return super().encode(_PairedBatch(batch.views, batch.positions, pairs=self._pairs) if self._pairs else batch)
 
 
 def with_pairs(form: NormalForm, pairs: Pairs) -> NormalForm:

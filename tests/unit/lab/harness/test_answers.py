@@ -68,15 +68,21 @@ def trial_of(name: str, contestants: dict[str, Contestant], size: int = 2_000, e
     return prepare(generate(name, size, events), sample_of(name, 0).events, contestants)
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "orders"])
 def test_the_matchers_agree_with_plain_evaluation(name: str) -> None:
     trial = trial_of(name, CONTESTANTS)
     assert set(trial.matchers) == set(CONTESTANTS)
     verify(trial.workload, trial.matchers)
 
 
-def test_plain_evaluation_agrees_with_an_engine() -> None:
-    workload = generate("le-subscribe", 300, 4)
+def test_an_index_alone_does_not_tell_the_elements_of_arrays() -> None:
+    trial = trial_of("orders", CONTESTANTS)
+    assert set(trial.unable) == set(CONTESTANTS)
+
+
+@pytest.mark.parametrize("name", ["le-subscribe", "orders"])
+def test_plain_evaluation_agrees_with_an_engine(name: str) -> None:
+    workload = generate(name, 300, 4)
     engine = Engine(algorithm="naive")
     engine.subscribe_many(zip(map(str, range(300)), workload.texts().to_pylist(), strict=True))
     found = engine.match_batch(workload.events).ids

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import ColumnPredicates
 from harken.lab.workloads.workload import Workload
+from harken.schema.paths import Path
 
 Event = dict[str, Any]
 
@@ -24,11 +27,24 @@ def is_true(predicate: tuple[Any, int, Any, int], value: Any) -> bool:
     return above or below if is_wrapped else above and below
 
 
-def rows_of(workload: Workload) -> list[dict[str, tuple[Any, int, Any, int]]]:
+def bindings(event: Event) -> Iterator[Event]:
+    """The event with one element in place of every array, in all ways that there are."""
+    arrays = [name for name, value in event.items() if isinstance(value, list)]
+    for elements in product(*(event[name] or [None] for name in arrays)):
+        yield event | dict(zip(arrays, elements, strict=True))
+
+
+def value_at(holder: Any, path: Path) -> Any:
+    for key in path:
+        holder = None if holder is None else holder[key]
+    return holder
+
+
+def rows_of(workload: Workload) -> list[dict[Path, tuple[Any, int, Any, int]]]:
     """Every subscription's predicates by attribute, read off the arrays one by one."""
-    found: list[dict[str, tuple[Any, int, Any, int]]] = [{} for _ in range(workload.subscriptions)]
+    found: list[dict[Path, tuple[Any, int, Any, int]]] = [{} for _ in range(workload.subscriptions)]
     for each in workload.predicates:
-        (name,) = each.column.path
+        name = each.column.path
         constants = constants_of(each)
         for row, low, low_side, high, high_side in zip(
             *(part.tolist() for part in (each.rows, each.low, each.low_side, each.high, each.high_side)), strict=True
@@ -49,15 +65,29 @@ class BruteForce:
 
     def __init__(self, workload: Workload) -> None:
         self._subscriptions = workload.subscriptions
-        self._columns = [(each, np.asarray(each.constants)) for each in workload.predicates]
+        self._by_name: dict[str, list[tuple[ColumnPredicates, NDArray[Any]]]] = {}
+        for each in workload.predicates:
+            self._by_name.setdefault(each.column.path[0], []).append((each, np.asarray(each.constants)))
 
     def matches(self, event: Event) -> NDArray[np.intp]:
         """The rows of the subscriptions that are true of the event."""
         is_match = np.ones(self._subscriptions, np.bool_)
-        for predicates, constants in self._columns:
-            value = event[predicates.column.path[0]]
-            is_match[predicates.rows] &= False if value is None else _are_true(predicates, constants, value)
+        for name, columns in self._by_name.items():
+            has_one = np.ones(self._subscriptions, np.bool_)
+            for predicates, _ in columns:
+                has_one[predicates.rows] = False
+            for element in event[name] if isinstance(event[name], list) else [event[name]]:
+                has_one |= self._holds(columns, element)
+            is_match &= has_one
         return np.flatnonzero(is_match)
+
+    def _holds(self, columns: list[tuple[ColumnPredicates, NDArray[Any]]], element: Any) -> NDArray[np.bool_]:
+        """The rows whose predicates on an attribute, or on what is inside of it, all hold for one element of it."""
+        holds = np.ones(self._subscriptions, np.bool_)
+        for predicates, constants in columns:
+            value = value_at(element, predicates.column.path[1:])
+            holds[predicates.rows] &= False if value is None else _are_true(predicates, constants, value)
+        return holds
 
 
 def _are_true(predicates: ColumnPredicates, constants: NDArray[Any], value: Any) -> NDArray[np.bool_]:

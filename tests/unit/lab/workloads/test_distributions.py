@@ -49,6 +49,7 @@ def values(conditions: Conditions) -> NDArray[np.int64]:
         ("le-subscribe", {}, 5 * SUBSCRIPTIONS, 7_007, 0.15),  # a few subscriptions have most of the matches
         ("stock", {"symbols": 30}, SUBSCRIPTIONS, 2.05 * 100, 0.15),  # with a hundredth of the symbols
         ("gryphon", {}, SUBSCRIPTIONS, 6_292, 0.15),
+        ("orders", {"countries": 20, "skus": 200}, SUBSCRIPTIONS, 10 * 540, 0.1),  # a tenth of both
     ],
 )
 def test_matches_per_event(
@@ -181,3 +182,24 @@ def test_gryphon() -> None:
 def test_gryphon_with_even_values() -> None:
     drawn = values(condition(generate("gryphon", SUBSCRIPTIONS, 0, exponent=0, values=4), "a1"))
     assert shares(drawn - 1, 4) == pytest.approx([0.25] * 4, abs=0.015)
+
+
+# Orders
+
+
+def test_orders() -> None:
+    workload = generate("orders", SUBSCRIPTIONS, 2_000)
+    chances = {"customer.country": 0.4, "items.sku": 0.7}
+    for name, chance in chances.items():  # given that one of the two is tested
+        assert len(condition(workload, name).rows) / SUBSCRIPTIONS == pytest.approx(chance / (1 - 0.6 * 0.3), abs=0.02)
+    others = {"customer.segment": 0.3, "customer.age": 0.2, "items.price": 0.5, "items.qty": 0.3, "total": 0.4}
+    for name, chance in others.items():
+        assert len(condition(workload, name).rows) / SUBSCRIPTIONS == pytest.approx(chance, abs=0.02)
+    assert [each.attribute for each in workload.conditions] == [*chances, *others]
+    events = workload.events.to_pylist()
+    assert shares(np.array([len(event["items"]) for event in events]), 5) == pytest.approx([0, *[0.25] * 4], abs=0.04)
+    assert all(event["total"] == sum(item["price"] * item["qty"] for item in event["items"]) for event in events)
+    assert {event["customer"]["segment"] for event in events} == {"new", "regular", "business", "vip", None}
+    for name in ("segment", "age"):
+        assert np.mean([event["customer"][name] is None for event in events]) == pytest.approx(0.1, abs=0.03)
+    assert all(event["placed_at"].startswith("2026-") and event["placed_at"].endswith("Z") for event in events)

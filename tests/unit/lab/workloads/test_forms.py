@@ -13,7 +13,7 @@ from harken.lab.workloads import WORKLOADS, generate
 from harken.lab.workloads.conditions import OPERATORS, Conditions, on_strings
 from harken.lab.workloads.listing import Listing
 
-from .brute_force import BruteForce, is_true, rows_of
+from .brute_force import BruteForce, bindings, is_true, rows_of, value_at
 
 # At small domains more of it matches, and every operator meets values on both of its sides.
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -26,7 +26,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("le-subscribe", {}),
     ("stock", {"symbols": 3}),
     ("gryphon", {}),
+    ("orders", {}),
+    ("orders", {"countries": 2, "skus": 3, "prices": 4, "items": (0, 3), "unknown": 0.5}),
     ("mixed", {}),
+    ("mixed", {"kinds": ("stock", "orders")}),
 ]
 
 
@@ -45,7 +48,10 @@ def test_texts_mean_what_the_predicates_say(name: str, parameters: dict[str, Any
         expected = [
             row
             for row, predicates in enumerate(subscriptions)
-            if all(is_true(predicate, event[attribute]) for attribute, predicate in predicates.items())
+            if any(
+                all(is_true(predicate, value_at(binding, path)) for path, predicate in predicates.items())
+                for binding in bindings(event)
+            )
         ]
         assert sorted(answer) == sorted(ids[row] for row in expected)
         assert brute_force.matches(event).tolist() == expected

@@ -20,7 +20,7 @@ def same_subscriptions(one: Workload, other: Workload) -> bool:
 
 
 def test_the_names() -> None:
-    assert NAMES == ["w0", "w1", "w2", "w3", "w4", "le-subscribe", "stock", "gryphon", "mixed"]
+    assert NAMES == ["w0", "w1", "w2", "w3", "w4", "le-subscribe", "stock", "gryphon", "orders", "mixed"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,7 +70,14 @@ def test_what_an_index_relies_on(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_events_are_integers_and_strings(name: str) -> None:
     events = generate(name, 10, 20).events
-    assert {str(type) for type in events.schema.types} <= {"int64", "string"}
+    assert {str(kind) for field in events.schema for kind in leaves(field.type)} <= {"int64", "string"}
+
+
+def leaves(kind: pa.DataType) -> list[pa.DataType]:
+    """The types of values inside of lists and structs."""
+    if pa.types.is_list(kind):
+        return leaves(kind.value_type)
+    return [leaf for field in kind for leaf in leaves(field.type)] if pa.types.is_struct(kind) else [kind]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,6 +123,10 @@ def test_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         ("gryphon", {"attributes": 0}, "`attributes` and `values` are 1 or more"),
         ("gryphon", {"popularity": 0}, "the first is not 0"),
         ("gryphon", {"exponent": -1}, "`exponent` is from 0"),
+        ("orders", {"skus": 0}, "`countries`, `skus` and `prices` are from 1"),
+        ("orders", {"items": (3, 1)}, "`items` are a least and a most number"),
+        ("orders", {"items": (1,)}, "`items` are a least and a most number"),
+        ("orders", {"unknown": 2}, "`unknown` is a probability"),
         ("mixed", {"kinds": ("w4", "mixed")}, "`kinds` are different ones of: w0"),
         ("mixed", {"kinds": ("w4", "w4")}, "`kinds` are different ones of: w0"),
     ],

@@ -23,7 +23,7 @@ COMPILER = Compiler()
 
 
 def batch(*events: dict[str, Any]) -> EventBatch:
-    return EventBatch(tuple(map(Event.of, events)), tuple(range(len(events))))
+    return EventBatch.of(tuple(map(Event.of, events)), tuple(range(len(events))))
 
 
 class Kept:

@@ -48,7 +48,7 @@ class Grown:
         return self.matcher.stats()[name]
 
     def _match(self, event: dict[str, Any]) -> Any:
-        return self.matcher.match(EventBatch((Event.of(event),), (0,)), self.forms.__getitem__)
+        return self.matcher.match(EventBatch.of((Event.of(event),), (0,)), self.forms.__getitem__)
 
 
 def check_structure(matcher: MatchingTree) -> None:

@@ -1,28 +1,34 @@
-"""Events that are known by their columns, each made only when somebody asks for it."""
+"""The views of events that are known by their columns, each made only when somebody asks for it."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self
 
-from harken.events.arrow_columns import DenseColumn, column_cells, dense_column
-from harken.events.cells import PathCells, cells_of
+from harken.events.arrow_columns import DenseColumn, column_branching, column_cells, dense_column
+from harken.events.cells import PathCells
 from harken.events.event import Event
+from harken.events.object_views import ObjectViews
 from harken.limits import Limits
 from harken.schema.paths import Path
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from harken.schema import Schema
 
 _MANY = 8
-"""Once so much of all rows, an eighth, was asked for, the others are made too."""
+"""Once an eighth of all rows was asked for, the others are made too."""
 
 
-class LazyEvents(Sequence[Event]):
+class ColumnViews(ABC):
     """The rows of tables of which `are_sound` holds, so that none of them can fail when it becomes an event."""
 
     __slots__ = ("_limits", "_made", "_names", "_schema", "_size", "_tables")
+
+    is_lazy = True
 
     def __init__(
         self, tables: Sequence[Any], schema: Schema | None, limits: Limits, names: frozenset[str] | None = None
@@ -40,31 +46,39 @@ class LazyEvents(Sequence[Event]):
     def __iter__(self) -> Iterator[Event]:
         return map(self._event, self._contents())
 
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Event]: ...
-    def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
-        if isinstance(index, slice):
-            rows = range(len(self))[index]
-            if rows.step == 1:
-                return self._part(rows.start, rows.start + len(rows))
-            return tuple(self[row] for row in rows)
-        event = self._made.get(index)
-        return self._make(range(len(self))[index]) if event is None else event
+    def event(self, index: int) -> Event:
+        made = self._made.get(index)
+        return self._make(range(len(self))[index]) if made is None else made
+
+    def part(self, rows: slice) -> ColumnViews | ObjectViews:
+        chosen = range(len(self))[rows]
+        if chosen.step == 1:
+            return self._part(chosen.start, chosen.start + len(chosen))
+        return ObjectViews(tuple(map(self.event, chosen)))
 
     def cells(self, path: Path) -> PathCells:
-        """What `event.values(path)` gives for every event, as arrays."""
         from pyarrow import ArrowException
 
         try:
             return column_cells(self._tables, path)
         except ArrowException:  # it has not every function for every type
-            return cells_of(tuple(self), path)
+            return ObjectViews(tuple(self)).cells(path)
 
     def dense(self, path: Path) -> DenseColumn | None:
-        """The values at a path as they lie in memory, where every event has at most one, of the same kind."""
-        return dense_column(self._tables, path)
+        from pyarrow import ArrowException
+
+        try:
+            return dense_column(self._tables, path)
+        except ArrowException:  # strings of several tables may be too many for one array
+            return None
+
+    def branching(self, prefix: Path) -> NDArray[np.bool_]:
+        from pyarrow import ArrowException
+
+        try:
+            return column_branching(self._tables, prefix)
+        except ArrowException:  # as above
+            return ObjectViews(tuple(self)).branching(prefix)
 
     @abstractmethod
     def _content(self, row: int) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+"""The views of events that are Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harken.events.arrow_columns import DenseColumn
+from harken.events.cells import PathCells, cells_by_kind
+from harken.events.event import Event
+from harken.schema.paths import Path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class ObjectViews:
+    """Events in canonical form."""
+
+    __slots__ = ("_events", "_reached")
+
+    is_lazy = False
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._reached: dict[Path, _Reached] = {}
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+    def event(self, index: int) -> Event:
+        return self._events[index]
+
+    def part(self, rows: slice) -> ObjectViews:
+        return ObjectViews(self._events[rows])
+
+    def cells(self, path: Path) -> PathCells:
+        import numpy as np
+
+        found = _step(self._at(path[:-1]), path[-1]) if path else self._at(path)
+        rows = np.array(found.rows, np.int32)
+        present = np.zeros(len(self), np.bool_)
+        present[rows] = True
+        return PathCells(tuple(cells_by_kind(rows, found.values, found.types)), present)
+
+    def dense(self, path: Path) -> DenseColumn | None:
+        return None
+
+    def branching(self, prefix: Path) -> NDArray[np.bool_]:
+        import numpy as np
+
+        branching = np.zeros(len(self), np.bool_)
+        for length in range(1, len(prefix) + 1):
+            branching[self._at(prefix[:length]).branching] = True
+        return branching
+
+    def _at(self, path: Path) -> _Reached:
+        """What a path leads to, kept for the paths that go on from there."""
+        found = self._reached.get(path)
+        if found is None:
+            if path:
+                found = _step(self._at(path[:-1]), path[-1])
+            else:
+                attributes = [event.attributes for event in self._events]
+                found = _Reached(range(len(attributes)), attributes, {dict} if attributes else set(), [])
+            self._reached[path] = found
+        return found
+
+
+class _Reached(NamedTuple):
+    """All that a path leads to in the events, through arrays."""
+
+    rows: Sequence[int]
+    """The event of each value, ascending."""
+    values: list[Any]
+    types: set[type]
+    branching: list[int]
+    """Events in which the last step of the path led to an array of several elements."""
+
+
+def _step(holders: _Reached, key: str) -> _Reached:
+    rows, found = holders.rows, holders.values
+    if holders.types != {dict}:
+        kept = [type(value) is dict for value in found]
+        rows, found = list(compress(rows, kept)), list(compress(found, kept))
+    found = [holder.get(key) for holder in found]
+    types = set(map(type, found))
+    branching: list[int] = []
+    if list in types:
+        rows, found, branching = _through_lists(rows, found)
+        types = set(map(type, found))
+    if type(None) in types:
+        rows = list(compress(rows, [value is not None for value in found]))
+        found = [value for value in found if value is not None]
+        types.remove(type(None))
+    return _Reached(rows, found, types, branching)
+
+
+def _through_lists(rows: Sequence[int], found: list[Any]) -> tuple[list[int], list[Any], list[int]]:
+    """Every element of every array in place of the array, and the rows of arrays with several elements."""
+    flat_rows: list[int] = []
+    flat: list[Any] = []
+    branching: list[int] = []
+    for row, value in zip(rows, found, strict=True):
+        if type(value) is list:
+            before = len(flat)
+            waiting = value[::-1]
+            while waiting:
+                element = waiting.pop()
+                if type(element) is list:
+                    waiting.extend(reversed(element))
+                else:
+                    flat_rows.append(row)
+                    flat.append(element)
+            if len(flat) > before + 1:
+                branching.append(row)
+        else:
+            flat_rows.append(row)
+            flat.append(value)
+    return flat_rows, flat, branching

@@ -1,0 +1,49 @@
+"""The ways to look at the events of a batch, whatever these are made of.
+
+`ObjectViews` has events as Python objects, `ColumnViews` has them as columns of Arrow. Who makes a batch chooses. A
+further view, such as one of document trees, is a further method of `Views`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from harken.events.arrow_columns import DenseColumn
+from harken.events.cells import PathCells
+from harken.events.event import Event
+from harken.schema.paths import Path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Views(Protocol):
+    """The events of a batch, one by one and by path."""
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether an event is made only when it is asked for, so that columns are cheaper."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Event]: ...
+
+    def event(self, index: int) -> Event:
+        """The event at an index, which may be negative. Raises IndexError."""
+
+    def part(self, rows: slice) -> Views:
+        """The same views of some of the events."""
+
+    def cells(self, path: Path) -> PathCells:
+        """What `event.values(path)` gives for every event, as arrays."""
+
+    def dense(self, path: Path) -> DenseColumn | None:
+        """The same as it lies in memory, if every event has at most one value there, all of one kind; else None."""
+
+    def branching(self, prefix: Path) -> NDArray[np.bool_]:
+        """For every event whether an array with several elements lies on the way along a path or at its end.
+
+        Such an event has several bindings for paths that begin with the prefix.
+        """
