@@ -55,10 +55,10 @@ def prepare(workload: Workload, sample: pa.Table, contestants: Mapping[str, Cont
     for name, contestant in contestants.items():
         try:
             several = [contestant.fill(workload, None).fill_seconds for _ in range(builds)]
-            filled = contestant.fill(workload, sample)
+            filled = contestant.fill(workload, sample).take(workload.events)
         except CapabilityError as error:
             trial.unable[name] = str(error)
             continue
-        trial.matchers[name] = filled.take(workload.events)
+        trial.matchers[name] = filled
         trial.build_seconds[name] = [*several[1:], filled.fill_seconds] if several else []
     return trial
