@@ -289,7 +289,7 @@ def _weighed(index: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Re
 
         engine = opened(Index(index).current())
         for batch in batches:
-            engine.match_batch(batch).arrow_names()
+            engine.match_batch(batch).arrow_names(plain=True)
         private = 0
         for line in Path("/proc/self/smaps_rollup").read_text().splitlines():
             if line.startswith("Private_Dirty:"):

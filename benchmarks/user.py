@@ -3,7 +3,8 @@
 Subscriptions are price alerts, `category = 'c7' AND price < 30`; about five of them match an event, at any size. An
 engine is fresh (subscribed to, never merged by hand) or reloaded (saved and loaded). The loop has one compiled
 function a subscription. All take turns in one process; times are processor time of one thread, so that neighbours on
-the machine count less. With --save the result goes to benchmarks/results/user.json, which README quotes.
+the machine count less. With --workloads the papers' workloads follow, also with some of the subscriptions gone. With
+--save the result goes to benchmarks/results/user.json, which README quotes.
 """
 
 from __future__ import annotations
@@ -23,12 +24,19 @@ import pyarrow as pa
 from harken import Engine
 from harken.lab.harness.environment import environment
 from harken.lab.harness.results import to_json
+from harken.lab.workloads import generate
 
 RESULTS = Path(__file__).parent / "results" / "user.json"
 SIZES = (10, 100, 1_000, 4_000, 10_000, 100_000, 1_000_000)
 PRICES = 1_000
 MOST_LOOPED = 100_000 * 10
 """The most tests in a round of the loop."""
+
+WORKLOADS = ("w4", "le-subscribe", "stock", "gryphon")
+MOST_MATCHES = 10_000_000
+"""Matches in a batch of a workload, at most: `.ids` makes a list item of each."""
+GONE = 100
+"""After unsubscribing one in so many, a workload is matched again."""
 
 Event = dict[str, Any]
 Answer = list[list[str]]
@@ -105,6 +113,42 @@ def measure(size: int, rounds: int, count: int, folder: Path, seed: int) -> dict
     return {"subscriptions": size, "matches_per_event": round(matches, 2), "us_per_event": figures}
 
 
+def measure_workload(name: str, size: int, rounds: int, count: int, folder: Path, seed: int) -> dict[str, Any]:
+    workload = generate(name, subscriptions=size, events=2 * count, seed=seed)
+    engine = Engine(background=False)
+    assert not engine.subscribe_many(workload.table()).faults
+    engine.learn(workload.events.slice(count))
+    engine.save(folder / name)
+    thinned = Engine.load(folder / name, background=False)
+    for number in random.Random(seed).sample(range(size), size // GONE):
+        thinned.unsubscribe(f"s{number}")
+    matches = sum(engine.match_batch(workload.events.slice(0, 8)).counts) / 8
+    table = workload.events.slice(0, max(1, min(count, int(MOST_MATCHES / max(matches, 1)))))
+    dicts = [{key: value for key, value in row.items() if value is not None} for row in table.to_pylist()]
+    turns: dict[str, Callable[[], object]] = {
+        "numbers": lambda: engine.match_batch(table).numbers,
+        "numbers_when_thinned": lambda: thinned.match_batch(table).numbers,
+        "arrow_ids": lambda: engine.match_batch(table).arrow_ids(),
+        "plain_arrow_ids": lambda: engine.match_batch(table).arrow_ids(plain=True),
+        "ids": lambda: engine.match_batch(table).ids,
+        "match": lambda: [engine.match(event).ids for event in dicts],
+    }
+    for work in turns.values():
+        work()
+    found: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        for turn, work in turns.items():
+            found.setdefault(turn, []).append(microseconds(work, len(dicts)))
+    figures = {turn: {"median": round(median(each), 2), "least": round(min(each), 2)} for turn, each in found.items()}
+    return {
+        "workload": name,
+        "subscriptions": size,
+        "events": len(dicts),
+        "matches_per_event": round(matches, 2),
+        "us_per_event": figures,
+    }
+
+
 def check(expected: Answer, found: Answer) -> None:
     assert [sorted(ids) for ids in expected] == [sorted(ids) for ids in found], "an engine differs from the loop"
 
@@ -115,19 +159,28 @@ def main() -> None:
     options.add_argument("--events", type=int, default=1_000)
     options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument(
+        "--workloads", nargs="*", choices=WORKLOADS, default=[], help="workloads of the papers as well"
+    )
+    options.add_argument("--workload-size", type=int, default=1_000_000)
     options.add_argument("--save", action="store_true", help="write the result over the one that is committed")
     given = options.parse_args()
-    rows = []
+    rows, workloads = [], []
     with tempfile.TemporaryDirectory() as folder:
         for size in given.sizes:
             rows.append(measure(size, given.rounds, given.events, Path(folder), given.seed))
             print(json.dumps(rows[-1]), flush=True)
+        for name in given.workloads:
+            size = given.workload_size
+            workloads.append(measure_workload(name, size, given.rounds, given.events, Path(folder), given.seed))
+            print(json.dumps(workloads[-1]), flush=True)
     result = {
         "what": "µs of processor time an event, dicts or Arrow in, ids out, one thread",
         "events": given.events,
         "rounds": given.rounds,
         "seed": given.seed,
         "sizes": rows,
+        "workloads": workloads,
         "environment": environment("numba"),
     }
     if given.save:

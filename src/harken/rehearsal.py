@@ -51,6 +51,7 @@ def _large(draw: Random) -> Engine:
     """An engine with a base, middle layers, deleted rows and recent rows."""
     engine = Engine(background=False, recent_rows=512)
     engine.subscribe_many([(f"s{n}", _text(n, draw)) for n in range(_LARGE)])
+    engine.subscribe_many([(f"k{n}", f"category = 'c{n % 40}'") for n in range(_LARGE)])  # runs that are copied whole
     engine.subscribe_many([(f"t{n}", _text(n, draw)) for n in range(600)])
     for number in range(0, 400, 3):
         engine.unsubscribe(f"s{number}")
@@ -90,6 +91,8 @@ def _on_disk(engine: Engine, events: list[dict[str, Any]], folder: Path) -> int:
     engine.save(folder / "whole")
     loaded = Engine.load(folder / "whole", background=False)
     matches = _matched(loaded, events)
+    loaded.unsubscribe("s2")
+    matches += _matched(loaded, events)
     for number, part in enumerate(loaded.cut(2)):
         part.save(folder / str(number))
     joined, _ = Engine.join([Engine.load(folder / str(number)) for number in range(2)])
@@ -112,7 +115,7 @@ def _matched(engine: Engine, events: list[dict[str, Any]]) -> int:
     ]
     for each in found:
         each.arrow_ids()
-        each.arrow_names()
+        each.arrow_names(plain=True)
         each.arrow_fields("owner")
     return sum(len(each.numbers) for each in found) + sum(len(engine.match(event).ids) for event in events[:20])
 

@@ -11,7 +11,6 @@ from harken import Engine
 from harken.errors import ContradictionError
 from harken.language.ast import Expression
 from harken.language.sql.printer import print_expression
-from harken.matchers.columnar import matcher, plan
 from harken.schema import Schema
 from properties.agreement import check
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
@@ -21,32 +20,23 @@ _ROUNDS, _EXPRESSIONS, _EVENTS = 2, 60, 60
 
 ALONE = 1 << 30
 """Recent rows that never come to an end: everything stays in the delta."""
+STEPPED = {"stepped_slots": 0, "repeated_share": 0.01}
+"""Steps, wherever there can be any."""
 STATES: dict[str, dict[str, Any]] = {
     "as planned": {},
     "clusters": {"layouts": ("cluster",)},
-    "steps": {"layouts": ("cluster",)},
+    "steps": {"layouts": ("cluster",), "settings": STEPPED},
+    "clusters, never compacted": {"layouts": ("cluster",), "settings": {"compacted_rows": 0}},
+    "steps, never compacted": {"layouts": ("cluster",), "settings": {**STEPPED, "compacted_rows": 0}},
     "lists": {"layouts": ("list",)},
     "pools": {"layouts": ("pool",)},
     "sketches": {"layouts": ("sketch",)},
     "sketches and lists": {"layouts": ("sketch", "list")},
     "clusters and pools": {"layouts": ("cluster", "pool")},
-    "delta": {"recent_rows": ALONE},
+    "delta": {"recent_rows": ALONE, "settings": {"fixed_worth": ALONE}},
     "small": {"small_rows": ALONE},
     "many layers": {"recent_rows": 8},
 }
-
-
-@pytest.fixture(autouse=True)
-def steps_wherever_they_can_be(request, monkeypatch):
-    if request.node.callspec.params["state"] == "steps":
-        monkeypatch.setattr(plan, "_STEPPED", 0)
-        monkeypatch.setattr(plan, "_REPEATED", 0.01)
-
-
-@pytest.fixture(autouse=True)
-def a_delta_that_is_never_indexed(request, monkeypatch):
-    if request.node.callspec.params["state"] == "delta":
-        monkeypatch.setattr(matcher, "_FIXED_WORTH", ALONE)
 
 
 @pytest.mark.parametrize("state", STATES)

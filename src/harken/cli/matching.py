@@ -156,7 +156,8 @@ class _Matching:
             self._refused.warn(Finding("event", events.title, error, is_warning=True))
 
     def _named_rows(self, batch: FileBatch, found: BatchMatches) -> Iterator[Row]:
-        ids, numbers, starts = found.arrow_ids().values.to_pylist(), found.numbers.tolist(), found.offsets.tolist()
+        ids = found.arrow_ids(plain=True).values.to_pylist()
+        numbers, starts = found.numbers.tolist(), found.offsets.tolist()
         places = {position: place for place, position in enumerate(found.positions)}
         events = batch.decoded.batch
         for position, name in zip(events.positions, self._names.of(events, batch.first), strict=True):

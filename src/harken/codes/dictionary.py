@@ -65,8 +65,18 @@ class Numbers:
         parts = [0.0] * len(self.whole) if self.part is None else self.part.tolist()
         return list(zip(self.whole.tolist(), parts, strict=True))
 
+    @cached_property
+    def _tabled(self) -> tuple[int, int] | None:
+        """The first integer of the table and how many it has, where single events are encoded by it."""
+        return (int(self.whole[0]), len(self.table)) if len(self.whole) > _FEW and len(self.table) else None
+
     def code_of(self, whole: int, part: float = 0.0) -> int:
         """The code of one value: quicker than `encode`, where there is but one."""
+        if self._tabled is not None:
+            first, size = self._tabled
+            at = whole - first
+            code: int = self.table.item(at) if 0 <= at < size else 1 if at < 0 else 2 * len(self.whole) + 1
+            return code + (1 if part > 0 else -1) if part and code & 1 == 0 else code
         if len(self.whole) <= _FEW:
             value = whole, part
             rank = bisect_left(self._pairs, value)
@@ -75,18 +85,9 @@ class Numbers:
             begin, behind = self.whole.searchsorted(whole), self.whole.searchsorted(whole, "right")
             place = int(begin + self.part[begin:behind].searchsorted(part))
             return 2 * place + 1 + bool(place < behind and self.part[place] == part)
-        count = len(self.whole)
-        if len(self.table):
-            first = int(self.whole[0])
-            code = 1 if whole < first else 2 * count + 1
-            if 0 <= whole - first < len(self.table):
-                code = int(self.table[whole - first])
-        else:
-            rank = int(self.whole.searchsorted(whole))
-            code = 2 * rank + 1 + (rank < count and self.whole[rank] == whole)
-        if part and code & 1 == 0:
-            code += 1 if part > 0 else -1
-        return code
+        rank = int(self.whole.searchsorted(whole))
+        code = 2 * rank + 1 + bool(rank < len(self.whole) and self.whole[rank] == whole)
+        return code + (1 if part > 0 else -1) if part and code & 1 == 0 else code
 
     def encode(self, cells: Cells) -> NDArray[np.uint32]:
         """The code of every value."""

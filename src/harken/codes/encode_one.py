@@ -10,19 +10,9 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.dictionary import Dictionary, code_of
-from harken.codes.encode import EncodedBatch
 from harken.events import Event
 from harken.schema.paths import Path
 from harken.schema.values import KINDS, Kind
-
-_NOBODY = np.empty(0, np.int32)
-_NO_STARTS = np.zeros(1, np.int64)
-_NO_VALUES = np.empty(0, np.uint32)
-
-
-def of_one(codes: NDArray[np.uint32]) -> EncodedBatch:
-    """The batch of an event whose codes are known."""
-    return EncodedBatch(codes, codes[:, 0] != 0, _NOBODY, _NO_STARTS, _NO_VALUES)
 
 
 def codes_of_one(

@@ -19,8 +19,7 @@ those that hold for an event follow each other. Of no more than 64 slots that is
 Where a long run would have to be compared in one other column, in which all rows ask for an interval with one end, the
 cluster may have steps: for some places among its slots, all slots from there on to the end that events need, sorted by
 their bounds in that column, again the upper ends first. An event takes a run of ids from those at the last step within
-its run, and compares only the few slots up to that step. So rows stand in several places; while any slot is deleted,
-steps are passed over.
+its run, and compares only the few slots up to that step. So rows stand in several places.
 
 A cluster that no cache holds has a sketch: tiles of 64 slots, in which every column that is compared takes one byte a
 slot, or two, of the upper bits of its codes. These settle nearly all slots; only where the upper bits of an event's
@@ -35,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import kernel
-from harken.kernels.vector import NO_BITS, ONE_BIT
+from harken.kernels.frozen import Grid
 
 # The fields of a cluster.
 (
@@ -92,7 +91,7 @@ _NARROW = 0xFFFF
 class Clusters(NamedTuple):
     """All clusters of a segment, as arrays."""
 
-    clusters: NDArray[np.int64]
+    clusters: Grid[np.int64]
     """A row of fields for each."""
     masks: NDArray[np.int32]
     """The columns in which an event has to have a value, and those of filters."""
@@ -103,13 +102,13 @@ class Clusters(NamedTuple):
     narrow: NDArray[np.uint16]
     wide: NDArray[np.uint32]
     """Bounds of ranges, and low codes and spans of what is compared, by the width of their column's codes."""
-    rest: NDArray[np.int64]
+    rest: Grid[np.int64]
     """What is compared, a row of fields for each column."""
     tiles: NDArray[np.uint8]
     """The sketches."""
     filters: NDArray[np.uint64]
     """2**bits bits for each cluster that has a filter, and at least a word."""
-    steps: NDArray[np.int64]
+    steps: Grid[np.int64]
     """Two rows of fields for each step."""
     step_ids: NDArray[np.int32]
     """The numbers of the subscriptions at the steps. Padded by 64."""
@@ -118,22 +117,6 @@ class Clusters(NamedTuple):
     list_low: NDArray[np.uint32]
     list_span: NDArray[np.uint32]
     """Where rows of a cluster ask for unlike attributes: their predicates, row by row."""
-
-
-@kernel
-def is_dead(dead, slot):
-    """Whether a slot is deleted."""
-    return (dead[slot >> 6] >> np.uint64(slot & 63)) & ONE_BIT != NO_BITS
-
-
-@kernel
-def live_word(dead, slot):
-    """The bits of 64 slots from this one on that are not deleted."""
-    shift = np.uint64(slot & 63)
-    word = dead[slot >> 6] >> shift
-    if shift != NO_BITS:
-        word |= dead[(slot >> 6) + 1] << (np.uint64(64) - shift)
-    return ~word
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Matching a batch against a segment: chunk by chunk, clusters and pools, first the counts and then the ids."""
+"""Matching a batch against an index: chunk by chunk, clusters and pools, first the counts and then the ids."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.kernels.clusters import Clusters
 from harken.kernels.compile import kernel
 from harken.kernels.copying import copy_runs
-from harken.kernels.pool import Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
+from harken.kernels.deletes import NONE_DELETED, Deleted
+from harken.kernels.frozen import Grid, thawing
+from harken.kernels.pool import Pools, Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
 from harken.kernels.presence import Presence, mark_present
 from harken.kernels.runs import Runs, find_runs
 
-CHUNK = 2_048
-"""Events that are taken through an index together, at most: what one brings to the cache serves others."""
 _CACHED = 1 << 20
 """A chunk of more ids than this is written past the cache."""
 
@@ -28,41 +29,76 @@ class Room(NamedTuple):
     staged: NDArray[np.int32]
     unwritten: Unwritten
     presence: Presence
-    bitmap_of: NDArray[np.uint32]
+    bitmap_of: Grid[np.uint32]
     ends: NDArray[np.int64]
     looked_at: NDArray[np.int64]
     pending: NDArray[np.int64]
     """Of a chunk whose ids did not fit: its visits and its events, which are 0 if there is none."""
 
 
+class One(NamedTuple):
+    """What a batch of one event brings along, made once."""
+
+    given: NDArray[np.bool_]
+    skipped: NDArray[np.bool_]
+    reserved: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    candidates: NDArray[np.int64]
+
+
+class Search(NamedTuple):
+    """An index, and what one thread needs to search it."""
+
+    clusters: Clusters
+    pools: Pools
+    ids: NDArray[np.int32]
+    room: Room
+    one: One
+    seen: NDArray[np.int64]
+    """By cluster and then by pool: the slots that were looked at so far."""
+
+
+_thawed_search, _thawed_deleted = thawing(Search), thawing(Deleted)
+
+
+@kernel
+def match_one(search, deleted, codes, out):
+    """Write the ids of one event. Returns how many there are, and the slots that were looked at.
+
+    Without room for them it returns less than 0: the room that they need, negated.
+    """
+    searched = _thawed_search(search)
+    one = searched.one
+    searched.room.pending[:] = 0
+    one.offsets[0] = 0
+    done, needed = _match(
+        searched, _thawed_deleted(deleted), codes, one.given, one.skipped, 0, 1, 1, one.reserved, one.offsets,
+        one.candidates, out,
+    )  # fmt: skip
+    return (one.offsets[1] if done else -needed), one.candidates[0]
+
+
 @kernel
 def match_codes(
-    clusters,
-    pools,
-    ids,
-    dead,
-    has_dead,
-    codes,
-    given,
-    skipped,
-    first,
-    last,
-    chunk,
-    room,
-    reserved,
-    offsets,
-    candidates,
-    seen,
-    out,
-):
+    search, deleted, codes, given, skipped, first, last, chunk, reserved, offsets, candidates, out
+):  # fmt: skip
     """Write the ids of the events first:last behind each other, from offsets[first] on, and where each event's end.
 
-    Each event's ids begin with as many places as `reserved` says, which are left for others to fill. `seen` counts, by
-    cluster and then by pool, the slots that were looked at.
+    `search` and `deleted` are frozen. Each event's ids begin with as many places as `reserved` says, which are left for
+    others to fill.
 
     Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
     Called again with as much space, it goes on with what was found.
     """
+    return _match(
+        _thawed_search(search), _thawed_deleted(deleted), codes, given, skipped, first, last, chunk, reserved, offsets,
+        candidates, out,
+    )  # fmt: skip
+
+
+@kernel
+def _match(search, deleted, codes, given, skipped, first, last, chunk, reserved, offsets, candidates, out):
+    clusters, pools, ids, room, seen = search.clusters, search.pools, search.ids, search.room, search.seen
     presence, ends, looked_at, pending = room.presence, room.ends, room.looked_at, room.pending
     event = first
     while event < last:
@@ -74,7 +110,7 @@ def match_codes(
             looked_at[:] = 0
             candidates[event : event + events] = 0
             fits = find_runs(
-                clusters, ids, dead, has_dead, codes, event, events, presence, room.runs, ends, candidates, looked_at
+                clusters, ids, deleted, codes, event, events, presence, room.runs, ends, candidates, looked_at
             )
             visited = 0
             if fits and pools.pools.shape[0]:
@@ -85,8 +121,11 @@ def match_codes(
                 chunk = (events + 1) // 2
                 continue
             if visited:
+                has_dead = deleted.state != NONE_DELETED
                 find_bitmaps(pools, codes, event, events, room.bitmap_of)
-                find_pieces(pools, dead, has_dead, event, room.visits, room.bitmap_of, room.word, ends, candidates)
+                find_pieces(
+                    pools, deleted.bitmap, has_dead, event, room.visits, room.bitmap_of, room.word, ends, candidates
+                )
             position = offsets[event]
             for i in range(events):
                 count = ends[i] + reserved[event + i]
@@ -98,7 +137,7 @@ def match_codes(
                 return event, position
         pending[1] = 0
         streaming = offsets[event + events] - offsets[event] > _CACHED
-        copy_runs(room.runs, events, ids, clusters.step_ids, ends, room.staged, out, streaming)
+        copy_runs(room.runs, events, ids, deleted.live, deleted.step_live, ends, room.staged, out, streaming)
         if visited:
             write_pieces(pools, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)
         for i in range(seen.size):

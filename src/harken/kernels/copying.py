@@ -33,11 +33,13 @@ _START = np.uint64(0xFFFF_FFFF)
 
 
 @kernel
-def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
+def copy_runs(runs, events, ids, live, step_ids, ends, staged, out, streaming):
     """Append the runs to their events' ids; `ends` says where each event's ids end so far.
 
-    `staged` is room for ids that wait. Streaming, lines go past the cache: a line that is written completely need not
-    be read first, and what does not fit into the cache anyway does not drive out what is needed there.
+    Whole runs are copied from `live`, the ids of all slots or of those that are not deleted, or from `step_ids`; what
+    passed a comparison, from `ids`. `staged` is room for ids that wait. Streaming, lines go past the cache: a line that
+    is written completely need not be read first, and what does not fit into the cache anyway does not drive out what is
+    needed there.
     """
     of_event, whole, part, passed = (
         borrowed(runs.of_event),
@@ -45,8 +47,9 @@ def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
         borrowed(runs.part),
         borrowed(runs.passed),
     )
-    ids, step_ids, ends, staged, out = (
+    ids, live, step_ids, ends, staged, out = (
         borrowed(ids),
+        borrowed(live),
         borrowed(step_ids),
         borrowed(ends),
         borrowed(staged),
@@ -66,7 +69,7 @@ def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
             for i in range(whole[event + near]):
                 start = np.int64(of_event[i, event + near] & _START)
                 if start < ids.size:
-                    prefetch_read(ids, start)
+                    prefetch_read(live, start)
                 else:
                     prefetch_read(step_ids, start - ids.size)
             for i in range(part[event + near]):
@@ -82,7 +85,7 @@ def copy_runs(runs, events, ids, step_ids, ends, staged, out, streaming):
         for i in range(whole[event]):
             start, length = np.int64(of_event[i, event] & _START), np.int64(of_event[i, event] >> _LENGTH)
             ends[event] += length
-            source = ids
+            source = live
             if start >= ids.size:
                 source = step_ids
                 start -= ids.size

@@ -1,10 +1,59 @@
-"""Deleting: the slots of a subscription are found by its number and marked in a bitmap."""
+"""Deleted slots: a bitmap, and the ids that are left with the deleted ones taken out."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from harken.kernels.compile import kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import inlined, kernel
+from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, first_bits, ones, spread_word, trailing_zeros
+
+NONE_DELETED, MARKED, COMPACT = range(3)
+"""What is known of deleted slots: there are none; there is a bitmap; there is a list of those that are left as well."""
+
+
+class Deleted(NamedTuple):
+    """The deleted slots of an index.
+
+    While they are only marked, no run can be copied as it is: all of its slots are compared with the bitmap. Compact, a
+    run of slots is a run of what is left.
+    """
+
+    state: int
+    bitmap: NDArray[np.uint64]
+    """A bit for every slot that is deleted."""
+    before: NDArray[np.int32]
+    """If compact, by word of the bitmap: how many slots are deleted before it."""
+    live: NDArray[np.int32]
+    """If compact, the ids of the slots that are left, padded by 64; else of all."""
+    step_bitmap: NDArray[np.uint64]
+    step_before: NDArray[np.int32]
+    step_live: NDArray[np.int32]
+    """The same for the ids at the steps of clusters."""
+
+
+@kernel
+def is_dead(dead, slot):
+    """Whether a slot is deleted."""
+    return (dead[slot >> 6] >> np.uint64(slot & 63)) & ONE_BIT != NO_BITS
+
+
+@kernel
+def live_word(dead, slot):
+    """The bits of 64 slots from this one on that are not deleted."""
+    shift = np.uint64(slot & 63)
+    word = dead[slot >> 6] >> shift
+    if shift != NO_BITS:
+        word |= dead[(slot >> 6) + 1] << (np.uint64(64) - shift)
+    return ~word
+
+
+@inlined
+def live_place(dead, before, slot):
+    """Where a slot is, or would be, among those that are left."""
+    return slot - before[slot >> 6] - ones(dead[slot >> 6] & first_bits(slot & 63))
 
 
 @kernel
@@ -21,9 +70,34 @@ def bury(ids, slots, numbers, dead):
                 high = middle
         while low < slots.size and ids[slots[low]] == numbers[i]:
             slot = slots[low]
-            bit = np.uint64(1) << np.uint64(slot & 63)
+            bit = ONE_BIT << np.uint64(slot & 63)
             if not dead[slot >> 6] & bit:
                 dead[slot >> 6] |= bit
                 found += 1
             low += 1
     return found
+
+
+@kernel
+def take_out(ids, dead, size, before, live):
+    """Write the ids of the first `size` slots to `live` without the deleted ones; `before` gets what `Deleted` says.
+
+    There is room for 64 more ids behind. Returns how many there are.
+    """
+    end = np.int64(0)
+    for word in range(before.size):
+        first = min(word * ROWS, size)
+        before[word] = first - end
+        if first < size:
+            end = spread_word(ids, first, ~dead[word] & first_bits(size - first), live, end)
+    return end
+
+
+@kernel
+def mark_numbers(ids, dead, size, gone):
+    """Set `gone` for the number of every deleted slot among the first `size`."""
+    for word in range((size + ROWS - 1) // ROWS):
+        left = dead[word] & first_bits(size - word * ROWS)
+        while left != NO_BITS:
+            gone[ids[word * ROWS + trailing_zeros(left)]] = True
+            left &= left - ONE_BIT

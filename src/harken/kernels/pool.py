@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import inlined, kernel
+from harken.kernels.frozen import Grid
 from harken.kernels.vector import (
     LANES,
     NO_BITS,
@@ -64,7 +65,7 @@ POOL_FIELDS = 8
 class Pools(NamedTuple):
     """The pools of a segment as arrays."""
 
-    pools: NDArray[np.int64]
+    pools: Grid[np.int64]
     """A row of fields for each."""
     first_slot: int
     """Where the slots of block 0 stand in the segment's ids."""
@@ -97,7 +98,7 @@ class Visits(NamedTuple):
     event: NDArray[np.int32]
     first: NDArray[np.int32]
     last: NDArray[np.int32]
-    pending: NDArray[np.int32]
+    pending: Grid[np.int32]
     """Room for the runs as they are found: event, first and last block of each."""
     ends: NDArray[np.int64]
     """By run: where its pieces end."""

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import kernel
+from harken.kernels.frozen import Grid
 from harken.kernels.vector import NO_BITS, borrowed, unlike
 
 
 class Presence(NamedTuple):
     """Which events have a value, and in which columns any of them has."""
 
-    bits: NDArray[np.uint64]
+    bits: Grid[np.uint64]
     """For every column a bit for each event that has a value there and is not skipped.
 
     The row behind the last column has a bit for every event that is not skipped.

@@ -50,6 +50,8 @@ from harken.kernels.clusters import (
     mixed_with,
 )
 from harken.kernels.compile import inlined, kernel
+from harken.kernels.deletes import COMPACT, NONE_DELETED, live_place
+from harken.kernels.frozen import Grid
 from harken.kernels.rows import UP_TO
 from harken.kernels.sifting import check_run, compare_run, compare_word, first_of_run, keep_word, sift_run
 from harken.kernels.vector import (
@@ -78,10 +80,11 @@ _FETCHED = 128
 class Runs(NamedTuple):
     """Runs of ids to copy: all ids of some slots, or of those that passed a comparison."""
 
-    of_event: NDArray[np.uint64]
+    of_event: Grid[np.uint64]
     """The runs of each event, a column of room for each: where one begins and, above 32 bits, how many ids it has.
 
-    Runs of which all ids are copied stand in the first rows: one begins at a slot or, behind all slots, in `step_ids`.
+    Runs of which all ids are copied stand in the first rows: one begins at a slot (a place in `live`, where deleted
+    slots are left out) or, behind all slots, in the ids of steps.
     What passed a comparison stands in the last rows, the first one last: it begins in `passed` or, behind that, as bits
     there. Rows that no event needs are not touched: where events have few runs these are near each other.
     """
@@ -100,7 +103,7 @@ class Runs(NamedTuple):
 
 
 @kernel
-def find_runs(index, ids, dead, has_dead, codes, first, events, presence, runs, counts, candidates, seen):
+def find_runs(index, ids, deleted, codes, first, events, presence, runs, counts, candidates, seen):
     """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
 
     Returns whether what passed did fit: else fewer events have to be taken at once.
@@ -108,7 +111,11 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, presence, runs, 
     # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
     clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, borrowed(index.starts), index.hashed
     narrow, wide, compared = borrowed(index.narrow), borrowed(index.wide), borrowed(index.rest)
-    tiles, ids, dead, codes = borrowed(index.tiles), borrowed(ids), borrowed(dead), borrowed(codes)
+    tiles, ids, dead, codes = borrowed(index.tiles), borrowed(ids), borrowed(deleted.bitmap), borrowed(codes)
+    before = borrowed(deleted.before)
+    step_dead, step_before = borrowed(deleted.step_bitmap), borrowed(deleted.step_before)
+    has_dead, is_compact = deleted.state != NONE_DELETED, deleted.state == COMPACT
+    copies_runs = is_compact or not has_dead
     list_starts, list_columns = borrowed(index.list_starts), borrowed(index.list_columns)
     list_low, list_span = borrowed(index.list_low), borrowed(index.list_span)
     of_event, whole, part, passed = (
@@ -144,24 +151,27 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, presence, runs, 
             else:
                 count = _cut_short(cluster, narrow, codes, first, count, who, begins, stops)
         looked_at = passed_here = np.int64(0)
-        if cluster[STEP_START] != NONE and not has_dead:
+        if cluster[STEP_START] != NONE and copies_runs:
             bounds_of = codes[cluster[STEP_COLUMN]]
             if cluster[STEP_WIDE]:
                 count, at_steps = _by_steps(
-                    cluster, wide, steps, bounds_of, first, count, who, begins, stops, ids.size, of_event, whole, counts
-                )
+                    cluster, wide, steps, bounds_of, first, count, who, begins, stops, ids.size, step_dead, step_before,
+                    is_compact, of_event, whole, counts,
+                )  # fmt: skip
             else:
                 count, at_steps = _by_steps(
-                    cluster, narrow, steps, bounds_of, first, count, who, begins, stops, ids.size, of_event, whole,
-                    counts,
+                    cluster, narrow, steps, bounds_of, first, count, who, begins, stops, ids.size, step_dead,
+                    step_before, is_compact, of_event, whole, counts,
                 )  # fmt: skip
             seen[number] += at_steps
-        if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and not has_dead:
+        if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and copies_runs:
             slots = cluster[SLOT_START]
             for k in range(count):
-                start, length = begins[k], stops[k] - begins[k]
-                looked_at += length
-                _add(of_event, whole, counts, np.int64(who[k]), slots + start, length)
+                start, end = slots + begins[k], slots + stops[k]
+                looked_at += end - start
+                if is_compact:
+                    start, end = live_place(dead, before, start), live_place(dead, before, end)
+                _add(of_event, whole, counts, np.int64(who[k]), start, end - start)
             seen[number] += looked_at
             continue
         if cluster[TILE_START] == NONE and cluster[KEY_COLUMN] != NONE:
@@ -206,6 +216,8 @@ def find_runs(index, ids, dead, has_dead, codes, first, events, presence, runs, 
             passed_here += matched
             candidates[first + event] += end - start - matched
             if is_whole:
+                if is_compact:
+                    origin = live_place(dead, before, origin)
                 _add(of_event, whole, counts, event, origin, matched)
             elif matched:
                 of_event[back - part[event], event] = _run(origin, matched)
@@ -318,7 +330,10 @@ def _cut_short(cluster, bounds, codes, first, count, who, begins, stops):
 
 
 @inlined
-def _by_steps(cluster, bounds, steps, codes, first, count, who, begins, stops, slots, of_event, whole, counts):
+def _by_steps(
+    cluster, bounds, steps, codes, first, count, who, begins, stops, slots, dead, before, is_compact, of_event, whole,
+    counts,
+):  # fmt: skip
     """Find the run at the last step within what each event has to look at, and leave the slots up to it.
 
     Returns how many events have slots left, and how many ids there are in the runs.
@@ -342,9 +357,12 @@ def _by_steps(cluster, bounds, steps, codes, first, count, who, begins, stops, s
             to_lower = _first_from(
                 bounds, steps[step, STEP_BOUNDS], np.int64(0), steps[step, STEP_COUNT], False, code + np.uint32(1)
             )
-            length = uppers - from_upper + to_lower
-            _add(of_event, whole, counts, event, slots + steps[step, STEP_IDS] - uppers + from_upper, length)
-            at_steps += length
+            begin = steps[step, STEP_IDS] - uppers + from_upper
+            stop = steps[step, STEP_IDS] + to_lower
+            at_steps += stop - begin
+            if is_compact:
+                begin, stop = live_place(dead, before, begin), live_place(dead, before, stop)
+            _add(of_event, whole, counts, event, slots + begin, stop - begin)
         if start < end:
             who[kept], begins[kept], stops[kept] = event, start, end
             kept += 1

@@ -21,11 +21,10 @@ from harken.kernels.clusters import (
     SLOT_START,
     TILE_BYTES,
     TILE_START,
-    is_dead,
-    live_word,
     rest_interval,
 )
 from harken.kernels.compile import inlined, kernel
+from harken.kernels.deletes import is_dead, live_word
 from harken.kernels.vector import (
     NO_BITS,
     ONE_BIT,

@@ -6,8 +6,9 @@ import numpy as np
 
 from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
-from harken.kernels.clusters import is_dead, rest_interval
+from harken.kernels.clusters import rest_interval
 from harken.kernels.compile import kernel
+from harken.kernels.deletes import is_dead
 from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.vector import ONE_BIT, ROWS
 

@@ -78,7 +78,7 @@ class Columns:
         return self._field_counts
 
     @cached_property
-    def names(self) -> pa.Array:
+    def arrow_ids(self) -> pa.Array:
         """The ids as they lie in the columns."""
         chunks = self.table.column(0)
         return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
@@ -110,8 +110,8 @@ class Catalogue:
         """How often it has changed: who keeps what was found in it knows by this whether it still holds."""
         self._fields_asked = 0
         self._naming = fork_lock(PART)
-        self._names: list[str | None] | None = None
-        self._arrow_names: Any = None
+        self._ids_by_number: list[str | None] | None = None
+        self._arrow_by_number: Any = None
 
     def __len__(self) -> int:
         return self._count
@@ -156,12 +156,12 @@ class Catalogue:
         """Tell who has which number, before the matcher can find it."""
         with self._naming:
             self._by_number.update((each.number, each) for each in subscriptions)
-            if self._names is not None:
+            if self._ids_by_number is not None:
                 for each in subscriptions:
-                    if each.number >= len(self._names):
-                        self._names.extend([None] * (each.number + 1 - len(self._names)))
-                    self._names[each.number] = each.id
-            self._arrow_names = None
+                    if each.number >= len(self._ids_by_number):
+                        self._ids_by_number.extend([None] * (each.number + 1 - len(self._ids_by_number)))
+                    self._ids_by_number[each.number] = each.id
+            self._arrow_by_number = None
 
     def add(self, subscriptions: Sequence[Subscription]) -> None:
         """Take subscriptions that were announced, whose ids are free or belong to those that are removed next."""
@@ -175,14 +175,14 @@ class Catalogue:
             self._columns.append(Columns(first, table))
             self._count += table.num_rows
             self.changes += 1
-            self._names = self._arrow_names = None
+            self._ids_by_number = self._arrow_by_number = None
 
     def drop_columns(self) -> None:
         """Have the columns that were taken last no more: the matcher has refused them."""
         with self._naming:
             self._count -= len(self._columns.pop())
             self.changes += 1
-            self._names = self._arrow_names = None
+            self._ids_by_number = self._arrow_by_number = None
 
     def remove(self, subscription: Subscription) -> None:
         """Let go of one. By its number it can be looked up until another gets that."""
@@ -194,48 +194,56 @@ class Catalogue:
         self._count -= 1
         self.changes += 1
 
-    def names(self) -> list[str | None]:
+    def ids_by_number(self) -> list[str | None]:
         """The id of every number, of those that are free the last."""
         with self._naming:
-            if self._names is None:
+            if self._ids_by_number is None:
                 size = max((each.first + len(each) for each in self._columns), default=0)
-                names: list[str | None] = [None] * max(size, max(self._by_number, default=-1) + 1)
+                ids: list[str | None] = [None] * max(size, max(self._by_number, default=-1) + 1)
                 for columns in self._columns:
-                    names[columns.first : columns.first + len(columns)] = columns.ids()
+                    ids[columns.first : columns.first + len(columns)] = columns.ids()
                 for number, each in self._by_number.items():
-                    names[number] = each.id
-                self._names = names
-            return self._names
+                    ids[number] = each.id
+                self._ids_by_number = ids
+            return self._ids_by_number
 
     def ids_of(self, numbers: list[int]) -> list[str]:
         """The ids of these numbers, which somebody has or had last."""
-        names: list[Any] = self.names() if self._names is None else self._names
-        return [names[number] for number in numbers]
+        ids: list[Any] = self.ids_by_number() if self._ids_by_number is None else self._ids_by_number
+        return [ids[number] for number in numbers]
 
-    def arrow_names(self, numbers: NDArray[np.int32]) -> pa.Array:
-        """The ids of these numbers, as an Arrow array."""
+    def encoded_ids(self, numbers: NDArray[np.int32]) -> pa.DictionaryArray:
+        """The ids of these numbers: the numbers themselves, in a dictionary of all ids. No character is copied."""
         import pyarrow
 
-        if self._is_mapped:
-            return self._columns[0].names.take(pyarrow.array(numbers))
-        names = self.names()
-        with self._naming:
-            known = self._arrow_names
-            if known is None:
-                known = pyarrow.array(names, pyarrow.large_string())
-                if names is self._names:
-                    self._arrow_names = known
-        return known.take(pyarrow.array(numbers))
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers), self._arrow_ids(), safe=False)
 
-    def picked_names(self, numbers: NDArray[np.int32]) -> pa.Array:
-        """The same as an array with offsets of 32 bits. Raises OverflowError if they are too long for that."""
+    def plain_ids(self, numbers: NDArray[np.int32]) -> pa.Array:
+        """The same as plain strings."""
         import pyarrow
 
+        return self._arrow_ids().take(pyarrow.array(numbers))
+
+    def picked_ids(self, numbers: NDArray[np.int32]) -> pa.Array:
+        """The same with offsets of 32 bits. Raises OverflowError if they are too long for that."""
         from harken.codes.picking import picked
 
+        return picked(self._arrow_ids(), numbers)
+
+    def _arrow_ids(self) -> pa.Array:
+        """The id of every number, as in `ids_by_number`. It is made once, until there are others."""
+        import pyarrow
+
         if self._is_mapped:
-            return picked(self._columns[0].names, numbers)
-        return self.arrow_names(numbers).cast(pyarrow.string())
+            return self._columns[0].arrow_ids
+        ids = self.ids_by_number()
+        with self._naming:
+            known = self._arrow_by_number
+            if known is None:
+                known = pyarrow.array(ids, pyarrow.large_string())
+                if ids is self._ids_by_number:
+                    self._arrow_by_number = known
+        return known
 
     def arrow_fields(self, numbers: NDArray[np.int32], name: str) -> pa.Array:
         """A field of the subscriptions of these numbers, as an Arrow array of strings: JSON for what is no string."""

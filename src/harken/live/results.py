@@ -88,9 +88,9 @@ class BatchMatches:
     @cached_property
     def ids(self) -> list[list[str]]:
         """The ids of the matching subscriptions of each event."""
-        names: list[Any] = self._reading.catalogue.names()
+        known: list[Any] = self._reading.catalogue.ids_by_number()
         ends = self.offsets.tolist()
-        every = [names[number] for number in self.numbers.tolist()]
+        every = [known[number] for number in self.numbers.tolist()]
         return [every[ends[i] : ends[i + 1]] for i in range(len(ends) - 1)]
 
     @cached_property
@@ -119,19 +119,26 @@ class BatchMatches:
             for index, number, error in result.errors
         ]
 
-    def arrow_ids(self) -> pa.LargeListArray:
-        """The ids of each event, as an Arrow array of lists of strings."""
+    def arrow_ids(self, *, plain: bool = False) -> pa.LargeListArray:
+        """The ids of each event, as an Arrow array of lists of dictionary-encoded strings: no character is copied.
+
+        The dictionary has the ids of all subscriptions; the answers of an engine share it until subscriptions change.
+        With `plain` there are strings in place of it, for those who cannot take it or would send it along.
+        """
         import pyarrow
 
-        names = self._reading.catalogue.arrow_names(self.numbers)
-        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), names)
+        catalogue = self._reading.catalogue
+        ids = catalogue.plain_ids(self.numbers) if plain else catalogue.encoded_ids(self.numbers)
+        return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), ids)
 
-    def arrow_names(self, these: slice = slice(None)) -> pa.Array:
+    def arrow_names(self, these: slice = slice(None), *, plain: bool = False) -> pa.Array:
         """The ids of all matches behind each other, or of some: one for each of `numbers[these]`.
 
-        Offsets have 32 bits. Raises OverflowError if the ids have more than 2 GB.
+        They are dictionary-encoded as in `arrow_ids`, or plain strings. Of these, offsets have 32 bits: raises
+        OverflowError if the ids have more than 2 GB.
         """
-        return self._reading.catalogue.picked_names(self.numbers[these])
+        catalogue, numbers = self._reading.catalogue, self.numbers[these]
+        return catalogue.picked_ids(numbers) if plain else catalogue.encoded_ids(numbers)
 
     def arrow_fields(self, name: str, these: slice = slice(None)) -> pa.Array:
         """A field of the subscriptions, as a string, for each of `numbers[these]`: JSON for what is no string."""

@@ -46,7 +46,7 @@ def _of_paper(target: str, *options: str, also: tuple[type, ...] = ()) -> Algori
 ALGORITHMS: dict[str, Algorithm] = {
     "columnar": Algorithm(
         "harken.matchers.columnar:Columnar",
-        options=("layouts", "recent_rows", "background", "small_rows"),
+        options=("layouts", "recent_rows", "background", "small_rows", "settings"),
         roles=(AddsInBulk, Plans, TellsColumns, Persists, Divides, MatchesInParts, MatchesCodes),
         loader="harken.matchers.columnar.saving:load_matcher",
     ),

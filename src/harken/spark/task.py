@@ -134,7 +134,8 @@ class _Answering:
         try:
             event_id, *columns = self._event_columns(batch, rows[these])
             fields = [found.arrow_fields(name, these) for name in question.fields]
-            answer = self._batch([event_id, found.arrow_names(these), *fields, *columns], None)
+            # Plain strings: Spark reads no dictionaries, and views would send the ids of all subscriptions along.
+            answer = self._batch([event_id, found.arrow_names(these, plain=True), *fields, *columns], None)
         except (pa.ArrowInvalid, OverflowError):
             if stop - start < 2:
                 raise
@@ -156,7 +157,7 @@ class _Answering:
             yield from self._events(batch, places, found, middle, stop)
             return
         if self._question.output == LISTS:
-            names = found.arrow_names(slice(ends[0], ends[-1]))
+            names = found.arrow_names(slice(ends[0], ends[-1]), plain=True)
             answer = pa.ListArray.from_arrays(pa.array((ends - ends[0]).astype(np.int32)), names)
         else:
             answer = pa.array(np.diff(ends))

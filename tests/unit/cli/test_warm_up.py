@@ -28,6 +28,7 @@ size = int(sys.argv[1])
 engine.subscribe_many([(f"s{n}", f"a = 'v{n % 50}' AND b < {n}") for n in range(size)])
 engine.subscribe_many([(f"t{n}", f"c = 'v{n % 60}' AND d = {n % 90} AND e = 'w{n % 70}'") for n in range(size)])
 engine.match({"a": "v1", "b": 3})
+engine.unsubscribe("s7")
 print(len(engine.match_batch([{"a": "v1", "b": 3}] * 100).ids))
 """
 

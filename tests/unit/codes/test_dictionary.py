@@ -14,7 +14,7 @@ import pytest
 
 from harken.codes import dictionary as module
 from harken.codes.columns import Column
-from harken.codes.dictionary import Numbers, Strings, dictionary_of, utf8_of
+from harken.codes.dictionary import Numbers, Strings, code_of, dictionary_of, utf8_of
 from harken.events import Event, EventBatch
 from harken.schema import Kind
 from harken.schema.values import KINDS
@@ -135,3 +135,13 @@ def test_utf8_of_a_slice(kind: pa.DataType) -> None:
 def test_utf8_of_nothing() -> None:
     data, offsets = utf8_of(pa.array([], pa.string()))
     assert (len(data), offsets.tolist()) == (0, [0])
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("constants", [range(10, 20_010), range(0, 2_000_000, 100), [n / 4 for n in range(20_000)]])
+def test_one_value_has_the_code_that_a_batch_gives_it(constants: Any, many: bool) -> None:
+    """By a table, by search among integers, and among numbers with a part; and the same with few constants."""
+    known = list(constants if many else constants[:50])
+    dictionary, _ = dictionary_of(column(Kind.NUMBER), known)
+    values = [*NUMBERS, known[0], known[0] - 0.5, known[3], known[3] + 0.25, known[-1], known[-1] + 0.5, known[-1] + 1]
+    assert [code_of(dictionary, Kind.NUMBER, value) for value in values] == codes(Kind.NUMBER, known, values)

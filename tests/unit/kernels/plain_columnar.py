@@ -6,7 +6,6 @@ import warnings
 from random import Random
 
 from harken import Engine
-from harken.matchers.columnar import plan
 
 warnings.simplefilter("error")
 
@@ -29,7 +28,7 @@ def texts(rng: Random) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    plan._STEPPED, plan._REPEATED = 0, 0.01  # steps, wherever there can be any
+    stepped = {"stepped_slots": 0, "repeated_share": 0.01}  # steps, wherever there can be any
     rng = Random(4)
     events = []
     for number in range(40):
@@ -41,7 +40,7 @@ def main() -> None:
             event["a1"] = [1, 3]
         events.append(event)
     for layouts in (("cluster", "list", "pool", "sketch"), ("cluster",), ("list",), ("pool",), ("sketch",)):
-        engine = Engine(background=False, recent_rows=60, layouts=layouts, small_rows=0)
+        engine = Engine(background=False, recent_rows=60, layouts=layouts, small_rows=0, settings=stepped)
         for id, where in texts(Random(4))[:80]:
             engine.subscribe(id, where)
         engine.merge()
@@ -49,6 +48,7 @@ def main() -> None:
         for id in range(0, 150, 13):
             engine.unsubscribe(f"{id:03}")
         found = [sorted(ids) for ids in engine.match_batch(events).ids]
+        assert [sorted(engine.match(event).ids) for event in events] == found
         engine.merge()
         assert [sorted(ids) for ids in engine.match_batch(events).ids] == found
         groups = [group for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]]

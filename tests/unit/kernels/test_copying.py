@@ -91,7 +91,9 @@ def test_every_id_is_copied_to_its_place(streaming: bool, gaps: bool, room: int)
         space[:] = CANARY
         out = space[shift : len(space) - LANES]
         ends = begins.copy()
-        copy_runs(drawn.runs, events, drawn.ids, drawn.step_ids, ends, aligned(room, np.int32), out, streaming)
+        copy_runs(
+            drawn.runs, events, drawn.ids, drawn.ids, drawn.step_ids, ends, aligned(room, np.int32), out, streaming
+        )
         assert ends.tolist() == (begins + counts).tolist()
         untouched = np.ones(len(space), np.bool_)
         for begin, expected in zip(begins.tolist(), drawn.expected, strict=True):
@@ -105,7 +107,7 @@ def test_no_runs_leave_everything_as_it_was() -> None:
     drawn = Drawn(rng, 3, 40)
     drawn.runs.whole[:] = drawn.runs.part[:] = 0
     out, ends = np.full(20, CANARY, np.int32), np.array([3, 5, 9])
-    copy_runs(drawn.runs, 3, drawn.ids, drawn.step_ids, ends, aligned(4 * ROWS, np.int32), out, True)
+    copy_runs(drawn.runs, 3, drawn.ids, drawn.ids, drawn.step_ids, ends, aligned(4 * ROWS, np.int32), out, True)
     assert ends.tolist() == [3, 5, 9]
     assert (out == CANARY).all()
 

@@ -44,9 +44,11 @@ def test_columns_and_dictionaries_are_one(catalogue: Catalogue) -> None:
     assert catalogue.of(5).id == "a"
 
 
-def test_names_by_number(catalogue: Catalogue) -> None:
-    assert catalogue.names() == ["d", None, None, None, None, "a", None, "c"]
-    assert catalogue.arrow_names(np.array([7, 0, 7], np.int32)).to_pylist() == ["c", "d", "c"]
+def test_ids_by_number(catalogue: Catalogue) -> None:
+    assert catalogue.ids_by_number() == ["d", None, None, None, None, "a", None, "c"]
+    numbers = np.array([7, 0, 7], np.int32)
+    for found in (catalogue.encoded_ids(numbers), catalogue.plain_ids(numbers), catalogue.picked_ids(numbers)):
+        assert found.to_pylist() == ["c", "d", "c"]
 
 
 def test_what_is_removed_is_gone_but_for_its_number(catalogue: Catalogue) -> None:
@@ -61,7 +63,7 @@ def test_what_is_removed_is_gone_but_for_its_number(catalogue: Catalogue) -> Non
 
 
 def test_a_number_is_given_to_another(catalogue: Catalogue) -> None:
-    catalogue.names()
+    catalogue.ids_by_number()
     removed = catalogue.get("a")
     assert removed is not None
     catalogue.remove(removed)
@@ -70,16 +72,16 @@ def test_a_number_is_given_to_another(catalogue: Catalogue) -> None:
     found = catalogue.get("a")
     assert found is not None
     assert found.where == "x = 9"
-    assert catalogue.names()[5] == "a"
+    assert catalogue.ids_by_number()[5] == "a"
     assert len(catalogue) == 3
 
 
-def test_names_follow_what_is_added_later(catalogue: Catalogue) -> None:
-    catalogue.names()
+def test_ids_follow_what_is_added_later(catalogue: Catalogue) -> None:
+    catalogue.ids_by_number()
     add(catalogue, Subscription("e", "x = 5", "sql", 10))
-    assert catalogue.names()[7:] == ["c", None, None, "e"]
+    assert catalogue.ids_by_number()[7:] == ["c", None, None, "e"]
     catalogue.add_columns(20, table())
-    assert catalogue.names()[20:] == ["a", None, "c"]
+    assert catalogue.ids_by_number()[20:] == ["a", None, "c"]
 
 
 def test_all_of_it_as_a_table(catalogue: Catalogue) -> None:

@@ -42,7 +42,9 @@ def test_fields_of_what_matched(engine: Engine) -> None:
 def test_arrow(engine: Engine) -> None:
     found = engine.match_batch(EVENTS)
     assert found.arrow_ids().to_pylist() == found.ids
-    assert found.arrow_ids().type == pa.large_list(pa.large_string())
+    assert found.arrow_ids().type == pa.large_list(pa.dictionary(pa.int32(), pa.large_string()))
+    assert found.arrow_ids(plain=True).to_pylist() == found.ids
+    assert found.arrow_ids(plain=True).type == pa.large_list(pa.large_string())
     assert found.arrow_numbers().to_pylist() == [found.of(i).tolist() for i in range(4)]
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from harken.matchers.columnar import buffers as module
-from harken.matchers.columnar.buffers import Buffers, answer
+from harken.matchers.columnar.buffers import Buffers
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
 
 def place(buffer: np.ndarray[tuple[int], np.dtype[np.int32]]) -> int:
@@ -49,9 +49,9 @@ def test_the_smallest_that_fits() -> None:
 def test_one_small_answer_does_not_hold_much_memory() -> None:
     buffers = Buffers()
     large = buffers.take(10_000_000)
-    assert answer(large, 9_000_000).base is large
-    assert answer(large, 100).base is None
-    assert answer(large, 100).tolist() == large[:100].tolist()
+    assert buffers.answer(large, 9_000_000).base is large
+    assert buffers.answer(large, 100).base is None
+    assert buffers.answer(large, 100).tolist() == large[:100].tolist()
     del large
     assert len(buffers.take(100)) < 100_000
 
@@ -63,15 +63,14 @@ def test_what_is_hoped_for_is_taken_if_it_is_there_and_not_made() -> None:
     assert place(buffers.take(100, 1_000_000)) == where
 
 
-def test_one_large_answer_does_not_hold_its_memory_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TURNS", 5)
-    buffers = Buffers()
+def test_one_large_answer_does_not_hold_its_memory_for_ever() -> None:
+    buffers = Buffers(Settings(kept_turns=5))
     where = place(buffers.take(1_000_000))
     for _ in range(4):
         buffers.take(10)
     assert where in map(place, (each.elements for each in buffers._kept))
     buffers.take(10)
-    assert [len(each.elements) for each in buffers._kept] == [module._LEAST]
+    assert [len(each.elements) for each in buffers._kept] == [DEFAULT_SETTINGS.least_buffer]
 
 
 def test_what_was_too_small_is_given_up() -> None:
@@ -86,9 +85,8 @@ def test_what_was_too_small_is_given_up() -> None:
     assert len(buffers._kept) == 3, "but not one with which all begin, before anything is written"
 
 
-def test_so_much_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_KEPT", 300_000)
-    buffers = Buffers()
+def test_so_much_is_kept_and_no_more() -> None:
+    buffers = Buffers(Settings(most_kept_ids=300_000))
     answers = [buffers.take(80_000) for _ in range(6)]
     assert sum(len(each.elements) for each in buffers._kept) <= 300_000
     for number, each in enumerate(answers):
@@ -101,10 +99,9 @@ def test_so_much_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(len(each.elements) for each in buffers._kept) - 2_500_000 <= 300_000
 
 
-def test_one_that_is_larger_than_all_that_is_kept_is_there_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_larger_than_all_that_is_kept_is_there_again() -> None:
     """A match takes a small one first, and a larger one when it knows how much there is."""
-    monkeypatch.setattr(module, "_KEPT", 300_000)
-    buffers = Buffers()
+    buffers = Buffers(Settings(most_kept_ids=300_000))
     taken = set()
     for _ in range(3):
         small = buffers.take(1_000)
@@ -114,7 +111,7 @@ def test_one_that_is_larger_than_all_that_is_kept_is_there_again(monkeypatch: py
     assert len(taken) == 1
     held = [buffers.take(1_000_000) for _ in range(3)]
     assert sum(len(each.elements) > 300_000 for each in buffers._kept) == 1
-    for _ in range(module._TURNS + 1):
+    for _ in range(DEFAULT_SETTINGS.kept_turns + 1):
         buffers.take(1_000)
     assert len(held) == 3
     assert sum(len(each.elements) for each in buffers._kept) <= 300_000, "nobody wanted it for long"

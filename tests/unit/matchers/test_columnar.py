@@ -16,8 +16,9 @@ from harken import Engine
 from harken.errors import CapabilityError
 from harken.kernels.columnar import Room
 from harken.matchers import candidates
-from harken.matchers.columnar import Columnar, index, match_one, matcher, plan
+from harken.matchers.columnar import Columnar, index, match_one, matcher
 from harken.matchers.columnar.costs import LAYOUT_NAMES
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS
 from harken.matchers.verify import is_match
 
 
@@ -55,13 +56,10 @@ def test_what_does_not_fit_is_taken_in_smaller_chunks(
     crowd: tuple[dict[str, str], list[dict[str, int]], list[list[str]]],
     allowed: tuple[str, ...],
     is_narrow: bool,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if is_narrow:
-        for name, value in {"CHUNK": 64, "_PASSED": 0, "_VISITS": 0}.items():
-            monkeypatch.setattr(index, name, value)
+    narrow = {"chunk_events": 64, "least_passed": 0, "most_visits": 0}
     subscriptions, events, expected = crowd
-    engine = columnar(layouts=allowed)
+    engine = columnar(layouts=allowed, settings=narrow if is_narrow else {})
     engine.subscribe_many(subscriptions.items())
     engine.merge()
     times = 12  # more events than a chunk has, and more ids than the cache
@@ -167,6 +165,10 @@ def test_there_is_no_filter_where_most_events_would_pass_it_or_rows_ask_for_rang
     assert not filters(engine)
 
 
+STEPPED = {"repeated_share": 0.1, "stepped_slots": 1}
+"""Settings for steps wherever they are of any use."""
+
+
 def steps(engine: Engine) -> list[int]:
     engine.merge()
     groups = [group for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]]
@@ -174,13 +176,13 @@ def steps(engine: Engine) -> list[int]:
 
 
 @pytest.mark.parametrize(("size", "top"), [(600, 500), (1_023, 500), (1_024, 500), (2_000, 90_000)])
-def test_steps_spare_comparing_in_a_second_column(size: int, top: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "_REPEATED", 0.1)
-    monkeypatch.setattr(plan, "_STEPPED", 1)
+@pytest.mark.parametrize("compacts", [False, True])
+def test_steps_spare_comparing_in_a_second_column(size: int, top: int, compacts: bool) -> None:
     draw = Random(size)
     asked = {f"{n}": (draw.choice("<>"), draw.randrange(top), draw.randrange(top)) for n in range(size)}
     signs = {"<": ("<=", ">"), ">": (">=", "<")}
-    engine = columnar(layouts=["cluster"])
+    compacted_rows = DEFAULT_SETTINGS.compacted_rows if compacts else 0
+    engine = columnar(layouts=["cluster"], settings={**STEPPED, "compacted_rows": compacted_rows})
     # Half of the rows with an upper end in x, and half with a lower one, ask for either in y.
     engine.subscribe_many(
         (id, f"x {signs[sign][0]} {x} AND y {signs[sign][int(id) % 2]} {y}") for id, (sign, x, y) in asked.items()
@@ -188,7 +190,7 @@ def test_steps_spare_comparing_in_a_second_column(size: int, top: int, monkeypat
     # So many constants make codes wide.
     engine.subscribe_many((f"c{n}", f"z = 1 AND x = {3 * n} AND y = {3 * n + 1}") for n in range(top // 3))
     assert len(steps(engine)) >= 2
-    assert all(1 <= each <= plan._STEPS for each in steps(engine))
+    assert all(1 <= each <= DEFAULT_SETTINGS.most_steps for each in steps(engine))
     values = [-1, top, *(each for _, x, y in list(asked.values())[:20] for each in (x, y))]
     events = [(draw.choice(values), draw.choice(values)) for _ in range(300)]
 
@@ -212,33 +214,35 @@ def test_steps_spare_comparing_in_a_second_column(size: int, top: int, monkeypat
     for id in list(asked)[::7]:
         engine.unsubscribe(id)
         del asked[id]
-    without = check()
-    assert sum(with_steps) < 0.8 * sum(without), "what is deleted keeps events from steps, and all is compared"
+    deleted = sum(check())
+    if compacts:
+        assert deleted < sum(with_steps)
+    else:
+        assert sum(with_steps) < 0.8 * deleted, "what is only marked keeps events from steps, and all is compared"
     engine.merge()
-    assert sum(check()) < 0.8 * sum(without)
+    assert sum(check()) < (1.1 if compacts else 0.8) * deleted
     assert not engine.match({"x": 1}).ids
     several = engine.match({"x": [-1, top], "y": [-1, top]}).ids
     every = [(x, y) for x in (-1, top) for y in (-1, top)]
     assert sorted(several) == sorted(id for id in asked if any(holds(id, event) for event in every))
 
 
-def test_there_are_no_steps_where_they_would_not_pay_or_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_no_steps_where_they_would_not_pay_or_cannot_be() -> None:
     draw = Random(1)
     pairs = [(draw.randrange(900), draw.randrange(900)) for _ in range(2_000)]
-    engine = columnar(layouts=["cluster"])
-    engine.subscribe_many((f"{n}", f"x < {x} AND y < {y}") for n, (x, y) in enumerate(pairs))
-    assert not steps(engine), "more rows would be repeated than a quarter of all"
+
+    def filled(sign: str = "<", **settings: float) -> Engine:
+        engine = columnar(layouts=["cluster"], settings=settings)
+        engine.subscribe_many((f"{n}", f"x {sign} {x} AND y {sign} {y}") for n, (x, y) in enumerate(pairs))
+        return engine
+
+    assert not steps(filled()), "more rows would be repeated than a quarter of all"
     for sign, repeated in (("<", 2_000 * 16 - 128 * 15 * 16 // 2), (">", 128 * 15 * 16 // 2)):
         for share, is_stepped in ((2_000 / repeated, True), (2_000 / (repeated - 1), False)):
-            monkeypatch.setattr(plan, "_REPEATED", share * 0.99999)
-            alike = columnar(layouts=["cluster"])
-            alike.subscribe_many((f"{n}", f"x {sign} {x} AND y {sign} {y}") for n, (x, y) in enumerate(pairs))
-            assert bool(steps(alike)) == is_stepped
-    monkeypatch.setattr(plan, "_REPEATED", 0.1)
-    assert steps(engine)
-    monkeypatch.setattr(plan, "_STEPPED", 1_500)
-    assert not steps(engine), "no event has so much to compare"
-    monkeypatch.setattr(plan, "_STEPPED", 1)
+            assert bool(steps(filled(sign, repeated_share=share * 0.99999))) == is_stepped
+    assert steps(filled(repeated_share=0.1))
+    assert not steps(filled(repeated_share=0.1, stepped_slots=1_500)), "no event has so much to compare"
+    engine = filled(**STEPPED)
     engine.subscribe_many((f"t{n}", f"x < {x} AND y < {y} AND z < {y}") for n, (x, y) in enumerate(pairs))
     engine.subscribe_many((f"k{n}", f"k = {n % 3} AND y < {y}") for n, (x, y) in enumerate(pairs))
     assert len(steps(engine)) == 1, "neither for two more columns nor behind a key"
@@ -673,19 +677,20 @@ def test_long_runs_are_not_sketched() -> None:
     assert "sketch" not in layouts(engine)
 
 
-def test_an_index_of_more_rows_than_a_run_can_begin_at_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = columnar()
+FEW_PLACES = {"most_places": 1 << 10}
+
+
+def test_an_index_of_more_rows_than_a_run_can_begin_at_is_refused() -> None:
+    engine = columnar(settings=FEW_PLACES)
     engine.subscribe("s", "x = 1")
-    monkeypatch.setattr(index, "_PLACES", 1 << 10)
     with pytest.raises(CapabilityError, match="cannot hold 1 rows"):
         engine.merge()
     assert engine.match({"x": 1}).ids == ["s"], "what was there is still found"
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_merge_that_fails_is_told_once_and_changes_nothing(background: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(recent_rows=4, small_rows=0, background=background)
-    monkeypatch.setattr(index, "_PLACES", 1 << 10)
+def test_a_merge_that_fails_is_told_once_and_changes_nothing(background: bool) -> None:
+    engine = Engine(recent_rows=4, small_rows=0, background=background, settings=FEW_PLACES)
     for n in range(6):
         engine.subscribe(f"s{n}", f"x = {n}")
         engine._live.matcher._absorb()  # as if an event had come
@@ -695,29 +700,26 @@ def test_a_merge_that_fails_is_told_once_and_changes_nothing(background: bool, m
         merger.join()
     with pytest.raises(CapabilityError, match="cannot hold"):
         engine.match({"x": 1})
-    monkeypatch.undo()
     assert [engine.match({"x": n}).ids for n in range(6)] == [["s0"], ["s1"], ["s2"], ["s3"], ["s4"], []]
 
 
-def test_a_table_that_is_refused_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = columnar(recent_rows=4)
+def test_a_table_that_is_refused_leaves_nothing() -> None:
+    engine = columnar(recent_rows=4, settings=FEW_PLACES)
     engine.subscribe("s", "x = 1")
     predicates = [[{"attribute": "x", "operator": "=", "integer": n}] for n in range(50)]
     table = pa.table({"id": [f"t{n}" for n in range(50)], "predicates": predicates})
-    monkeypatch.setattr(index, "_PLACES", 1 << 10)
     with pytest.raises(CapabilityError, match="cannot hold"):
         engine.subscribe_many(table)
-    monkeypatch.undo()
     assert len(engine) == 1
     assert engine.match({"x": 1}).ids == ["s"]
+    engine._state.matcher._settings = DEFAULT_SETTINGS  # type: ignore[attr-defined]
     engine.subscribe_many(table)
     assert sorted(engine.match({"x": 1}).ids) == ["s", "t1"]
 
 
-def test_layers_of_unlike_sizes_are_merged_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_of_unlike_sizes_are_merged_where_that_pays() -> None:
     """Of the layers in the middle the large one stays, and the small one is merged with what is recent."""
-    monkeypatch.setattr(matcher, "_FIXED_WORTH", 1 << 60)  # verifying is no reason to merge everything
-    engine = columnar(recent_rows=20)
+    engine = columnar(recent_rows=20, settings={"fixed_worth": 1 << 60})  # verifying is no reason to merge everything
     engine.subscribe_many((f"b{n}", f"x = {n}") for n in range(4_000))
     engine.merge()
     sizes = set()
@@ -752,9 +754,7 @@ def test_runs_may_fill_the_room_of_an_event(monkeypatch: pytest.MonkeyPatch) -> 
     rooms: list[Room] = []
     make_room = index._room
     monkeypatch.setattr(index, "_room", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
-    monkeypatch.setattr(plan, "_REPEATED", 0.1)
-    monkeypatch.setattr(plan, "_STEPPED", 1)
-    engine = columnar(layouts=["cluster"])
+    engine = columnar(layouts=["cluster"], settings=STEPPED)
     asked = {f"{n}": (n % 997, n * 7 % 991) for n in range(2_000)}
     engine.subscribe_many((id, f"x >= {x} AND y >= {y}") for id, (x, y) in asked.items())
     engine.subscribe_many((id, f"{name} = 1") for id, name in (("p", "p"), ("q", "q"), ("r", "r")))
@@ -809,14 +809,14 @@ def test_what_was_added_is_indexed_by_the_first_batch(count: int, small_rows: in
     engine.subscribe_many(known)
     found = engine.match_batch(ALERT_EVENTS).ids
     assert [sorted(ids) for ids in found] == [sorted(expected_alerts(known, event)) for event in ALERT_EVENTS]
-    assert len(verified) <= matcher._FIXED_WORTH
+    assert len(verified) <= DEFAULT_SETTINGS.fixed_worth
     engine.match_batch(ALERT_EVENTS)
     engine.match_batch(ALERT_EVENTS)
-    assert len(verified) <= matcher._FIXED_WORTH + count + len(ALERT_EVENTS) * count // 50
+    assert len(verified) <= DEFAULT_SETTINGS.fixed_worth + count + len(ALERT_EVENTS) * count // 50
     done = len(verified)
     for _ in range(2):
         engine.match_batch(ALERT_EVENTS * 10)
-    assert len(verified) - done <= matcher._FIXED_WORTH + count
+    assert len(verified) - done <= DEFAULT_SETTINGS.fixed_worth + count
 
 
 def test_single_events_have_them_indexed_too(verified: list[int]) -> None:
@@ -825,7 +825,7 @@ def test_single_events_have_them_indexed_too(verified: list[int]) -> None:
     engine.subscribe_many(known)
     for event in ALERT_EVENTS * 5:
         assert sorted(engine.match(event).ids) == sorted(expected_alerts(known, event))
-    assert len(verified) <= 2 * (matcher._FIXED_WORTH + len(known))
+    assert len(verified) <= 2 * (DEFAULT_SETTINGS.fixed_worth + len(known))
 
 
 def test_what_comes_to_a_large_index_is_indexed_once_that_pays(verified: list[int]) -> None:
@@ -837,7 +837,7 @@ def test_what_comes_to_a_large_index_is_indexed_once_that_pays(verified: list[in
     for _ in range(10):
         found = engine.match_batch(ALERT_EVENTS).ids
         assert [sorted(ids) for ids in found] == [sorted(expected_alerts(known, event)) for event in ALERT_EVENTS]
-    assert len(verified) <= 2 * (matcher._FIXED_WORTH + 5_400)
+    assert len(verified) <= 2 * (DEFAULT_SETTINGS.fixed_worth + 5_400)
 
 
 def test_conditions_that_must_be_verified_anyway_are_no_reason_to_merge() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from harken.engine import Engine
 from harken.limits import Limits
-from harken.matchers.columnar import matcher as columnar
 
 SUBSCRIPTIONS = {
     "number": "x > 20 AND x <= 90",
@@ -29,11 +28,9 @@ EVENTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("form", ["dicts", "arrow"])
 @pytest.mark.parametrize("together", [1_024, 1])
 @pytest.mark.parametrize("threads", [2, 3, 7])
-def test_shared_as_alone(
-    algorithm: str, form: str, together: int, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(columnar, "_ENCODED_TOGETHER", together)
-    engine = Engine(algorithm=algorithm)
+def test_shared_as_alone(algorithm: str, form: str, together: int, threads: int) -> None:
+    options = {"settings": {"encoded_together": together}} if algorithm == "columnar" else {}
+    engine = Engine(algorithm=algorithm, **options)
     for id, where in SUBSCRIPTIONS.items():
         engine.subscribe(id, where)
     events = EVENTS if form == "dicts" else pa.Table.from_pylist([each for each in EVENTS if "x" in each])

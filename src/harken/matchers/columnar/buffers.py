@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.forking import PART, fork_lock
-
-_LEAST = 1 << 12
-_ROOMY = 8
-"""An answer does not keep a buffer of more than so many times what it takes: a small one does not hold much memory."""
-_KEPT = 1 << 28
-"""So many elements are kept at most, 1 GB, and besides one buffer that is larger than that."""
-_TURNS = 64
-"""A buffer that nobody took in so many turns is given up: one large answer does not hold its memory for ever."""
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
 
 class _Buffer:
@@ -37,7 +30,8 @@ class _Buffer:
 class Buffers:
     """Buffers that are taken, and come back by themselves."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings = DEFAULT_SETTINGS) -> None:
+        self._settings = settings
         self._lock = fork_lock(PART)
         self._kept: list[_Buffer] = []
         """Those that were taken last stand last."""
@@ -48,13 +42,13 @@ class Buffers:
         with self._lock:
             self._turn += 1
             wanted = max(size, hoped)
-            most = _ROOMY * max(wanted, _LEAST)
+            most = self._settings.roomy * max(wanted, self._settings.least_buffer)
             fitting = [each for each in self._kept if wanted <= len(each.elements) <= most and each.is_free()]
             if fitting:
                 taken = min(fitting, key=lambda each: len(each.elements))
                 self._kept.remove(taken)
             else:
-                taken = _Buffer(max(_LEAST, size + size // 4))
+                taken = _Buffer(max(self._settings.least_buffer, size + size // 4))
             taken.turn = self._turn
             self._kept.append(taken)
             self._give_up()
@@ -72,19 +66,20 @@ class Buffers:
                 self._kept = [each for each in self._kept if each.elements is not buffer]
         return larger
 
+    def answer(self, buffer: NDArray[np.int32], size: int) -> NDArray[np.int32]:
+        """The first elements of a buffer, by themselves where it is much too large for them."""
+        is_large = len(buffer) > self._settings.roomy * max(size, self._settings.least_buffer)
+        return buffer[:size].copy() if is_large else buffer[:size]
+
     def _give_up(self) -> None:
         """Forget what is too much, or was not wanted for long. Who looks at it keeps it."""
-        room, has_large = _KEPT, False
+        most_kept = self._settings.most_kept_ids
+        room, has_large = most_kept, False
         kept: list[_Buffer] = []
         for each in reversed(self._kept):
             size = len(each.elements)
-            is_large = size > _KEPT
-            if each.turn > self._turn - _TURNS and (not has_large if is_large else size <= room):
+            is_large = size > most_kept
+            if each.turn > self._turn - self._settings.kept_turns and (not has_large if is_large else size <= room):
                 kept.append(each)
                 has_large, room = has_large or is_large, room - (0 if is_large else size)
         self._kept = kept[::-1]
-
-
-def answer(buffer: NDArray[np.int32], size: int) -> NDArray[np.int32]:
-    """The first elements of a buffer, by themselves where it is much too large for them."""
-    return buffer[:size].copy() if len(buffer) > _ROOMY * max(size, _LEAST) else buffer[:size]

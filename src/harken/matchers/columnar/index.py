@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,28 +10,22 @@ from numpy.typing import NDArray
 from harken.codes.encode import EncodedBatch
 from harken.errors import CapabilityError
 from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Clusters
-from harken.kernels.columnar import CHUNK, Room, match_codes
+from harken.kernels.columnar import One, Room, Search, match_codes, match_one
 from harken.kernels.deletes import bury
+from harken.kernels.frozen import frozen
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
 from harken.kernels.presence import Presence
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
-from harken.matchers.columnar.buffers import Buffers, answer
+from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.clusters import ClusterBuilder
+from harken.matchers.columnar.deletions import Deletions
 from harken.matchers.columnar.plan import Plan
 from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import Rows
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
-_VISITS = 1 << 19
-_MOST_RUNS = 1 << 20
-_PASSED = 1 << 16
 _RUNS_A_LINE = 8
-_PLACES = 1 << 32
-"""Where a run begins is kept in 32 bits."""
-_FIRST_IDS = 1 << 15
-"""So much is taken before anything is found: enough for the ids of most single events."""
-_PROJECTED = 4
-"""No more memory is made than so many times what the first chunks need: they may be those that match most."""
 
 
 @dataclass(slots=True)
@@ -48,6 +42,7 @@ class Index:
     """A bit for every slot that was deleted."""
     _by_number: NDArray[np.int32] | None = None
     """The slots that are taken, by the number of their subscription; made when something is first deleted."""
+    _deletions: Deletions | None = field(init=False, default=None)
 
     def __len__(self) -> int:
         return self.rows
@@ -78,6 +73,12 @@ class Index:
         bits = (self.dead if dead is None else dead).view(np.uint8)
         return np.flatnonzero(np.unpackbits(bits, bitorder="little")).astype(np.int32)
 
+    def deletions(self) -> Deletions:
+        """What is deleted now. It stays as it is when more is deleted."""
+        if self._deletions is None or self._deletions.bitmap is not self.dead:
+            self._deletions = Deletions(self.clusters, self.pools, self.ids, self.rows, self.dead)
+        return self._deletions
+
     def delete(self, numbers: NDArray[np.int32]) -> int:
         """Mark the slots of subscriptions as deleted. Returns how many there are."""
         if self._by_number is None:
@@ -90,8 +91,8 @@ class Index:
         return found
 
 
-def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
-    """The index that the plan describes."""
+def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan, most_places: int = DEFAULT_SETTINGS.most_places) -> Index:
+    """The index that the plan describes. Raises CapabilityError for one with more slots than places."""
     builder = ClusterBuilder(rows)
     for group in plan.groups:
         builder.add(group)
@@ -104,7 +105,7 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
     filled = np.flatnonzero(pooled >= 0)
     ids[first_slot + filled] = numbers[pooled[filled]]
     index = Index(builder.arrays(numbers), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
-    if max(len(ids) + len(index.clusters.step_ids), 2 * _most_passed(index)) > _PLACES:
+    if max(len(ids) + len(index.clusters.step_ids), 2 * _most_passed(index, 0)) > most_places:
         raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
     return index
 
@@ -112,17 +113,21 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan) -> Index:
 class Finder:
     """Finds the matches of encoded events in an index. One thread at a time uses it."""
 
-    def __init__(self, index: Index, columns: int) -> None:
+    def __init__(self, index: Index, columns: int, settings: Settings = DEFAULT_SETTINGS) -> None:
         self.index = index
+        self._settings = settings
         self._columns = columns
         """The columns whose codes the index knows. Others may stand behind them."""
         # Each cluster may find a run, or one more at a step, and each column has a bitmap, for each event of a chunk.
         clusters = index.clusters.clusters
         runs = len(clusters) + int((clusters[:, STEP_START] != NONE).sum())
-        self._chunk = max(64, min(CHUNK, _MOST_RUNS // max(1, columns, runs) // 64 * 64))
-        self._room = _room(index, columns, self._chunk, runs)
+        self._chunk = max(64, min(settings.chunk_events, settings.most_runs // max(1, columns, runs) // 64 * 64))
+        self._room = _room(index, columns, self._chunk, runs, settings)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
+        self._search = Search(index.clusters, index.pools, index.ids, self._room, _one(columns), self.seen)
+        self._frozen = frozen(self._search)
+        self._ids_of_one = np.empty(settings.first_ids, np.int32)
 
     def find(
         self,
@@ -130,46 +135,63 @@ class Finder:
         skipped: NDArray[np.bool_],
         offsets: NDArray[np.int64],
         buffers: Buffers,
-        dead: NDArray[np.uint64] | None = None,
+        deletions: Deletions | None = None,
         reserved: NDArray[np.int64] | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The numbers of all events behind each other, and how many slots were looked at for each.
 
         The numbers are in one of the buffers. Where those of each event end is written to `offsets`, which has one
-        element more than there are events. The first `reserved` places of each event are left to be filled. `dead` has
-        a bit for every slot that is passed over; without it none is.
+        element more than there are events. The first `reserved` places of each event are left to be filled. Slots that
+        are deleted are passed over: those that are now, unless others are given.
         """
-        index, events = self.index, encoded.codes.shape[1]
+        events = encoded.codes.shape[1]
         codes, given = np.ascontiguousarray(encoded.codes[: self._columns]), encoded.given[: self._columns]
         candidates = np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
-        ids = buffers.take(_FIRST_IDS)
+        deleted = (deletions or self.index.deletions()).frozen_for(events, self._settings.compacted_rows)
+        ids = buffers.take(self._settings.first_ids)
         offsets[0] = event = 0
         self._room.pending[:] = 0
         while True:
             event, needed = match_codes(
-                index.clusters, index.pools, index.ids, index.dead if dead is None else dead, dead is not None,
-                codes, given, skipped, event, events,
-                self._chunk, self._room, reserved, offsets, candidates, self.seen, ids,
+                self._frozen, deleted, codes, given, skipped, event, events, self._chunk, reserved, offsets, candidates,
+                ids,
             )  # fmt: skip
             if event == events:
-                return answer(ids, int(offsets[-1])), candidates
+                return buffers.answer(ids, int(offsets[-1])), candidates
             # What was found so far tells what the rest will need.
             hoped = needed * events // min(events, event + self._chunk)
-            ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, _PROJECTED * needed), hoped)
+            ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, self._settings.projected * needed), hoped)
+
+    def find_one(self, codes: NDArray[np.uint32], deletions: Deletions) -> tuple[NDArray[np.int32], int]:
+        """The numbers of one event, which has one code a column, and how many slots were looked at."""
+        if len(codes) > self._columns:
+            codes = codes[: self._columns]
+        deleted = deletions.frozen_for(1, self._settings.compacted_rows)
+        count, candidates = match_one(self._frozen, deleted, codes, self._ids_of_one)
+        if count < 0:
+            self._ids_of_one = np.empty(-count, np.int32)
+            count, candidates = match_one(self._frozen, deleted, codes, self._ids_of_one)
+        return self._ids_of_one[:count].copy(), candidates
 
 
-def _most_passed(index: Index) -> int:
+def _one(columns: int) -> One:
+    """A batch of one event: each column may have a value, and nothing is skipped or reserved."""
+    nothing = np.zeros(1, np.int64)
+    return One(np.ones(columns, np.bool_), np.zeros(1, np.bool_), nothing, np.zeros(2, np.int64), np.zeros(1, np.int64))
+
+
+def _most_passed(index: Index, least: int) -> int:
     """The room for what passes a comparison: one event may pass in every slot, and every run takes a place more."""
-    return max(len(index.ids) + len(index.clusters.clusters), _PASSED) + 2 * ROWS
+    return max(len(index.ids) + len(index.clusters.clusters), least) + 2 * ROWS
 
 
-def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
+def _room(index: Index, columns: int, chunk: int, runs: int, settings: Settings) -> Room:
     """Space to match in."""
     blocks = len(index.pools.block_starts)
     stretches = (blocks >> STRETCH_BITS) + 1
-    visits = min(max(_VISITS, blocks), blocks * chunk)  # of a block each, or of more
+    visits = min(max(settings.most_visits, blocks), blocks * chunk)  # of a block each, or of more
     # An odd number of lines in each row of runs: those of an event would else fall into few places of the cache.
     width = (-(-chunk // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
     return Room(
@@ -177,7 +199,7 @@ def _room(index: Index, columns: int, chunk: int, runs: int) -> Room:
             aligned(runs * width, np.uint64).reshape(runs, width),
             np.zeros(chunk, np.int64),
             np.zeros(chunk, np.int64),
-            np.empty(_most_passed(index), np.uint64),
+            np.empty(_most_passed(index, settings.least_passed), np.uint64),
             np.arange(chunk, dtype=np.int32),
             np.empty(chunk + ROWS, np.int32),
             np.empty(chunk, np.int64),

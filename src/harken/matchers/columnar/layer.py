@@ -12,22 +12,11 @@ from harken.codes.columns import Column
 from harken.codes.conjunctions import CodedPredicates, Conjunctions
 from harken.codes.dictionary import Dictionary
 from harken.kernels.unbuild import cluster_rows, pool_rows
-from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUTS, Costs
 from harken.matchers.columnar.index import Index, build
 from harken.matchers.columnar.plan import Plan, plan
 from harken.matchers.columnar.rows import rows_of
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 from harken.matchers.columnar.statistics import frequencies
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What planning goes by."""
-
-    costs: Costs = DEFAULT_COSTS
-    layouts: tuple[int, ...] = LAYOUTS
-
-
-DEFAULT_CHOICES = Choices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +50,7 @@ def build_layer(
     coded: Conjunctions,
     overlapping: NDArray[np.bool_],
     sample: NDArray[np.uint32] | None = None,
-    choices: Choices = DEFAULT_CHOICES,
+    settings: Settings = DEFAULT_SETTINGS,
 ) -> Layer:
     """Index rows. `sample` has the codes of some events, columns by events."""
     doubtful = np.unique(coded.numbers[coded.inexact])
@@ -72,8 +61,8 @@ def build_layer(
         part = _only(coded, chosen)
         rows = rows_of(part)
         # Dictionaries may be long: where there is nothing to plan, nothing is counted.
-        planned = plan(rows, frequencies(rows.tops, sample), choices.costs, choices.layouts) if len(rows) else Plan()
-        indexes.append(build(rows, part.numbers, planned))
+        planned = plan(rows, frequencies(rows.tops, sample), settings) if len(rows) else Plan()
+        indexes.append(build(rows, part.numbers, planned, settings.most_places))
         plans.append(planned.forgotten())
     return Layer(indexes[0], indexes[1], doubtful, (plans[0], plans[1]))
 

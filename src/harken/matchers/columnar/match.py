@@ -16,7 +16,7 @@ from harken.matchers.base import FormOf, MatchResult
 from harken.matchers.candidates import Candidates, join, settle
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.recent import Recent
-from harken.matchers.columnar.search import Deleted, Searched
+from harken.matchers.columnar.search import LayerDeletions, Searched
 from harken.matchers.columnar.versions import Snapshot
 
 
@@ -83,9 +83,10 @@ class Match:
         for part in parts:
             reserved += np.diff(part.offsets)
         if len(base.layer.plain):
-            dead = deleted.plain if deleted.rows else None
             with base.finder(careful=False) as finder:
-                numbers, examined = finder.find(self._encoded, self._skipped, offsets, self._buffers, dead, reserved)
+                numbers, examined = finder.find(
+                    self._encoded, self._skipped, offsets, self._buffers, deleted.plain, reserved
+                )
             self._examined += examined
         else:
             np.cumsum(reserved, out=offsets[1:])
@@ -95,11 +96,11 @@ class Match:
             fill_reserved(offsets, filled, part.offsets, part.numbers, numbers)
         return offsets, numbers
 
-    def _found(self, searched: Searched, deleted: Deleted, careful: bool) -> Candidates:
+    def _found(self, searched: Searched, deleted: LayerDeletions, careful: bool) -> Candidates:
         offsets = np.zeros(self._events + 1, np.int64)
-        dead = None if not deleted.rows else deleted.careful if careful else deleted.plain
+        deletions = deleted.careful if careful else deleted.plain
         with searched.finder(careful=careful) as finder:
-            numbers, examined = finder.find(self._encoded, self._skipped, offsets, self._buffers, dead)
+            numbers, examined = finder.find(self._encoded, self._skipped, offsets, self._buffers, deletions)
             self._examined += examined
             return Candidates(offsets, numbers)
 

@@ -1,4 +1,4 @@
-"""One event against one snapshot of the index: with lists in place of arrays, which cost more than they save here."""
+"""One event against one snapshot of the index, without the arrays that a batch needs: they would cost most of it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.codes.encode_one import of_one
 from harken.errors import HarkenError
 from harken.events import Event
 from harken.kernels.delta import FLAG_BITS, OVERLAPS, STALE, VERIFY
 from harken.limits import Limits
 from harken.matchers.base import FormOf, MatchResult
-from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.versions import Snapshot
 from harken.matchers.verify import is_match
 
-_NOT_SKIPPED = np.zeros(1, np.bool_)
+_NOBODY = np.empty(0, np.int32)
 _AGAIN = VERIFY | OVERLAPS
 
 
@@ -25,8 +23,10 @@ _AGAIN = VERIFY | OVERLAPS
 class Found:
     """What was found for an event."""
 
-    numbers: list[int]
-    """The subscriptions that match, each once."""
+    based: NDArray[np.int32]
+    """The subscriptions that match by the base, each once."""
+    recent: list[int]
+    """Those that match by recent rows."""
     again: dict[int, int]
     """Subscriptions to look at again, with the flags of their rows together."""
     candidates: int
@@ -39,31 +39,31 @@ class Found:
         for number, flags in self.again.items():
             try:
                 if not flags & VERIFY or is_match(form_of(number), event, limits):
-                    self.numbers.append(number)
+                    self.recent.append(number)
             except HarkenError as error:
                 errors.append((0, number, error))
-        numbers = np.array(self.numbers, np.int32)
+        numbers = np.concatenate([self.based, np.array(self.recent, np.int32)]) if self.recent else self.based
         return MatchResult(np.array([0, len(numbers)]), numbers, np.array([self.candidates]), errors)
 
 
-def find_one(snapshot: Snapshot, codes: NDArray[np.uint32], buffers: Buffers) -> Found | None:
+def find_one(snapshot: Snapshot, codes: NDArray[np.uint32]) -> Found | None:
     """What matches an event that has one code a column. None for indexes with layers or rows in doubt beside it."""
     version = snapshot.version
     base = version.base
-    if version.middles or len(base.layer.careful):
+    if version.middles or base.layer.careful.rows:
         return None
-    found = Found([], {}, 0, 0)
+    found = Found(_NOBODY, [], {}, 0, 0)
     for recent, rows in zip(version.recents, snapshot.rows, strict=True):
         if rows:
             _add_recent(found, recent.find_one(rows, snapshot.moment, codes))
     base.events += 1
-    if len(base.layer.plain):
-        offsets, deleted = np.zeros(2, np.int64), snapshot.deleted[0]
-        dead = deleted.plain if deleted.rows else None
-        with base.finder(careful=False) as finder:
-            numbers, examined = finder.find(of_one(codes), _NOT_SKIPPED, offsets, buffers, dead)
-        found.numbers += numbers.tolist()
-        found.candidates += int(examined[0])
+    if base.layer.plain.rows:
+        finder = base.take_finder(careful=False)
+        try:
+            found.based, examined = finder.find_one(codes, snapshot.deleted[0].plain)
+        finally:
+            base.give_back(finder, careful=False)
+        found.candidates += examined
     return found
 
 
@@ -75,4 +75,4 @@ def _add_recent(found: Found, entries: list[int]) -> None:
             found.again[number] = found.again.get(number, 0) | entry
             found.stale += bool(entry & STALE)
         else:
-            found.numbers.append(number)
+            found.recent.append(number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 from weakref import WeakSet
@@ -26,12 +26,13 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, Trait
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
-from harken.matchers.columnar.layer import Choices, weights
+from harken.matchers.columnar.layer import weights
 from harken.matchers.columnar.match import Match
 from harken.matchers.columnar.match_one import find_one
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.report import report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
+from harken.matchers.columnar.settings import Settings
 from harken.matchers.columnar.versions import Snapshot, Version, merged, middle, rows_of_base
 from harken.matchers.roles import Write
 from harken.schema.paths import Path
@@ -40,18 +41,6 @@ RECENT_ROWS = 4_096
 """Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""
 SMALL_ROWS = 1_024
 """As few rows as this are never indexed: the chains of recent rows, whose constants all are known, are as quick."""
-_FIXED_WORTH = 2_000
-"""What merging costs besides what it costs a row, as a number of verifications. A row costs about as much as one."""
-_AT_ONCE_ROWS = 100_000
-"""No more rows than this are merged while somebody waits for a match, unless that match alone is worth it."""
-_SHARE_BEHIND = 4
-"""The base is made anew when what is behind it is a quarter of it, or a quarter of it is deleted."""
-_FEW = 16
-"""As many subscriptions as this are coded one by one; more, column by column."""
-_WAITING = 256
-"""Subscriptions that wait to be coded or deleted until there is an event, at most."""
-_ENCODED_TOGETHER = 1_024
-"""Events a column that one thread encodes for all that share them, if they come as columns; of more, each its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +71,7 @@ class Columnar:
         recent_rows: int = RECENT_ROWS,
         background: bool = True,
         small_rows: int = SMALL_ROWS,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         unknown = set(layouts) - set(LAYOUT_NAMES)
         if unknown or not layouts:
@@ -89,7 +79,8 @@ class Columnar:
                 f"layouts are some of {', '.join(LAYOUT_NAMES)}, not {', '.join(sorted(unknown)) or 'none'}"
             )
         self._limits = limits
-        self._choices = Choices(layouts=tuple(LAYOUTS[LAYOUT_NAMES.index(name)] for name in layouts))
+        chosen = tuple(LAYOUTS[LAYOUT_NAMES.index(name)] for name in layouts)
+        self._settings = replace(Settings(**(settings or {})), layouts=chosen)
         self._recent_rows = recent_rows
         self._background = background
         self._small_rows = min(small_rows, recent_rows - 1)  # else merging would never come to an end
@@ -99,9 +90,11 @@ class Columnar:
             "background": background,
             "small_rows": small_rows,
         }
+        if settings:
+            self._options["settings"] = dict(settings)
         self._lock = fork_lock(MATCHER)
         self._merging = threading.Lock()
-        self._buffers = Buffers()
+        self._buffers = Buffers(self._settings)
         self._merges = 0
         self._merger: threading.Thread | None = None
         self._failure: Exception | None = None
@@ -119,7 +112,7 @@ class Columnar:
         """Verifications since the last merge that would have been spared if codes knew all constants."""
         self._sample = Sample(0)
         self._given = NO_STATISTICS
-        self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._choices)
+        self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._settings)
         _living.add(self)
 
     @classmethod
@@ -127,6 +120,7 @@ class Columnar:
         """A matcher that takes over a state. Options stand in place of those of the state."""
         matcher = cls(limits, **{**state.options, **options})
         matcher._version = replace(state.version, middles=(), recents=(Recent(len(state.version.columns)),))
+        matcher._version.base.settings = matcher._settings
         matcher._sample, matcher._given = state.sample, state.given
         if 0 < len(state.version.base) <= matcher._small_rows:
             matcher.merge()
@@ -146,7 +140,7 @@ class Columnar:
                     version, sample = self._version, Sample.of_state(self._sample.state())
                     if not version.is_one and len(version) <= self._small_rows:
                         flats = [*version.indexed(), *(each.flat() for each in version.recents)]
-                        version, sample = merged(flats, version, sample, self._choices, self._given)
+                        version, sample = merged(flats, version, sample, self._settings, self._given)
                     if version.is_one:
                         return State(version.copied(), sample, self._given, self._merges, self._options)
                 self._merge(everything=True)
@@ -209,14 +203,14 @@ class Columnar:
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         forms = {entry.number: entry.compiled.normal_form for entry in entries}
-        if len(forms) > _WAITING:
+        if len(forms) > self._settings.most_waiting:
             self.add_flat(Flat.of_forms(forms.items()), replaced)
             return
         with self._lock:
             self._waiting |= forms
             if replaced:
                 self._remove(replaced)
-            if len(self._waiting) > _WAITING:
+            if len(self._waiting) > self._settings.most_waiting:
                 self._absorb()
         self._merge_if_due()
 
@@ -265,7 +259,7 @@ class Columnar:
         with self._lock:
             snapshot, sample = self._snapshot()
         codes = codes_of_one(event, snapshot.version.columns, snapshot.version.dictionaries)
-        one = None if codes is None else find_one(snapshot, codes, self._buffers)
+        one = None if codes is None else find_one(snapshot, codes)
         if codes is None or one is None or (one.stale and self._index_stale(snapshot, one.stale)):
             return None
         sample.learn(codes)
@@ -277,7 +271,7 @@ class Columnar:
         Threads that encode get into each other's way where that is Python, which it is for events that are, and for
         the first part of every column: then one thread does it for all.
         """
-        if batch.is_lazy and len(batch) > _ENCODED_TOGETHER * len(self._version.columns):
+        if batch.is_lazy and len(batch) > self._settings.encoded_together * len(self._version.columns):
             return lambda first, last: self.match(batch[first:last], form_of)
         return self._ready(batch, form_of)
 
@@ -307,10 +301,10 @@ class Columnar:
         """
         version = snapshot.version
         self._stale += stale  # threads may lose a little of it: it need not be exact
-        worth = _FIXED_WORTH + len(version)
+        worth = self._settings.fixed_worth + len(version)
         if self._stale < worth:
             return False
-        if len(version) > _AT_ONCE_ROWS and stale < worth and self._background:
+        if len(version) > self._settings.merged_at_once and stale < worth and self._background:
             self._merge_in_background(self._merge_all)
             return False
         with self._merging:
@@ -395,7 +389,7 @@ class Columnar:
             for searched in self._version.layers:
                 searched.delete(numbers)
         waiting, self._waiting = self._waiting, {}
-        if len(waiting) <= _FEW:
+        if len(waiting) <= self._settings.few_waiting:
             waiting = {number: form for number, form in waiting.items() if not self._version.add_form(number, form)}
         if waiting:
             flat = Flat.of_forms(waiting.items())
@@ -419,7 +413,7 @@ class Columnar:
                 self._gone_meanwhile.append(number)
             if not any(recent.remove(number, self._moment) for recent in self._version.recents):
                 self._leaving.append(number)
-        if len(self._leaving) > _WAITING:
+        if len(self._leaving) > self._settings.most_waiting:
             self._absorb()
 
     def _merge_if_due(self) -> None:
@@ -442,7 +436,11 @@ class Columnar:
 
     def _is_due(self) -> bool:
         version = self._version
-        return len(version.recents[-1]) >= self._recent_rows or _is_hollow(version)
+        return len(version.recents[-1]) >= self._recent_rows or self._is_hollow(version)
+
+    def _is_hollow(self, version: Version) -> bool:
+        """Whether so much of the base was deleted that it should be built anew."""
+        return version.base.dead * self._settings.share_behind > len(version.base.layer) > 0
 
     def _merge_behind(self, merge: Callable[[], None]) -> None:
         try:
@@ -473,13 +471,14 @@ class Columnar:
             if more is not None:
                 flats.append(more)
             added = sum(map(len, flats))
-            small = [each for each in before.middles if len(each.searched) <= _SHARE_BEHIND * added]
+            small = [each for each in before.middles if len(each.searched) <= self._settings.share_behind * added]
             behind = sum(len(each.searched) for each in before.middles) + added
-            if everything or behind * _SHARE_BEHIND >= len(before.base) or _is_hollow(before):
+            is_large = behind * self._settings.share_behind >= len(before.base)
+            if everything or is_large or self._is_hollow(before):
                 flats = [*before.indexed(), *flats]
-                after, sample = merged(flats, before, self._sample, self._choices, self._given, self._small_rows)
+                after, sample = merged(flats, before, self._sample, self._settings, self._given, self._small_rows)
             else:
-                built = middle([*(each.alive() for each in small), *flats], before, self._sample, self._choices)
+                built = middle([*(each.alive() for each in small), *flats], before, self._sample, self._settings)
                 after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None
             with self._lock:
                 self._publish(after, sample, len(before.recents))
@@ -529,8 +528,3 @@ def _forget_mergers() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_mergers)
-
-
-def _is_hollow(version: Version) -> bool:
-    """Whether so much of the base was deleted that it should be made anew."""
-    return version.base.dead * _SHARE_BEHIND > len(version.base.layer) > 0

@@ -18,27 +18,16 @@ from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS
-from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, DEFAULT_COSTS, LAYOUTS, LIST, SKETCH, Costs
+from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, LIST, SKETCH
 from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
 from harken.matchers.columnar.rows import Rows, attribute_sets
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 from harken.matchers.columnar.statistics import Frequencies
 
-_CACHED = 1 << 20
-"""Bytes: what a cluster compares stays in the cache up to this size; a larger one is sketched."""
 _COMPARED_BYTES = 8
 """What a slot takes in one column that is compared."""
-_LONGEST_SIFTED = 4_096
-"""A sketch is for runs that have no more slots than this, on average."""
 _LINE_BOUNDS, _SEARCHED_LINES = 16, 4
 """Bounds in a line, and the lines that a search through many looks at."""
-_FILTERED = 1.0
-"""A filter is for rows of which an event is expected to agree with fewer than this in all values asked for."""
-_STEPS, _STEPPED = 16, 256
-"""Steps that a cluster has besides its end, at most, and slots that an event which has its attributes would have to
-compare, at least.
-"""
-_REPEATED = 4
-"""At its steps an index has a quarter as many rows again, at most."""
 _LOOKED_AT = 2
 """Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
 
@@ -108,13 +97,13 @@ def _arrays(choice: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {**choice, **found, "rows": np.empty(0, np.int64)}
 
 
-def plan(rows: Rows, known: Frequencies, costs: Costs = DEFAULT_COSTS, layouts: tuple[int, ...] = LAYOUTS) -> Plan:
-    """The cheapest plan. `layouts` narrows the choice, for tests; a row that cannot be pooled is listed."""
+def plan(rows: Rows, known: Frequencies, settings: Settings = DEFAULT_SETTINGS) -> Plan:
+    """The cheapest plan. Where the settings allow only pools, a row that cannot be pooled is listed."""
     if not len(rows):
         return Plan()
     leaders, set_of, sizes = attribute_sets(rows)
-    keyed = _Keyed(rows, leaders, set_of, known, costs, layouts)
-    pooled, pools = plan_pools(rows, leaders, set_of, sizes, keyed.set_costs, known, costs, layouts)
+    keyed = _Keyed(rows, leaders, set_of, known, settings)
+    pooled, pools = plan_pools(rows, leaders, set_of, sizes, keyed.set_costs, known, settings.costs, settings.layouts)
     return Plan(keyed.groups(~pooled), pools)
 
 
@@ -152,8 +141,7 @@ class _Keyed:
         leaders: NDArray[np.int64],
         set_of: NDArray[np.int64],
         known: Frequencies,
-        costs: Costs,
-        layouts: tuple[int, ...],
+        settings: Settings,
     ) -> None:
         self._rows = rows
         shares = _shares(rows, known)
@@ -162,7 +150,8 @@ class _Keyed:
         self._bound_class = np.empty(count, np.uint8)
         kernels.choose_keys(rows.starts, rows.columns, rows.classes, shares, self._key, self._bound, self._bound_class)
         self._known, self._present = known, known.present()
-        self._shares, self._set_of, self._costs, self._layouts = shares, set_of, costs, layouts
+        self._shares, self._set_of, self._settings = shares, set_of, settings
+        self._costs, self._layouts = settings.costs, settings.layouts
         self._group_alike()
         if self._drop_ranges():
             self._group_alike()
@@ -215,8 +204,8 @@ class _Keyed:
         rest = rows.lengths[lead] - (key >= 0) - is_settled
         # In a long run what is in doubt is read from all over it; and where an interval of two ends narrows the run
         # down, all of it is in doubt.
-        is_short = (here <= _LONGEST_SIFTED) & ~((bound >= 0) & (bound_class >= kernels.WITHIN))
-        sketched = (counts * rest * _COMPARED_BYTES > _CACHED) & is_short
+        is_short = (here <= self._settings.most_sifted) & ~((bound >= 0) & (bound_class >= kernels.WITHIN))
+        sketched = (counts * rest * _COMPARED_BYTES > self._settings.cached_bytes) & is_short
         if CLUSTER not in self._layouts or SKETCH not in self._layouts:
             sketched[:] = SKETCH in self._layouts
         lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
@@ -240,7 +229,7 @@ class _Keyed:
         is_point &= (columns != key[owner]) & (key[owner] >= 0)
         agreeing = _given(self._shares[kernels.POINT], columns) / _given(self._present, columns)
         agreeing = keyed * np.exp(np.bincount(owner, np.where(is_point, np.log(agreeing), 0), minlength=len(lead)))
-        is_point &= (agreeing < _FILTERED)[owner]
+        is_point &= (agreeing < self._settings.filter_below)[owner]
         counts = np.bincount(owner[is_point], minlength=len(lead))
         # An event passes if any row agrees with it; so many do on average, and are spread by chance.
         passing = np.where(counts > 0, np.minimum(1 / BITS_A_ROW - np.expm1(-agreeing), 1), 1)
@@ -289,10 +278,10 @@ class _Keyed:
 
     def _with_steps(self, groups: list[GroupPlan]) -> list[GroupPlan]:
         """The groups, of which those that have most to compare get steps."""
-        left = int(len(self._rows) / _REPEATED)
+        left = int(len(self._rows) / self._settings.repeated_share)
         for place in sorted(range(len(groups)), key=lambda place: -groups[place].candidates):
             group = groups[place]
-            step = -(-group.size // _STEPS // ROWS) * ROWS
+            step = -(-group.size // self._settings.most_steps // ROWS) * ROWS
             steps = group.size // step
             repeated = step * steps * (steps + 1) // 2
             if group.bound_class == kernels.UP_TO:  # at its steps stands what is behind them
@@ -305,7 +294,9 @@ class _Keyed:
     def _gains_by_steps(self, group: GroupPlan) -> bool:
         """Whether long runs of a cluster are compared in one column, where all rows ask for intervals of one end."""
         has_runs = group.layout == CLUSTER and group.key < 0 and group.bound >= 0 and not group.is_within
-        if not has_runs or len(group.columns) != 2 or self._here[self._cluster_of[group.rows[0]]] < _STEPPED:
+        if not has_runs or len(group.columns) != 2:
+            return False
+        if self._here[self._cluster_of[group.rows[0]]] < self._settings.stepped_slots:
             return False
         starts = self._rows.starts[group.rows]
         classes = self._rows.classes[np.concatenate([starts, starts + 1])]

@@ -11,28 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.several import Values, find_in_clusters, find_in_pools
+from harken.matchers.columnar.deletions import Deletions
 from harken.matchers.columnar.index import Finder, Index
 from harken.matchers.columnar.layer import Layer
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
 _CLASSES = 256
 _NOBODY = np.empty(0, np.int32)
-_KEPT = 4
-"""Finders that wait to be used again; more threads than this make theirs anew."""
 
 
-class Deleted(NamedTuple):
-    """The rows of a layer that are deleted. It never changes: what is deleted later makes another."""
+class LayerDeletions(NamedTuple):
+    """The rows of a layer that are deleted. What is deleted later makes another."""
 
-    rows: int
-    plain: NDArray[np.uint64]
-    careful: NDArray[np.uint64]
+    plain: Deletions
+    careful: Deletions
 
 
 class Searched:
     """A layer, how many of its rows were deleted, and finders that are free."""
 
-    def __init__(self, layer: Layer, columns: int, stale: NDArray[np.int32] = _NOBODY) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        columns: int,
+        stale: NDArray[np.int32] = _NOBODY,
+        settings: Settings = DEFAULT_SETTINGS,
+    ) -> None:
         self.layer = layer
+        self.settings = settings
         self.stale = stale
         """Of the subscriptions to be verified those, ascending, that need not be if codes knew their constants."""
         self.columns = columns
@@ -40,13 +46,24 @@ class Searched:
         self.dead = 0
         self.events = 0
         """The events that were searched for."""
-        self.seen = [np.zeros(_parts(index), np.int64) for index in (layer.plain, layer.careful)]
-        """Of plain and careful, by cluster and pool: the slots that were looked at."""
-        self._free: tuple[deque[Finder], deque[Finder]] = (deque(maxlen=_KEPT), deque(maxlen=_KEPT))
+        self._seen = [np.zeros(_parts(index), np.int64) for index in (layer.plain, layer.careful)]
+        """What finders that are gone have seen."""
+        self._free: tuple[deque[Finder], deque[Finder]] = (deque(), deque())
 
     def __len__(self) -> int:
         """The rows that are left."""
         return len(self.layer) - self.dead
+
+    @property
+    def seen(self) -> list[NDArray[np.int64]]:
+        """Of plain and careful, by cluster and pool: the slots that were looked at, by finders that are done."""
+        return [
+            sum((each.seen for each in list(free)), seen) for seen, free in zip(self._seen, self._free, strict=True)
+        ]
+
+    @seen.setter
+    def seen(self, seen: list[NDArray[np.int64]]) -> None:
+        self._seen = seen
 
     def delete(self, numbers: NDArray[np.int32]) -> int:
         """Delete subscriptions. Returns how many rows they had here."""
@@ -54,24 +71,33 @@ class Searched:
         self.dead += found
         return found
 
-    def deleted(self) -> Deleted:
+    def deleted(self) -> LayerDeletions:
         """What is deleted now."""
-        return Deleted(self.dead, self.layer.plain.dead, self.layer.careful.dead)
+        return LayerDeletions(self.layer.plain.deletions(), self.layer.careful.deletions())
 
     @contextmanager
     def finder(self, *, careful: bool) -> Iterator[Finder]:
-        """A finder, for the time being, whose counts are added to `seen` in the end."""
-        free = self._free[careful]
-        try:
-            found = free.pop()
-        except IndexError:
-            found = Finder(self.layer.careful if careful else self.layer.plain, self.columns)
+        """A finder, for the time being."""
+        found = self.take_finder(careful=careful)
         try:
             yield found
         finally:
-            self.seen[careful] += found.seen
-            found.seen[:] = 0
-            free.append(found)
+            self.give_back(found, careful=careful)
+
+    def take_finder(self, *, careful: bool) -> Finder:
+        """A finder that nobody else uses until it is given back."""
+        try:
+            return self._free[careful].pop()
+        except IndexError:
+            return Finder(self.layer.careful if careful else self.layer.plain, self.columns, self.settings)
+
+    def give_back(self, finder: Finder, *, careful: bool) -> None:
+        """Have a finder used again, or let it go if there are enough."""
+        free = self._free[careful]
+        if len(free) < self.settings.finders_kept:
+            free.append(finder)
+        else:
+            self._seen[careful] = self._seen[careful] + finder.seen
 
     def doubtful(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which of these, found by careful rows, have to be verified."""
@@ -81,11 +107,12 @@ class Searched:
         """How many of these, found by careful rows, are verified only because codes do not know their constants."""
         return int(np.count_nonzero(_among(self.stale, numbers))) if len(self.stale) else 0
 
-    def find_several(self, deleted: Deleted, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
+    def find_several(self, deleted: LayerDeletions, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
         """Append the numbers that may match an event with several values. Returns their end, or -1 without room."""
-        for index, dead in ((self.layer.plain, deleted.plain), (self.layer.careful, deleted.careful)):
+        for index, deletions in ((self.layer.plain, deleted.plain), (self.layer.careful, deleted.careful)):
             if not len(index):
                 continue
+            dead = deletions.bitmap
             if end >= 0:
                 end = find_in_clusters(index.clusters, index.ids, dead, given, place, out, end)
             if end >= 0:

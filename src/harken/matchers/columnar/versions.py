@@ -15,10 +15,11 @@ from harken.codes.flatten import plain_predicates
 from harken.codes.recode import recode
 from harken.kernels.recode import admitted
 from harken.language.normal_form import NormalForm
-from harken.matchers.columnar.layer import Choices, build_layer, unbuild
+from harken.matchers.columnar.layer import build_layer, unbuild
 from harken.matchers.columnar.recent import CodedPredicate, Recent
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
-from harken.matchers.columnar.search import Deleted, Searched
+from harken.matchers.columnar.search import LayerDeletions, Searched
+from harken.matchers.columnar.settings import Settings
 from harken.schema import Kind
 from harken.schema.paths import Path
 
@@ -83,7 +84,7 @@ class Version:
 
     def copied(self) -> Version:
         """The base as it is now: what is deleted from this version later is not deleted from the copy."""
-        base = Searched(self.base.layer.copied(), self.base.columns)
+        base = Searched(self.base.layer.copied(), self.base.columns, settings=self.base.settings)
         base.dead, base.events = self.base.dead, self.base.events
         base.seen = [seen.copy() for seen in self.base.seen]
         return replace(self, base=base, middles=(), recents=())
@@ -141,7 +142,7 @@ class Snapshot:
     moment: int
     rows: list[int]
     """How many rows each recent part had."""
-    deleted: list[Deleted]
+    deleted: list[LayerDeletions]
     """What was deleted from each layer."""
 
     def is_of(self, version: Version, moment: int) -> bool:
@@ -153,7 +154,7 @@ def merged(
     flats: Sequence[Flat],
     before: Version | None,
     sample: Sample,
-    choices: Choices,
+    settings: Settings,
     given: Statistics = NO_STATISTICS,
     small_rows: int = 0,
 ) -> tuple[Version, Sample]:
@@ -171,8 +172,9 @@ def merged(
         known = sample.translated(before.columns, before.dictionaries, columns, dictionaries, given)
     is_small = len(flat) <= small_rows
     based, overlapping = (coded.without_rows(), flat.overlapping[:0]) if is_small else (coded, flat.overlapping)
-    layer = build_layer(based, overlapping, known.codes if len(known) else None, choices)
-    version = Version(columns, dictionaries, Searched(layer, len(columns)), (), (Recent(len(columns)),))
+    layer = build_layer(based, overlapping, known.codes if len(known) else None, settings)
+    base = Searched(layer, len(columns), settings=settings)
+    version = Version(columns, dictionaries, base, (), (Recent(len(columns)),))
     if is_small:
         version.add(flat)
     return version, known
@@ -184,13 +186,13 @@ def rows_of_base(version: Version) -> Flat:
     return Flat.of_codes(*unbuild(version.base.layer, version.columns[:known], version.dictionaries[:known]))
 
 
-def middle(flats: Sequence[Flat], version: Version, sample: Sample, choices: Choices) -> Middle:
+def middle(flats: Sequence[Flat], version: Version, sample: Sample, settings: Settings) -> Middle:
     """A layer of these rows in the codes of the version."""
     flat = joined(flats)
     coded = _in_order(recode(flat, dict(zip(version.columns, version.dictionaries, strict=True))), version)
-    layer = build_layer(coded, flat.overlapping, sample.codes if len(sample) else None, choices)
+    layer = build_layer(coded, flat.overlapping, sample.codes if len(sample) else None, settings)
     stale = np.unique(flat.numbers[coded.inexact & ~flat.inexact])
-    return Middle(flat, Searched(layer, len(version.columns), stale))
+    return Middle(flat, Searched(layer, len(version.columns), stale, settings))
 
 
 def _in_order(coded: Conjunctions, version: Version) -> Conjunctions:

@@ -1,0 +1,76 @@
+"""What was deleted from an index: at first only marked, and compacted once enough events have come to make up for it.
+
+Marked rows cost an event up to four times as much where it copies long runs of ids, because every slot of a run has to
+be looked up. Compacting copies the ids of all rows, about a millisecond for a million: too much for every deletion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.clusters import LIST_START, NONE, REST_COUNT, STEP_START, Clusters
+from harken.kernels.deletes import COMPACT, MARKED, NONE_DELETED, Deleted, mark_numbers, take_out
+from harken.kernels.frozen import frozen
+from harken.kernels.pool import Pools
+from harken.kernels.vector import ROWS
+
+_NO_WORDS = np.empty(0, np.uint64)
+_NO_COUNTS = np.empty(0, np.int32)
+
+
+class Deletions:
+    """The slots that were deleted from an index at some moment. What is deleted later makes another."""
+
+    def __init__(
+        self, clusters: Clusters, pools: Pools, ids: NDArray[np.int32], rows: int, bitmap: NDArray[np.uint64]
+    ) -> None:
+        self.bitmap = bitmap
+        self._clusters, self._ids, self._rows = clusters, ids, rows
+        self._clustered = pools.first_slot
+        """The slots of clusters. Those of pools are looked up by the bitmap, which takes hardly any time."""
+        self._events = 0
+        self._kept = [self._marked()]
+        """Keeps alive what is frozen: threads may still use the first."""
+        self._frozen = frozen(self._kept[0])
+        copied = (clusters.clusters[:, REST_COUNT] == 0) & (clusters.clusters[:, LIST_START] == NONE)
+        gains = (copied | (clusters.clusters[:, STEP_START] != NONE)).any()
+        self._may_compact = bool(gains) and self._kept[0].state == MARKED
+
+    def frozen_for(self, events: int, rows_an_event: int) -> Any:
+        """What a kernel needs to know. Compacts if one event in so many rows has come, with those to come now."""
+        if self._may_compact:
+            self._events += events
+            if self._events * rows_an_event >= self._rows:
+                self._compact()
+        return self._frozen
+
+    def _marked(self) -> Deleted:
+        state = MARKED if self.bitmap.any() else NONE_DELETED
+        step_ids = self._clusters.step_ids
+        return Deleted(state, self.bitmap, _NO_COUNTS, self._ids, _NO_WORDS, _NO_COUNTS, step_ids)
+
+    def _compact(self) -> None:
+        ids, step_ids = self._ids, self._clusters.step_ids
+        gone = np.zeros(int(ids.max(initial=0)) + 1, np.bool_)
+        mark_numbers(ids, self.bitmap, self._clustered, gone)
+        repeated = len(step_ids) - ROWS
+        packed = np.packbits(gone[step_ids[:repeated]], bitorder="little")
+        step_bitmap = np.zeros(repeated // ROWS + 2, np.uint64)
+        step_bitmap.view(np.uint8)[: len(packed)] = packed
+        before, live = _taken_out(ids, self.bitmap, self._clustered)
+        step_before, step_live = _taken_out(step_ids, step_bitmap, repeated)
+        self._kept.append(Deleted(COMPACT, self.bitmap, before, live, step_bitmap, step_before, step_live))
+        self._frozen = frozen(self._kept[-1])
+        self._may_compact = False
+
+
+def _taken_out(
+    ids: NDArray[np.int32], dead: NDArray[np.uint64], size: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """How many are deleted before each word of the bitmap, and the ids that are left, padded."""
+    before, live = np.empty(len(dead), np.int32), np.empty(size + ROWS, np.int32)
+    count = take_out(ids, dead, size, before, live)
+    return before, live[: count + ROWS]
