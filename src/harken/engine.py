@@ -29,7 +29,7 @@ from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from harken.live.parts import Part
+    from harken.live.parts import Shard
 
 _MOST_FOR_A_HINT = 10_000
 _FIRST = (0,)
@@ -389,7 +389,7 @@ class Engine:
 
     # Inside
 
-    def _of_part(self, part: Part) -> Engine:
+    def _of_part(self, part: Shard) -> Engine:
         """An engine like this one, with other subscriptions."""
         engine = Engine(self.schema, self.algorithm, self.limits, **self.options)
         compiler = engine._live.compiler

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harken.language.ast import And, Attribute, Constant, Contains, Expression, Not, Or, attributes, leaves, predicates
-from harken.language.explanation import MARKS, Explanation, Met, Part
+from harken.language.explanation import MARKS, Clause, Explanation, Met
 from harken.language.registry import FindEvent
 from harken.language.sql.doubts import substring_doubt
 from harken.language.sql.front_end import SqlFrontEnd
@@ -17,7 +17,7 @@ from harken.schema import Schema
 from harken.schema.paths import Path, format_path
 from harken.schema.values import KINDS
 
-__all__ = ["MARKS", "Explanation", "Met", "Part", "explain", "explain_sql"]
+__all__ = ["MARKS", "Clause", "Explanation", "Met", "explain", "explain_sql"]
 
 _NO_CHOICE = "each holds for some element of {arrays}, but no one choice of elements meets them all"
 _OTHER_CHOICE = "for another element than the part below"
@@ -49,33 +49,33 @@ class _Teller:
         self.schema = schema
         self.limits = limits
 
-    def part(self, node: Expression) -> Part:
+    def part(self, node: Expression) -> Clause:
         match node:
             case And(items=items):
                 return self._conjunction(node, tuple(map(self.part, items)))
             case Or(items=items):
                 parts = tuple(map(self.part, items))
                 truths = [part.truth for part in parts]
-                return Part("OR", True if True in truths else None if None in truths else False, (), None, parts)
+                return Clause("OR", True if True in truths else None if None in truths else False, (), None, parts)
             case Not(item=And() | Or() | Not() as item):
                 below = self.part(item)
                 found = self._truth(node)
                 agrees = found is (None if below.truth is None else not below.truth)
-                return Part("NOT", found, (), None if agrees else _OTHER_CHOICE, (below,))
+                return Clause("NOT", found, (), None if agrees else _OTHER_CHOICE, (below,))
             case _:
                 found = self._truth(node)
                 note = self._unlike(node) if found is None else self._substring(node)
-                return Part(print_expression(node), found, self._met(node), note)
+                return Clause(print_expression(node), found, self._met(node), note)
 
-    def _conjunction(self, node: And, parts: tuple[Part, ...]) -> Part:
+    def _conjunction(self, node: And, parts: tuple[Clause, ...]) -> Clause:
         truths = [part.truth for part in parts]
         if False in truths or None in truths:
-            return Part("AND", False if False in truths else None, (), None, parts)
+            return Clause("AND", False if False in truths else None, (), None, parts)
         if self._is_possible(node):
-            return Part("AND", True, (), None, parts)
+            return Clause("AND", True, (), None, parts)
         arrays = dict.fromkeys(array_on(self.whole, path) for path in attributes(node))
         names = ", ".join(format_path(array) for array in arrays if array is not None)
-        return Part("AND", False, (), _NO_CHOICE.format(arrays=names), parts)
+        return Clause("AND", False, (), _NO_CHOICE.format(arrays=names), parts)
 
     def _truth(self, node: Expression) -> bool | None:
         if self._is_possible(node):

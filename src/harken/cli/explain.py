@@ -14,7 +14,7 @@ from harken.cli.session import session
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from harken.explain import Explanation, Part
+    from harken.explain import Clause, Explanation
 
 EXAMPLES = """\b
 Examples:
@@ -125,8 +125,8 @@ def show_explanation(screen: Screen, explanation: Explanation) -> None:
         screen.show(line)
 
 
-def _lines(part: Part, indent: str) -> Iterator[Text]:
-    """The tree of a part, as `Part.lines` writes it, in colours."""
+def _lines(part: Clause, indent: str) -> Iterator[Text]:
+    """The tree of a part, as `Clause.lines` writes it, in colours."""
     from rich.text import Text
 
     from harken.explain import MARKS

@@ -8,7 +8,7 @@ from typing import Any
 from harken.errors import did_you_mean
 from harken.events import Event
 from harken.language.compiled import Compiled
-from harken.language.normal_form import Conjunction, Values
+from harken.language.normal_form import Conjunction, ValueSet
 from harken.schema import Kind, Path, format_path
 from harken.schema.values import KINDS
 
@@ -42,7 +42,7 @@ class Observed:
     def _unlike(self, item: Conjunction) -> Iterator[str]:
         for path, constraint in item.constraints:
             found = self._kinds.get(path)
-            if found and isinstance(constraint, Values):
+            if found and isinstance(constraint, ValueSet):
                 wanted = [kind for kind, _ in constraint.parts]
                 if not found & set(wanted):
                     has = " or ".join(f"a {kind}" for kind in sorted(found))

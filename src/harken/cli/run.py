@@ -17,7 +17,7 @@ from harken.errors import ConfigError
 if TYPE_CHECKING:
     from harken.pipeline.config import Config
     from harken.pipeline.metrics import Meter
-    from harken.pipeline.planning import Plan
+    from harken.pipeline.planning import PipelinePlan
     from harken.pipeline.reports import Report
 
 EXAMPLES = """\b
@@ -107,7 +107,7 @@ def _show_report(screen: Screen, say: Callable[[str], None], meter: Meter, repor
     say(running_text(meter))
 
 
-def _show_plan(screen: Screen, plan: Plan) -> None:
+def _show_plan(screen: Screen, plan: PipelinePlan) -> None:
     if screen.json:
         screen.line(plan.to_dict())
         return

@@ -32,7 +32,7 @@ class EncodedBatch:
 
     codes: NDArray[np.uint32]
     """For every column, for every event."""
-    given: NDArray[np.bool_]
+    has_value: NDArray[np.bool_]
     """By column: False only if no event has a value in it, and all its codes are 0."""
     several: NDArray[np.int32]
     """The events that may have several bindings, ascending."""
@@ -51,7 +51,7 @@ class EncodedBatch:
         columns = len(self.codes)
         return EncodedBatch(
             np.ascontiguousarray(self.codes[:, first:last]),
-            self.given,
+            self.has_value,
             self.several[begin:end] - np.int32(first),
             self.starts[begin * columns : end * columns + 1],
             self.values,
@@ -80,15 +80,15 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
     paths = dict.fromkeys(column.path for column in columns)
     dense = {path: batch.dense(path) for path in paths}
     found: list[_Coded | None] = []
-    given = np.ones(len(columns), np.bool_)
+    has_value = np.ones(len(columns), np.bool_)
     for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
         values = dense[column.path]
         if _encode_dense(column, dictionary, values, codes[place]):
-            given[place] = values is not None and values.kind is column.kind
+            has_value[place] = values is not None and values.kind is column.kind
             found.append(None)
             continue
         cells = _cells_of(column, batch.cells(column.path))
-        given[place] = len(cells.rows) > 0
+        has_value[place] = len(cells.rows) > 0
         if column.coded is not None:
             cells = _places(cells, column.coded)
             apart[cells.rows[cells.values < 0]] = True
@@ -100,10 +100,10 @@ def encode(batch: EventBatch, columns: Sequence[Column], dictionaries: Sequence[
         apart |= batch.branching(shared)
     several = np.flatnonzero(apart).astype(np.int32)
     if not len(several):
-        return EncodedBatch(codes, given, several, np.zeros(1, np.int64), np.empty(0, np.uint32))
+        return EncodedBatch(codes, has_value, several, np.zeros(1, np.int64), np.empty(0, np.uint32))
     every = [_coded(codes[place]) if each is None else each for place, each in enumerate(found)]
     codes[:, several] = 0
-    return EncodedBatch(codes, given, several, *_lists(every, several))
+    return EncodedBatch(codes, has_value, several, *_lists(every, several))
 
 
 def _encode_dense(column: Column, dictionary: Encoder, values: DenseColumn | None, codes: NDArray[np.uint32]) -> bool:
@@ -114,7 +114,7 @@ def _encode_dense(column: Column, dictionary: Encoder, values: DenseColumn | Non
 
 
 def _coded(codes: NDArray[np.uint32]) -> _Coded:
-    """What there is, given the code of every event."""
+    """What there is, by the code of every event."""
     rows = np.flatnonzero(codes)
     return _Coded(rows.astype(np.int32), codes[rows])
 

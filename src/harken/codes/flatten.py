@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column, ColumnPredicates
 from harken.language.intervals import Cut, Intervals, Line
-from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Values, line_of
+from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, ValueSet, line_of
 from harken.schema import CodedDomain, Kind
 from harken.schema.paths import Path
 
@@ -74,7 +74,7 @@ def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut
         return None
     found: list[tuple[Path, Kind, Cut | None, Cut | None]] = []
     for path, constraint in conjunction.constraints:
-        if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
+        if type(constraint) is not ValueSet or constraint.domain is not None or constraint.integers is not None:
             return None
         kind, admitted = constraint.parts[0]
         if len(constraint.parts) > 1 or len(admitted.cuts) > 2 or (kind is not _NUMBER and kind is not _STRING):
@@ -140,7 +140,7 @@ class _Flattener:
             return False
         numbers, strings = self._numbers, self._strings
         for path, constraint in conjunction.constraints:
-            if type(constraint) is not Values or constraint.domain is not None or constraint.integers is not None:
+            if type(constraint) is not ValueSet or constraint.domain is not None or constraint.integers is not None:
                 break
             parts = constraint.parts
             kind, (inside, cuts) = parts[0]

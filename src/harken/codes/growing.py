@@ -62,14 +62,14 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _SortedRun:
     """Constants with their labels, by the codes of dictionary.py."""
 
     constants: Dictionary
     by_code: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, column: Column, constants: Constants, labels: NDArray[np.integer]) -> _Part:
+    def of(cls, column: Column, constants: Constants, labels: NDArray[np.integer]) -> _SortedRun:
         """Different constants in any order, each with its label."""
         known, ranks = dictionary_of(column, constants)
         ordered = np.empty(len(known), np.uint32)
@@ -99,7 +99,9 @@ class GrowingDictionary:
         self.column = column
         self.is_dense = False
         self._widest = widest if column.kind is Kind.NUMBER or column.coded is not None else 0
-        self._main = self._recent = self._nothing = _Part.of(column, constants_of(column, []), np.empty(0, np.uint32))
+        self._main = self._recent = self._nothing = _SortedRun.of(
+            column, constants_of(column, []), np.empty(0, np.uint32)
+        )
 
     def __len__(self) -> int:
         return len(self._main.labels) + len(self._recent.labels)
@@ -143,7 +145,7 @@ class GrowingDictionary:
         if self.is_dense or is_used.all():
             return
         labels = self.labels[is_used]
-        self._main = _Part.of(self.column, selected(self._main.constants.constants, is_used), labels)
+        self._main = _SortedRun.of(self.column, selected(self._main.constants.constants, is_used), labels)
 
     def _took_apart(self, new: Constants) -> bool:
         """Give few constants labels in their gaps, and keep them apart; False where a gap has no room."""
@@ -163,7 +165,7 @@ class GrowingDictionary:
                 fitted = left + (min(step, _STRIDE) if right == _SPACE and left else step)
             labels = np.append(self._recent.labels, np.uint32(fitted & ~1))
             before = self._recent.constants.constants
-            self._recent = _Part.of(self.column, concatenated([before, one]) if len(before) else one, labels)
+            self._recent = _SortedRun.of(self.column, concatenated([before, one]) if len(before) else one, labels)
             if len(labels) > _MOST_APART:
                 self._merge()
         return True
@@ -174,7 +176,7 @@ class GrowingDictionary:
             parts = (self._main, self._recent)
             constants = [each.constants.constants for each in parts if len(each.labels)]
             labels = np.concatenate([each.labels for each in parts])
-            self._main, self._recent = _Part.of(self.column, concatenated(constants), labels), self._nothing
+            self._main, self._recent = _SortedRun.of(self.column, concatenated(constants), labels), self._nothing
 
     def _insert(self, new: Constants) -> Moved | None:
         old = self.labels.copy()
@@ -186,7 +188,7 @@ class GrowingDictionary:
         labels = np.zeros(len(known), np.int64)
         labels[ranks[: len(old)]] = old
         fitted = 2 * np.arange(len(known)) + 2 if self.is_dense else _fitted(labels)
-        self._main = _Part(known, _by_code(fitted.astype(np.uint32)))
+        self._main = _SortedRun(known, _by_code(fitted.astype(np.uint32)))
         now = self._main.labels[ranks[: len(old)]]
         is_same = was_dense == self.is_dense and np.array_equal(old, now)
         return None if is_same else Moved(old, now)

@@ -14,7 +14,7 @@ from harken.limits import Limits
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+')
 
 
-class Record(NamedTuple):
+class CsvRecord(NamedTuple):
     """The cells of one record, None where a cell is empty and has no quotes; or the error instead of them."""
 
     line: int
@@ -46,27 +46,27 @@ class CsvReader:
         self._delimiter = delimiter
         self._cell = re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"{delimiter}]*+))({delimiter}|\Z)')
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[CsvRecord]:
         while (first := self._next_line()) is not None:
             if first.error is not None:
-                yield Record(first.line, [], first.error, first.excerpt)
+                yield CsvRecord(first.line, [], first.error, first.excerpt)
             elif first.data.strip(b" \r\n"):
                 yield self._record(first)
 
     def _next_line(self) -> Piece | None:
         return self._waiting.popleft() if self._waiting else next(self._lines, None)
 
-    def _record(self, first: Piece) -> Record:
+    def _record(self, first: Piece) -> CsvRecord:
         """The record that starts with this line, with the lines that it goes on in."""
         text, error = _decoded(first.data)
         try:
-            return Record(first.line, self._cells(text), error, first.excerpt)
+            return CsvRecord(first.line, self._cells(text), error, first.excerpt)
         except _OpenError:
             return self._long_record(first)
         except _FaultError as fault:
-            return Record(first.line, [], _placed(fault, text), first.excerpt)
+            return CsvRecord(first.line, [], _placed(fault, text), first.excerpt)
 
-    def _long_record(self, first: Piece) -> Record:
+    def _long_record(self, first: Piece) -> CsvRecord:
         """A record over several lines. If it has a fault after all, these are given back and read on their own."""
         taken = [first]
         size = len(first.data)
@@ -80,15 +80,15 @@ class CsvReader:
                 if line.data.count(b'"') % 2:
                     whole = first._replace(data=b"".join(piece.data for piece in taken))
                     text, error = _decoded(whole.data)
-                    return Record(first.line, self._cells(text), error, whole.excerpt)
+                    return CsvRecord(first.line, self._cells(text), error, whole.excerpt)
         except (_FaultError, _OpenError):
             pass
         return self._give_back(taken, DecodeError("a quote is opened here and not closed as it should be"))
 
-    def _give_back(self, taken: list[Piece], error: HarkenError) -> Record:
+    def _give_back(self, taken: list[Piece], error: HarkenError) -> CsvRecord:
         first, *rest = taken
         self._waiting.extendleft(reversed(rest))
-        return Record(first.line, [], error, first.excerpt)
+        return CsvRecord(first.line, [], error, first.excerpt)
 
     def _cells(self, text: str) -> list[str | None]:
         if "\0" in text:

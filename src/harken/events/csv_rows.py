@@ -8,7 +8,7 @@ from math import isinf
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harken.errors import DecodeError, HarkenError, InvalidValueError, Place, SourceError
-from harken.events.csv_records import CsvReader, Record
+from harken.events.csv_records import CsvReader, CsvRecord
 from harken.events.excerpt import settled, short_name, shorten, shorten_object
 from harken.events.json_text import too_large
 from harken.events.row import Row
@@ -60,7 +60,7 @@ def read_csv(
             yield Row(position, record.line, None, settled(error), shorten(record.raw))
 
 
-def _header(record: Record | None, source: str, paths: bool) -> list[Path]:
+def _header(record: CsvRecord | None, source: str, paths: bool) -> list[Path]:
     if record is None:
         return []
     place = Place(record.line, None, source)
@@ -97,7 +97,7 @@ def _declared(path: Path, schema: Schema | None) -> CellReader | None:
     return None if domain is None else domain.read_text
 
 
-def _content(record: Record, header: list[Path], readers: list[CellReader | None]) -> dict[str, Any]:
+def _content(record: CsvRecord, header: list[Path], readers: list[CellReader | None]) -> dict[str, Any]:
     if record.error is not None:
         raise record.error
     if len(record.cells) != len(header):
@@ -121,7 +121,7 @@ def _read(path: Path, read: CellReader, cell: str) -> Value:
         raise InvalidValueError(f"attribute {short_name(path)}: {error}") from None
 
 
-def _guessed(records: Iterator[Record], readers: list[CellReader | None]) -> list[CellReader | None]:
+def _guessed(records: Iterator[CsvRecord], readers: list[CellReader | None]) -> list[CellReader | None]:
     """A reader for every column that has none, from a pass over all its cells."""
     guesses = list(readers)
     unknown = [column for column, reader in enumerate(readers) if reader is None]

@@ -13,7 +13,7 @@ from harken.kernels.copying import copy_runs
 from harken.kernels.deletes import NONE_DELETED, Deleted
 from harken.kernels.frozen import Grid, thawing
 from harken.kernels.pool import Pools, Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
-from harken.kernels.presence import Presence, mark_present
+from harken.kernels.presence import PresentBits, mark_present
 from harken.kernels.runs import Runs, find_runs
 
 _CACHED = 1 << 20
@@ -28,7 +28,7 @@ class Room(NamedTuple):
     word: NDArray[np.uint64]
     staged: NDArray[np.int32]
     unwritten: Unwritten
-    presence: Presence
+    presence: PresentBits
     bitmap_of: Grid[np.uint32]
     ends: NDArray[np.int64]
     looked_at: NDArray[np.int64]
@@ -39,14 +39,14 @@ class Room(NamedTuple):
 class One(NamedTuple):
     """What a batch of one event brings along, made once."""
 
-    given: NDArray[np.bool_]
+    has_value: NDArray[np.bool_]
     skipped: NDArray[np.bool_]
     reserved: NDArray[np.int64]
     offsets: NDArray[np.int64]
     candidates: NDArray[np.int64]
 
 
-class Search(NamedTuple):
+class IndexSearch(NamedTuple):
     """An index, and what one thread needs to search it."""
 
     clusters: Clusters
@@ -58,7 +58,7 @@ class Search(NamedTuple):
     """By cluster and then by pool: the slots that were looked at so far."""
 
 
-_thawed_search, _thawed_deleted = thawing(Search), thawing(Deleted)
+_thawed_search, _thawed_deleted = thawing(IndexSearch), thawing(Deleted)
 
 
 @kernel
@@ -72,7 +72,7 @@ def match_one(search, deleted, codes, out):
     searched.room.pending[:] = 0
     one.offsets[0] = 0
     done, needed = _match(
-        searched, _thawed_deleted(deleted), codes, one.given, one.skipped, 0, 1, 1, one.reserved, one.offsets,
+        searched, _thawed_deleted(deleted), codes, one.has_value, one.skipped, 0, 1, 1, one.reserved, one.offsets,
         one.candidates, out,
     )  # fmt: skip
     return (one.offsets[1] if done else -needed), one.candidates[0]
@@ -80,7 +80,7 @@ def match_one(search, deleted, codes, out):
 
 @kernel
 def match_codes(
-    search, deleted, codes, given, skipped, first, last, chunk, reserved, offsets, candidates, out
+    search, deleted, codes, has_value, skipped, first, last, chunk, reserved, offsets, candidates, out
 ):  # fmt: skip
     """Write the ids of the events first:last behind each other, from offsets[first] on, and where each event's end.
 
@@ -91,13 +91,13 @@ def match_codes(
     Called again with as much space, it goes on with what was found.
     """
     return _match(
-        _thawed_search(search), _thawed_deleted(deleted), codes, given, skipped, first, last, chunk, reserved, offsets,
-        candidates, out,
+        _thawed_search(search), _thawed_deleted(deleted), codes, has_value, skipped, first, last, chunk, reserved,
+        offsets, candidates, out,
     )  # fmt: skip
 
 
 @kernel
-def _match(search, deleted, codes, given, skipped, first, last, chunk, reserved, offsets, candidates, out):
+def _match(search, deleted, codes, has_value, skipped, first, last, chunk, reserved, offsets, candidates, out):
     clusters, pools, ids, room, seen = search.clusters, search.pools, search.ids, search.room, search.seen
     presence, ends, looked_at, pending = room.presence, room.ends, room.looked_at, room.pending
     event = first
@@ -105,7 +105,7 @@ def _match(search, deleted, codes, given, skipped, first, last, chunk, reserved,
         visited, events = pending[0], pending[1]
         if events == 0:
             events = min(chunk, last - event)
-            mark_present(codes, given, event, events, skipped, presence)
+            mark_present(codes, has_value, event, events, skipped, presence)
             ends[:events] = 0
             looked_at[:] = 0
             candidates[event : event + events] = 0

@@ -27,7 +27,7 @@ exact if the dictionaries knew its constants."""
 FLAG_BITS = 3
 
 
-class Delta(NamedTuple):
+class RecentRows(NamedTuple):
     """The rows and their chains, as arrays."""
 
     numbers: NDArray[np.int32]
@@ -167,12 +167,12 @@ def find_in_delta(delta, rows, moment, codes, skipped, first, out, offsets):
 
 
 @kernel
-def find_several_in_delta(delta, given, place, rows, moment, out, end):
+def find_several_in_delta(delta, event_codes, place, rows, moment, out, end):
     """Append the numbers of those of the first rows, there at `moment`, that may match an event with several values.
 
     Returns their end, or -1 without room.
     """
-    first = place * given.columns
+    first = place * event_codes.columns
     for row in range(rows):
         met = delta.left[row] > moment
         for at in range(delta.starts[row], delta.starts[row + 1]):
@@ -181,7 +181,7 @@ def find_several_in_delta(delta, given, place, rows, moment, out, end):
             column = first + delta.columns[at]
             low = np.int64(delta.low[at])
             high = (low + np.int64(delta.span[at])) & _LOW_BITS
-            met = meets_any(given.values, given.starts[column], given.starts[column + 1], low, high)
+            met = meets_any(event_codes.values, event_codes.starts[column], event_codes.starts[column + 1], low, high)
         if met:
             if end == out.size:
                 return -1

@@ -12,7 +12,7 @@ from harken.kernels.frozen import Grid
 from harken.kernels.vector import NO_BITS, borrowed, unlike
 
 
-class Presence(NamedTuple):
+class PresentBits(NamedTuple):
     """Which events have a value, and in which columns any of them has."""
 
     bits: Grid[np.uint64]
@@ -25,8 +25,8 @@ class Presence(NamedTuple):
 
 
 @kernel
-def mark_present(codes, given, first, events, skipped, presence):
-    """Note which of `events` events from `first` on have a value. Columns that are not given are not looked at."""
+def mark_present(codes, has_value, first, events, skipped, presence):
+    """Note which of `events` events from `first` on have a value. Columns without a value are not looked at."""
     columns, width = codes.shape
     bits, anyone, codes = presence.bits, presence.anyone, borrowed(codes)
     words = (events + 63) >> 6
@@ -34,7 +34,7 @@ def mark_present(codes, given, first, events, skipped, presence):
     for event in range(events):
         bits[columns, event >> 6] |= np.uint64(not skipped[first + event]) << np.uint64(event & 63)
     for column in range(columns):
-        if not given[column]:
+        if not has_value[column]:
             bits[column, :words], anyone[column] = 0, False
             continue
         all_bits = NO_BITS

@@ -21,7 +21,7 @@ from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, spread
 _WIDE = 0xFFFF_FFFF
 
 
-class Values(NamedTuple):
+class EventCodes(NamedTuple):
     """The codes of events with several values: those of the i-th in column c start at entry i × columns + c."""
 
     starts: NDArray[np.int64]
@@ -47,11 +47,11 @@ def meets_any(values, begin, end, low, high):
 
 
 @kernel
-def find_in_clusters(index, ids, dead, given, place, out, end):
+def find_in_clusters(index, ids, dead, event_codes, place, out, end):
     """Append the ids of the slots that may match the event at a place. Returns their end, or -1 without room."""
     clusters, rest = index.clusters, index.rest
-    starts, values = given.starts, given.values
-    first = place * given.columns
+    starts, values = event_codes.starts, event_codes.values
+    first = place * event_codes.columns
     for number in range(clusters.shape[0]):
         applies = True
         for i in range(clusters[number, cluster.MASK_COUNT]):
@@ -119,10 +119,10 @@ def find_in_clusters(index, ids, dead, given, place, out, end):
 
 
 @kernel
-def find_in_pools(index, ids, dead, given, place, admitted, words, out, end):
+def find_in_pools(index, ids, dead, event_codes, place, admitted, words, out, end):
     """The same in pools. `admitted` is room for a flag by class, `words` for 16 words."""
-    starts, values = given.starts, given.values
-    first = place * given.columns
+    starts, values = event_codes.starts, event_codes.values
+    first = place * event_codes.columns
     for number in range(index.pools.shape[0]):
         directory = index.pools[number, pools.DIRECTORY_START]
         depth = index.pools[number, pools.DIRECTORY_COUNT]
@@ -150,7 +150,7 @@ def find_in_pools(index, ids, dead, given, place, admitted, words, out, end):
                 for w in range(pools.WORDS):
                     words[w] = ~dead[(base >> 6) + w]
                 for j in range(index.block_starts[block], index.block_starts[block + 1]):
-                    _any_bitmap(index, given, first, j, admitted, words)
+                    _any_bitmap(index, event_codes, first, j, admitted, words)
                 taken = index.block_slots[block]
                 if end + taken + ROWS > out.size:
                     return -1
@@ -163,15 +163,15 @@ def find_in_pools(index, ids, dead, given, place, admitted, words, out, end):
 
 
 @kernel
-def _any_bitmap(index, given, first, j, admitted, words):
+def _any_bitmap(index, event_codes, first, j, admitted, words):
     """words[:8] &= the union of the bitmaps of all of an event's codes in one column of a block."""
     column = index.block_columns[j]
     at = first + column
     admitted[:] = False
-    if given.starts[at] == given.starts[at + 1]:
+    if event_codes.starts[at] == event_codes.starts[at + 1]:
         admitted[index.classes[index.class_starts[column]]] = True  # missing
-    for i in range(given.starts[at], given.starts[at + 1]):
-        admitted[index.classes[index.class_starts[column] + given.values[i]]] = True
+    for i in range(event_codes.starts[at], event_codes.starts[at + 1]):
+        admitted[index.classes[index.class_starts[column] + event_codes.values[i]]] = True
     for w in range(pools.WORDS):
         words[pools.WORDS + w] = NO_BITS
     for k in range(admitted.size):

@@ -39,14 +39,14 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Clause:
     """A part of the expression: what it says, its truth, the values that it met, and its own parts."""
 
     text: str
     truth: bool | None
     met: tuple[Met, ...] = ()
     note: str | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Clause, ...] = ()
 
     @property
     def values(self) -> str:
@@ -79,7 +79,7 @@ class Explanation:
     """Whether the event matched, and why."""
 
     matched: bool
-    tree: Part
+    tree: Clause
 
     def __str__(self) -> str:
         return "\n".join(["matches" if self.matched else "does not match", *self.tree.lines()])

@@ -24,7 +24,7 @@ class Presence(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueSet:
     """A constraint: the value has to be in one of these sets, by its kind. With a coded domain the sets hold codes."""
 
     parts: tuple[tuple[Kind, Intervals], ...]
@@ -40,7 +40,7 @@ class Values:
         return False
 
 
-Constraint = Values | Presence
+Constraint = ValueSet | Presence
 
 
 Implied = Sequence[tuple[Path, Constraint]]
@@ -116,7 +116,7 @@ def intersection(left: Constraint, right: Constraint) -> Constraint | None:
     theirs = dict(right.parts)
     both = [(kind, mine.intersection(theirs[kind])) for kind, mine in left.parts if kind in theirs]
     parts = tuple((kind, admitted) for kind, admitted in both if not admitted.empty)
-    return Values(parts, left.domain, left.integers) if parts else None
+    return ValueSet(parts, left.domain, left.integers) if parts else None
 
 
 def union(left: Constraint, right: Constraint) -> Constraint:
@@ -126,7 +126,7 @@ def union(left: Constraint, right: Constraint) -> Constraint:
     united = dict(left.parts)
     for kind, admitted in right.parts:
         united[kind] = united[kind].union(admitted) if kind in united else admitted
-    return Values(tuple(sorted(united.items())), left.domain, left.integers)
+    return ValueSet(tuple(sorted(united.items())), left.domain, left.integers)
 
 
 def line_of(kind: Kind, domain: Domain | None) -> Line:

@@ -18,7 +18,7 @@ from harken.language.normal_form import (
     NormalForm,
     Presence,
     Residual,
-    Values,
+    ValueSet,
     intersection,
     union,
 )
@@ -248,7 +248,7 @@ def _covers_all(drafts: list[Draft]) -> bool:
     alone = [each for each, rest in drafts if len(each) == 1 and not rest]
     absent = {path for each in alone for path, constraint in each.items() if constraint is Presence.ABSENT}
     return any(
-        path in absent and isinstance(constraint, Values) and any(admitted.full for _, admitted in constraint.parts)
+        path in absent and isinstance(constraint, ValueSet) and any(admitted.full for _, admitted in constraint.parts)
         for each in alone
         for path, constraint in each.items()
     )

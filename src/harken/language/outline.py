@@ -33,7 +33,7 @@ from harken.language.ast import (
     offset_of,
 )
 from harken.language.intervals import LINES, Intervals
-from harken.language.normal_form import Constraint, Presence, Residual, Values, line_of
+from harken.language.normal_form import Constraint, Presence, Residual, ValueSet, line_of
 from harken.language.predicates import compare, either, like_matcher
 from harken.language.residuals import ComparisonResidual, ContainsResidual, LikeResidual
 from harken.schema import CodedDomain, Domain, HierarchicalDomain, IntegerDomain, Kind, Schema, Value
@@ -210,7 +210,7 @@ def _compared(operator: str, hole: int, domain: Domain | None, wanted: bool) -> 
             return _compared_with_small(asked, value)
         kind = KINDS[type(value)]
         if kind is _NUMBER or (kind is _STRING and value):
-            return Values(((kind, admitted_by(value)),))  # as it is canonical already
+            return ValueSet(((kind, admitted_by(value)),))  # as it is canonical already
         return _admitting(kind, admitted_by(value), None)
 
     def in_domain(constants: Constants) -> Constraint | None:
@@ -283,7 +283,7 @@ def _like(path: Path, hole: int, escape: str, domain: Domain | None, wanted: boo
         if not is_coded and wildcards == [len(pieces) - 1] and pieces[-1] is None:
             return _draft(path, _constraint({_STRING: admitted if wanted else admitted.complement()}, domain))
         is_narrow = wanted and prefix and not is_coded
-        narrowed: dict[Path, Constraint] = {path: Values(((_STRING, admitted),))} if is_narrow else {}
+        narrowed: dict[Path, Constraint] = {path: ValueSet(((_STRING, admitted),))} if is_narrow else {}
         return [(narrowed, (LikeResidual(path, pattern, escape, not wanted),))]
 
     return drafts
@@ -294,9 +294,9 @@ def _draft(path: Path, constraint: Constraint | None) -> list[Draft]:
 
 
 @cache
-def _compared_with_small(operator: str, value: int) -> Values:
+def _compared_with_small(operator: str, value: int) -> ValueSet:
     """One object for all that ask the same: many subscriptions share it."""
-    return Values(((_NUMBER, intervals.COMPARISONS[operator](value)),))
+    return ValueSet(((_NUMBER, intervals.COMPARISONS[operator](value)),))
 
 
 def _admitting(kind: Kind, admitted: Intervals, domain: Domain | None) -> Constraint | None:
@@ -310,7 +310,7 @@ def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constrain
         return None
     parts = tuple(sets.items()) if len(sets) == 1 else tuple(sorted(sets.items()))
     coded = domain if isinstance(domain, CodedDomain) else None
-    return Values(parts, coded, domain if isinstance(domain, IntegerDomain) else None)
+    return ValueSet(parts, coded, domain if isinstance(domain, IntegerDomain) else None)
 
 
 def _true_codes(domain: CodedDomain, operator: str, value: str, wanted: bool) -> Intervals:

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from harken.language.capabilities import Capability
 from harken.language.intervals import FULL, LINES, points
-from harken.language.normal_form import Implied, Presence, Values
+from harken.language.normal_form import Implied, Presence, ValueSet
 from harken.language.predicates import compare, either, like_matcher
 from harken.schema import Domain, Kind, Value
 from harken.schema.paths import Path
 
-_ANY_STRING = Values(((Kind.STRING, FULL),))
+_ANY_STRING = ValueSet(((Kind.STRING, FULL),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ContainsResidual:
     def implied(self) -> Implied:
         if self.negated:
             return ((self.path, Presence.PRESENT),)
-        return ((self.path, Values(((self.kind, LINES[self.kind].canonical(points([self.value]))),))),)
+        return ((self.path, ValueSet(((self.kind, LINES[self.kind].canonical(points([self.value]))),))),)
 
     def holds(self, values: Sequence[Any]) -> bool:
         (found,) = values

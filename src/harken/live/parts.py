@@ -20,7 +20,7 @@ from harken.matchers.roles import Divides
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Shard:
     """Subscriptions and their matcher. None for a matcher that takes the subscriptions anew."""
 
     catalogue: Catalogue
@@ -28,7 +28,7 @@ class Part:
     matcher: Matcher | None
 
 
-def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int) -> list[Part]:
+def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int) -> list[Shard]:
     """Parts of about the same cost and size. All rows of a subscription are in one of them.
 
     Neighbours in the index stay together, so that a part has few clusters, and an event finds nothing in most.
@@ -47,7 +47,7 @@ def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int) -> list[P
     return found
 
 
-def join(parts: Sequence[tuple[Matcher, Catalogue, int]]) -> tuple[Part, list[str]]:
+def join(parts: Sequence[tuple[Matcher, Catalogue, int]]) -> tuple[Shard, list[str]]:
     """One of several parts, given with the size of their numberings, and the ids that a part before had taken.
 
     What was learnt of events is that of the first part.
@@ -71,9 +71,9 @@ def join(parts: Sequence[tuple[Matcher, Catalogue, int]]) -> tuple[Part, list[st
     return _part(table.take(pa.array(chosen)), made, asked), twice
 
 
-def _part(table: pa.Table, matcher: Matcher | None, asked: frozenset[str] | None) -> Part:
+def _part(table: pa.Table, matcher: Matcher | None, asked: frozenset[str] | None) -> Shard:
     columns = [Columns(0, table)] if table.num_rows else []
-    return Part(Catalogue(columns, asked=asked), Numbering(table.num_rows), matcher)
+    return Shard(Catalogue(columns, asked=asked), Numbering(table.num_rows), matcher)
 
 
 def _renumbered(flat: Flat, chosen: NDArray[np.int64]) -> Flat:

@@ -14,7 +14,7 @@ from typing import Any
 
 from harken.errors import LimitError
 from harken.events import Event
-from harken.language.normal_form import Conjunction, NormalForm, Presence, Values
+from harken.language.normal_form import Conjunction, NormalForm, Presence, ValueSet
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
 
@@ -32,14 +32,14 @@ class _Test:
 
 def is_match(form: NormalForm, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Whether the event meets one of the conjunctions. Raises LimitError."""
-    search: Search | None = None
+    search: BindingSearch | None = None
     for conjunction in form.conjunctions:
         waiting = _left_open(conjunction, event)
         if waiting is None:
             continue
         if not waiting:
             return True
-        search = search or Search(limits.max_bindings)
+        search = search or BindingSearch(limits.max_bindings)
         if search.finds(waiting):
             return True
     return False
@@ -50,7 +50,7 @@ def _left_open(conjunction: Conjunction, event: Event) -> list[_Test] | None:
     attributes = event.attributes
     waiting: list[_Test] = []
     for path, constraint in conjunction.constraints:
-        if not isinstance(constraint, Values):
+        if not isinstance(constraint, ValueSet):
             if bool(event.values(path)) is not (constraint is Presence.PRESENT):
                 return None
             continue
@@ -89,7 +89,7 @@ def _advance(cursor: _Cursor) -> _Cursor:
     return node, ()
 
 
-class Search:
+class BindingSearch:
     """The search for elements that pass the tests, and how many tests it has put off or made, for one subscription."""
 
     def __init__(self, most: int) -> None:

@@ -35,7 +35,7 @@ _MIXED = "of several types for which subscriptions ask; each value is matched as
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PipelinePlan:
     """What a run would do, as far as it is known before."""
 
     settings: tuple[tuple[str, str], ...]
@@ -98,7 +98,7 @@ class Plan:
         ]
 
 
-def plan(config: Config) -> Plan:
+def plan(config: Config) -> PipelinePlan:
     """Plan a run. This starts Spark and builds or opens the index; no event is matched or written.
 
     Raises HarkenError for whatever would prevent the run from starting.
@@ -113,7 +113,7 @@ def plan(config: Config) -> Plan:
             require_column(events.select(*map(column, event_columns(events))), name, "events")
         refuse_unreadable(index, source.matched, spark)
         opening = subscriptions.opening
-        return Plan(
+        return PipelinePlan(
             settings=tuple(config.describe()),
             columns=tuple((name, events.schema[name].dataType.simpleString()) for name in event_columns(events)),
             partitions=None if config.is_stream else _partitions(source.events),

@@ -38,8 +38,8 @@ def test_a_code_for_every_column_and_event() -> None:
 
 def test_columns_in_which_no_event_has_a_value() -> None:
     places, found = encoded("x = 5 AND y < 'b' AND z = 1 AND w = 2", {"x": 5, "y": 1}, {"x": 7, "w": [1, 2]})
-    given = {name: bool(found.given[place]) for name, place in places.items()}
-    assert given == {"x number": True, "y string": False, "z number": False, "w number": True}
+    has_value = {name: bool(found.has_value[place]) for name, place in places.items()}
+    assert has_value == {"x number": True, "y string": False, "z number": False, "w number": True}
 
 
 def test_columns_in_which_no_row_of_a_table_has_a_value() -> None:
@@ -47,9 +47,9 @@ def test_columns_in_which_no_row_of_a_table_has_a_value() -> None:
     places = {str(column): place for place, column in enumerate(rows.columns)}
     table = pa.table({"x": [5, None], "y": [1, 2], "w": [None, "a"]})
     found = encode(validate(table).batch, rows.columns, rows.dictionaries)
-    given = {name: bool(found.given[place]) for name, place in places.items()}
-    assert [given[name] for name in ("x number", "y string", "z number")] == [True, False, False]
-    assert all(found.given[place] or not found.codes[place].any() for place in range(len(rows.columns)))
+    has_value = {name: bool(found.has_value[place]) for name, place in places.items()}
+    assert [has_value[name] for name in ("x number", "y string", "z number")] == [True, False, False]
+    assert all(found.has_value[place] or not found.codes[place].any() for place in range(len(rows.columns)))
 
 
 def test_presence_is_never_missing() -> None:
@@ -142,7 +142,7 @@ def test_parts_of_a_batch_are_as_batches_of_their_own() -> None:
             assert part.codes.tolist() == alone.codes.tolist()
             assert part.codes.flags.c_contiguous
             assert part.several.tolist() == alone.several.tolist()
-            assert (part.given | ~alone.given).all()
+            assert (part.has_value | ~alone.has_value).all()
             for place in range(len(part.several)):
                 for column in range(3):
                     assert part.of_several(place, column).tolist() == alone.of_several(place, column).tolist()

@@ -55,7 +55,7 @@ def test_without_arrays_as_a_batch_of_one(event: dict[str, Any], coded: str | No
     one, whole = both(event | {"coded": coded})
     assert one is not None
     assert one.tolist() == whole.codes.tolist()
-    assert ((one[:, 0] != 0) <= whole.given).all()
+    assert ((one[:, 0] != 0) <= whole.has_value).all()
     assert (one.dtype, one.shape) == (whole.codes.dtype, whole.codes.shape)
     assert not len(whole.several)
 

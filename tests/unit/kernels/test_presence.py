@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harken.kernels.presence import Presence, mark_present
+from harken.kernels.presence import PresentBits, mark_present
 
 
 @pytest.mark.parametrize("events", [1, 63, 64, 65, 200])
@@ -14,7 +14,7 @@ def test_which_events_have_a_value(events: int) -> None:
     codes = rng.integers(0, 3, (5, events + 7), np.uint32)
     skipped = rng.random(events + 7) < 0.2
     codes[1, 7:] = codes[3] = 0
-    presence = Presence(np.full((6, 4), 12_345, np.uint64), np.ones(5, np.bool_))
+    presence = PresentBits(np.full((6, 4), 12_345, np.uint64), np.ones(5, np.bool_))
     mark_present(codes, np.array([True, True, True, False, True]), 7, events, skipped, presence)
     bits = np.unpackbits(presence.bits.view(np.uint8), axis=1, bitorder="little")[:, :events].astype(bool)
     assert (bits[5] == ~skipped[7:]).all()

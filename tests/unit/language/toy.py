@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 from harken.errors import HarkenError, ParseError
 from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled, FlatPlan
-from harken.language.explanation import Explanation, Part
+from harken.language.explanation import Clause, Explanation
 from harken.language.intervals import COMPARISONS
-from harken.language.normal_form import Conjunction, Constraint, Implied, NormalForm, Presence, Residual, Values
+from harken.language.normal_form import Conjunction, Constraint, Implied, NormalForm, Presence, Residual, ValueSet
 from harken.language.registry import FindEvent
 from harken.limits import Limits
 from harken.schema import Kind, Schema
@@ -61,7 +61,7 @@ class ToyFrontEnd:
             if pattern is not None:
                 residuals.append(RegexResidual((name,), pattern))
             elif number is not None:
-                constraints[name,] = Values(((Kind.NUMBER, COMPARISONS[">"](int(number))),))
+                constraints[name,] = ValueSet(((Kind.NUMBER, COMPARISONS[">"](int(number))),))
             else:
                 constraints[name,] = Presence.PRESENT
         form = NormalForm((Conjunction(tuple(sorted(constraints.items())), tuple(residuals)),))
@@ -80,4 +80,4 @@ class ToyFrontEnd:
 
 def explain_toy(front_end: ToyFrontEnd, text: str, find_event: FindEvent) -> Explanation:
     event = find_event(frozenset(front_end.compile(text).plan.names()))
-    return Explanation(bool(event), Part(text, bool(event)))
+    return Explanation(bool(event), Clause(text, bool(event)))

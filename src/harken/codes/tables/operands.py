@@ -39,7 +39,7 @@ _WIDEST = 40
 Flaws = NDArray[np.uint8]
 
 
-class Flaw(IntEnum):
+class BadOperand(IntEnum):
     """Why there can be no such value in a text."""
 
     NONE = 0
@@ -51,7 +51,7 @@ class Flaw(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OperandValues:
     """Different values of one kind."""
 
     kind: Kind | None
@@ -64,18 +64,18 @@ class Given:
 class Operands:
     """Values of all kinds, which predicates refer to by their places."""
 
-    given: Sequence[Given]
+    parts: Sequence[OperandValues]
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
         """Places in OPERAND_KINDS."""
-        places = [np.uint8(OPERAND_KINDS.index(each.kind)) for each in self.given]
-        return np.repeat(np.array(places, np.uint8), [len(each.values) for each in self.given])
+        places = [np.uint8(OPERAND_KINDS.index(each.kind)) for each in self.parts]
+        return np.repeat(np.array(places, np.uint8), [len(each.values) for each in self.parts])
 
     @cached_property
     def flaws(self) -> Flaws:
         """Where an operand is none that a text can name, and why."""
-        return np.concatenate([each.flaws for each in self.given])
+        return np.concatenate([each.flaws for each in self.parts])
 
     @cached_property
     def strings(self) -> pa.LargeStringArray:
@@ -85,17 +85,17 @@ class Operands:
     @cached_property
     def least(self) -> NDArray[np.bool_]:
         """Which of them have no value of their kind below them, so that nothing is less."""
-        return np.concatenate([_is_end(each, 0) for each in self.given])
+        return np.concatenate([_is_end(each, 0) for each in self.parts])
 
     @cached_property
     def greatest(self) -> NDArray[np.bool_]:
         """Which of them have no value of their kind above them."""
-        return np.concatenate([_is_end(each, 1) for each in self.given])
+        return np.concatenate([_is_end(each, 1) for each in self.parts])
 
     @cached_property
     def texts(self) -> pa.LargeStringArray:
         """How the language writes them."""
-        return pa.concat_arrays([_texts(each) for each in self.given])
+        return pa.concat_arrays([_texts(each) for each in self.parts])
 
     @cached_property
     def widths(self) -> NDArray[np.int64]:
@@ -118,7 +118,7 @@ class Operands:
         whole: list[NDArray[np.int64]] = []
         parts: list[NDArray[np.float64] | None] = []
         strings = 0
-        for each in self.given:
+        for each in self.parts:
             part = None
             if each.kind is Kind.STRING:
                 numbers = np.arange(strings, strings + len(each.values))
@@ -135,13 +135,13 @@ class Operands:
         return Pairs(np.concatenate(whole), np.concatenate(filled))
 
     def _of_kind(self, kind: Kind) -> list[pa.Array]:
-        return [each.values for each in self.given if each.kind is kind]
+        return [each.values for each in self.parts if each.kind is kind]
 
 
-PRESENCE = Given(None, pa.array([False, True]), np.zeros(2, np.uint8))
+PRESENCE = OperandValues(None, pa.array([False, True]), np.zeros(2, np.uint8))
 
 
-def operands_of(values: pa.Array) -> Given:
+def operands_of(values: pa.Array) -> OperandValues:
     """Operands from different values, of any Arrow type that the kinds have."""
     for is_type, read in _READERS.items():
         if getattr(pa.types, is_type)(values.type):
@@ -163,57 +163,57 @@ def is_text(strings: pa.Array) -> NDArray[np.bool_]:
     return good
 
 
-def _read_strings(given: pa.Array) -> Given:
-    return Given(Kind.STRING, given.cast(pa.large_string()), _flaws(~is_text(given), Flaw.NOT_TEXT))
+def _read_strings(given: pa.Array) -> OperandValues:
+    return OperandValues(Kind.STRING, given.cast(pa.large_string()), _flaws(~is_text(given), BadOperand.NOT_TEXT))
 
 
-def _read_integers(given: pa.Array) -> Given:
+def _read_integers(given: pa.Array) -> OperandValues:
     values = given.to_numpy(zero_copy_only=False)
     too_large = values > INT64_MAX if pa.types.is_uint64(given.type) else np.zeros(len(values), np.bool_)
     # Those that are too large wrap, and are refused.
-    return Given(Kind.NUMBER, pa.array(values.astype(np.int64)), _flaws(too_large, Flaw.TOO_LARGE))
+    return OperandValues(Kind.NUMBER, pa.array(values.astype(np.int64)), _flaws(too_large, BadOperand.TOO_LARGE))
 
 
-def _read_floats(given: pa.Array) -> Given:
+def _read_floats(given: pa.Array) -> OperandValues:
     return _floats(given.to_numpy(zero_copy_only=False).astype(np.float64))
 
 
-def _read_decimals(given: pa.Array) -> Given:
+def _read_decimals(given: pa.Array) -> OperandValues:
     """The nearest binary64 of each."""
     return _floats(np.array([float(value) for value in given.to_pylist()], np.float64))
 
 
-def _floats(values: NDArray[np.float64]) -> Given:
+def _floats(values: NDArray[np.float64]) -> OperandValues:
     is_finite = np.isfinite(values)
-    flaws = _flaws(~is_finite, Flaw.INFINITE)
-    flaws[np.isnan(values)] = Flaw.NAN
-    return Given(Kind.NUMBER, pa.array(np.where(is_finite, values, 0.0)), flaws)
+    flaws = _flaws(~is_finite, BadOperand.INFINITE)
+    flaws[np.isnan(values)] = BadOperand.NAN
+    return OperandValues(Kind.NUMBER, pa.array(np.where(is_finite, values, 0.0)), flaws)
 
 
-def _read_booleans(given: pa.Array) -> Given:
-    return Given(Kind.BOOLEAN, given, np.zeros(len(given), np.uint8))
+def _read_booleans(given: pa.Array) -> OperandValues:
+    return OperandValues(Kind.BOOLEAN, given, np.zeros(len(given), np.uint8))
 
 
-def _read_timestamps(given: pa.Array) -> Given:
+def _read_timestamps(given: pa.Array) -> OperandValues:
     """To the microsecond, toward the past, as in events; without a zone: UTC."""
     unit = given.type.unit
     ticks, day = _integers(given), TICKS_A_DAY[unit]
     beyond = (ticks < _FIRST_DAY * day) | (ticks >= (_LAST_DAY + 1) * day)
     ticks[beyond] = 0
     microseconds = ticks // 1_000 if unit == "ns" else ticks * (_MICROSECONDS_A_DAY // day)
-    return Given(Kind.TIMESTAMP, pa.array(microseconds, pa.timestamp("us")), _flaws(beyond, Flaw.BEYOND))
+    return OperandValues(Kind.TIMESTAMP, pa.array(microseconds, pa.timestamp("us")), _flaws(beyond, BadOperand.BEYOND))
 
 
-def _read_dates(given: pa.Array) -> Given:
+def _read_dates(given: pa.Array) -> OperandValues:
     ticks = _integers(given)
     days = ticks if pa.types.is_date32(given.type) else ticks // TICKS_A_DAY["ms"]
     beyond = (days < _FIRST_DAY) | (days > _LAST_DAY)
     kept = np.where(beyond, 0, days).astype(np.int32)
-    return Given(Kind.DATE, pa.array(kept).view(pa.date32()), _flaws(beyond, Flaw.BEYOND))
+    return OperandValues(Kind.DATE, pa.array(kept).view(pa.date32()), _flaws(beyond, BadOperand.BEYOND))
 
 
 # By the tests of `pyarrow.types`.
-_READERS: dict[str, Callable[[pa.Array], Given]] = {
+_READERS: dict[str, Callable[[pa.Array], OperandValues]] = {
     **dict.fromkeys(STRINGS, _read_strings),
     "is_integer": _read_integers,
     "is_floating": _read_floats,
@@ -224,8 +224,8 @@ _READERS: dict[str, Callable[[pa.Array], Given]] = {
 }
 
 
-def _flaws(where: NDArray[np.bool_], flaw: Flaw) -> Flaws:
-    return np.where(where, np.uint8(flaw), np.uint8(Flaw.NONE))
+def _flaws(where: NDArray[np.bool_], flaw: BadOperand) -> Flaws:
+    return np.where(where, np.uint8(flaw), np.uint8(BadOperand.NONE))
 
 
 def _integers(array: pa.Array) -> NDArray[np.int64]:
@@ -236,7 +236,7 @@ def _integers(array: pa.Array) -> NDArray[np.int64]:
     return stored.astype(np.int64)
 
 
-def _is_end(given: Given, which: int) -> NDArray[np.bool_]:
+def _is_end(given: OperandValues, which: int) -> NDArray[np.bool_]:
     """Whether values are the least of their kind (0) or the greatest (1)."""
     if given.kind is Kind.STRING and which == 0:
         return np.equal(_integers(pc.binary_length(given.values)), 0)
@@ -245,7 +245,7 @@ def _is_end(given: Given, which: int) -> NDArray[np.bool_]:
     return np.equal(_integers(given.values), _ENDS[given.kind][which])
 
 
-def _texts(given: Given) -> pa.LargeStringArray:
+def _texts(given: OperandValues) -> pa.LargeStringArray:
     values, text = given.values, pa.large_string()
     match given.kind:
         case None:

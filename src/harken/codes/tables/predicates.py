@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from harken.codes.tables.operands import ABSENT, PRESENCE, PRESENT, Flaw, Operands, is_text, operands_of
+from harken.codes.tables.operands import ABSENT, PRESENCE, PRESENT, BadOperand, Operands, is_text, operands_of
 from harken.errors import HarkenError, ParseError, SourceError, SubscriptionError, did_you_mean
 from harken.events.arrow_columns import LISTS, STRINGS, is_one_of, plain
 from harken.events.excerpt import shorten, shorten_object
@@ -44,12 +44,12 @@ _Meaning = TypeVar("_Meaning", np.int32, np.uint8)
 _SHAPE = "it is a list of structs with `attribute`, `operator` and the value in one of " + ", ".join(
     f"`{name}`" for name in _FIELDS
 )
-_FLAWS: dict[Flaw, tuple[str, str]] = {
-    Flaw.NAN: ("is NaN, with which nothing compares", "leave the field null, and give the value in another"),
-    Flaw.INFINITE: ("is infinite, and a number has to be finite", "use `is not null` for any value"),
-    Flaw.TOO_LARGE: ("does not fit in 64 bits", "give it in `float`"),
-    Flaw.BEYOND: ("is a time outside the years 1 to 9999", "use `is not null` for any value"),
-    Flaw.NOT_TEXT: ("is not UTF-8 text", "decode the bytes by their own encoding first"),
+_FLAWS: dict[BadOperand, tuple[str, str]] = {
+    BadOperand.NAN: ("is NaN, with which nothing compares", "leave the field null, and give the value in another"),
+    BadOperand.INFINITE: ("is infinite, and a number has to be finite", "use `is not null` for any value"),
+    BadOperand.TOO_LARGE: ("does not fit in 64 bits", "give it in `float`"),
+    BadOperand.BEYOND: ("is a time outside the years 1 to 9999", "use `is not null` for any value"),
+    BadOperand.NOT_TEXT: ("is not UTF-8 text", "decode the bytes by their own encoding first"),
 }
 
 
@@ -120,11 +120,11 @@ def listed(table: pa.Table) -> Listed:
     operands, counts = _operands(fields, operators)
     wrong = (attributes == _NOWHERE) | (operators == _UNKNOWN) | (counts != (operators < IS_NULL))
     if values.flaws.any():
-        wrong |= values.flaws[operands] != Flaw.NONE
+        wrong |= values.flaws[operands] != BadOperand.NONE
     is_null = np.concatenate([_numpy(chunk.is_null()) for chunk in chunks])
     faults = [(int(row), _no_predicates()) for row in np.flatnonzero(is_null)]
     if wrong.any():
-        complaints = _Complaints(np.concatenate([_numpy(each.is_null()) for each in items]), names, signs, fields)
+        complaints = _PredicateFaults(np.concatenate([_numpy(each.is_null()) for each in items]), names, signs, fields)
         faults = sorted([*faults, *complaints.of(wrong, offsets, values.flaws[operands])], key=lambda fault: fault[0])
     faulty = np.zeros(table.num_rows, np.bool_)
     faulty[[row for row, _ in faults]] = True
@@ -243,7 +243,7 @@ def _no_predicates() -> HarkenError:
     return SubscriptionError(f"the subscription has no `{_COLUMN}`", hint=hint)
 
 
-class _Complaints(NamedTuple):
+class _PredicateFaults(NamedTuple):
     """Tells what is wrong with a predicate, of which it is known that something is."""
 
     is_null: NDArray[np.bool_]
@@ -259,12 +259,12 @@ class _Complaints(NamedTuple):
         rows, first = np.unique(np.searchsorted(offsets, places, side="right") - 1, return_index=True)
         found: list[tuple[int, HarkenError]] = []
         for row, place in zip(rows.tolist(), places[first].tolist(), strict=True):
-            message, hint = self._complaint(place, Flaw(flaws[place]))
+            message, hint = self._complaint(place, BadOperand(flaws[place]))
             number = place - int(offsets[row]) + 1
             found.append((row, ParseError(f"predicate {number} {message}", hint=hint)))
         return found
 
-    def _complaint(self, place: int, flaw: Flaw) -> tuple[str, str | None]:
+    def _complaint(self, place: int, flaw: BadOperand) -> tuple[str, str | None]:
         if self.is_null[place]:
             return "is null", "leave it out of the list"
         name, sign = _word_at(self.names, place), _word_at(self.signs, place)
@@ -272,7 +272,7 @@ class _Complaints(NamedTuple):
             if word is None:
                 return f"has no `{field}`", _SHAPE
             if isinstance(word, bytes):
-                return f"has the `{field}` {shorten_object(word)}, which {_FLAWS[Flaw.NOT_TEXT][0]}", None
+                return f"has the `{field}` {shorten_object(word)}, which {_FLAWS[BadOperand.NOT_TEXT][0]}", None
         try:
             about = f"on `{shorten(format_path(parse_path(str(name))))}`"
         except ValueError:
@@ -285,7 +285,7 @@ class _Complaints(NamedTuple):
         given = [field for field, each in self.fields.items() if _index_at(each, place) is not None]
         return self._about_values(about, _spelt(str(sign)), given, flaw)
 
-    def _about_values(self, about: str, sign: str, given: list[str], flaw: Flaw) -> tuple[str, str | None]:
+    def _about_values(self, about: str, sign: str, given: list[str], flaw: BadOperand) -> tuple[str, str | None]:
         named = " and ".join(f"`{field}`" for field in given)
         if sign in ("IS NULL", "IS NOT NULL"):
             return f"{about} has a value in {named}, and {sign} takes none", "leave the fields of values null"

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from harken.explain import Part
+from harken.explain import Clause
 from harken.lab.demo.layouts import LAYOUTS, as_sentences, attribute_of, reached
 from harken.lab.demo.outcome import Outcome, Told
 from harken.lab.demo.plots import Bar, bars, columns, day, doubling, gantt, heat
@@ -176,7 +176,7 @@ def _story(told: Told, verdict: str) -> str:
     )
 
 
-def _tree(part: Part) -> str:
+def _tree(part: Clause) -> str:
     met = f' <span class="soft">({escape(part.values)})</span>' if part.met else ""
     note = f' <span class="soft">{escape(part.note)}</span>' if part.note is not None else ""
     below = f"<ul>{''.join(map(_tree, part.parts))}</ul>" if part.parts else ""

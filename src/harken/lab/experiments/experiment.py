@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import CapabilityError
 from harken.lab.experiments.findings import Finding
 from harken.lab.experiments.plotting import Dots, Plot
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.harness.environment import environment
 from harken.lab.harness.results import read_as, to_json
 
@@ -37,7 +37,7 @@ class Experiment:
     scales: Mapping[str, Mapping[str, Any]]
     """The parameters of each scale."""
     measure: Callable[[Run], Iterable[Row]]
-    judge: Callable[[Rows], Iterable[Finding]]
+    judge: Callable[[WorkloadRows], Iterable[Finding]]
     plots: tuple[Plot | Dots, ...] = ()
 
     def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> Result:
@@ -69,7 +69,7 @@ class Result:
 
     def judged(self, experiment: Experiment) -> Result:
         """The same measurements with the findings that follow from them."""
-        return replace(self, findings=list(experiment.judge(Rows(self.rows))))
+        return replace(self, findings=list(experiment.judge(WorkloadRows(self.rows))))
 
     def to_json(self) -> str:
         return to_json(asdict(self))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harken.lab.experiments.rows import TIME, Rows
+from harken.lab.experiments.rows import TIME, WorkloadRows
 from harken.lab.harness.charts import shown
 
 MARGIN = 1.1
@@ -62,7 +62,7 @@ class Pair:
         return self.other / self.one
 
 
-def pairs(rows: Rows, one: str, other: str, field: str = TIME) -> list[Pair]:
+def pairs(rows: WorkloadRows, one: str, other: str, field: str = TIME) -> list[Pair]:
     """The figures of two contestants at every size that both have, ascending, where the first is not 0."""
     unit = _UNITS.get(field, "bytes")
     figures, others = (rows.points(field, entrant=each) for each in (one, other))
@@ -76,7 +76,9 @@ def pairs(rows: Rows, one: str, other: str, field: str = TIME) -> list[Pair]:
     return found
 
 
-def less(claim: Claim, rows: Rows, smaller: str, larger: str, field: str = TIME, margin: float = MARGIN) -> Finding:
+def less(
+    claim: Claim, rows: WorkloadRows, smaller: str, larger: str, field: str = TIME, margin: float = MARGIN
+) -> Finding:
     """Whether one contestant needs less than another, at the largest size that both have."""
     found = pairs(rows, smaller, larger, field)
     if not found:
@@ -84,7 +86,7 @@ def less(claim: Claim, rows: Rows, smaller: str, larger: str, field: str = TIME,
     return claim.judged(found[-1].ratio >= margin, f"{found[-1].told} (holds from {shown(margin)})")
 
 
-def less_everywhere(claim: Claim, rows: Rows, smaller: str, larger: str) -> Finding:
+def less_everywhere(claim: Claim, rows: WorkloadRows, smaller: str, larger: str) -> Finding:
     """Whether one contestant needs less time than another at every size."""
     found = pairs(rows, smaller, larger)
     if not found:
@@ -94,7 +96,9 @@ def less_everywhere(claim: Claim, rows: Rows, smaller: str, larger: str) -> Find
     return claim.judged(all(each.ratio >= MARGIN for each in found), ours)
 
 
-def about(claim: Claim, rows: Rows, one: str, other: str, factor: float, within: float, field: str = TIME) -> Finding:
+def about(
+    claim: Claim, rows: WorkloadRows, one: str, other: str, factor: float, within: float, field: str = TIME
+) -> Finding:
     """Whether one contestant needs `factor` times what another does, give or take a factor of `within`."""
     found = pairs(rows, one, other, field)
     if not found:
@@ -104,7 +108,7 @@ def about(claim: Claim, rows: Rows, one: str, other: str, factor: float, within:
     return claim.judged(least <= found[-1].ratio <= most, ours)
 
 
-def alike(claim: Claim, rows: Rows, one: str, other: str) -> Finding:
+def alike(claim: Claim, rows: WorkloadRows, one: str, other: str) -> Finding:
     """Whether two contestants need the same time."""
     return about(claim, rows, one, other, 1.0, ALIKE)
 
@@ -119,7 +123,7 @@ def exponent(points: Mapping[int, float]) -> float | None:
     return math.fsum((x - mean_x) * (y - mean_y) for x, y in logs) / spread
 
 
-def missing(rows: Rows, *contestants: str) -> str:
+def missing(rows: WorkloadRows, *contestants: str) -> str:
     """Why there is nothing to compare."""
     refusals = rows.refusals(*contestants)
     return refusals[0] if refusals else f"this scale does not have {' and '.join(contestants)} together"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from harken.lab.experiments.experiment import GRYPHON, Experiment
 from harken.lab.experiments.findings import Claim, Finding, exponent, less, missing
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import TIME, Row, Rows
+from harken.lab.experiments.rows import TIME, Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.charts import shown
 from harken.lab.harness.contestants import Contestant
@@ -79,7 +79,7 @@ def bound(subscriptions: int, model: Gryphon = _MODEL) -> float:
     return values * levels * growth * logs / ((values * levels - 1) * math.log(levels))
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     theory = 1 - share_saved()
     everything, rows = rows, rows.where(matches="constant")
     yield _grows(_VISITS, rows, VISITED, theory + _SLACK, f"1 − λ = {theory:.3f}")
@@ -96,7 +96,7 @@ def judge(rows: Rows) -> Iterator[Finding]:
     yield _quick_enough(rows)
 
 
-def _grows(claim: Claim, rows: Rows, field: str, most: float, theory: str) -> Finding:
+def _grows(claim: Claim, rows: WorkloadRows, field: str, most: float, theory: str) -> Finding:
     powers = {name: exponent(rows.points(field, entrant=name)) for name in (PLAIN, BOTH)}
     plain, both = powers[PLAIN], powers[BOTH]
     if plain is None or both is None:
@@ -106,7 +106,7 @@ def _grows(claim: Claim, rows: Rows, field: str, most: float, theory: str) -> Fi
     return claim.judged(max(plain, both) <= most, f"{ours} (holds if both are up to {most:.2f})")
 
 
-def _within_bound(rows: Rows) -> Finding:
+def _within_bound(rows: WorkloadRows) -> Finding:
     points = rows.points(VISITED, entrant=PLAIN, matches="constant")
     if not points:
         return _BOUND.unmeasured(missing(rows, PLAIN))
@@ -117,7 +117,7 @@ def _within_bound(rows: Rows) -> Finding:
     return _BOUND.judged(max(shares) <= 1, ours)
 
 
-def _quick_enough(rows: Rows) -> Finding:
+def _quick_enough(rows: WorkloadRows) -> Finding:
     points = {size: value for size, value in rows.points(TIME, entrant=BOTH).items() if size >= 10_000}
     if not points:
         return _QUICK.unmeasured(missing(rows, BOTH) if not rows.points(TIME, entrant=BOTH) else "no size is so large")

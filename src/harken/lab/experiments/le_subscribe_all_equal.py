@@ -8,7 +8,7 @@ from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import Claim, Finding, alike, exponent, less, missing
 from harken.lab.experiments.le_subscribe_sizes import EQUALITY, FAIR, QUARANTINE, THREE
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import TIME, Row, Rows
+from harken.lab.experiments.rows import TIME, Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.charts import shown
 from harken.lab.harness.contestants import Contestant
@@ -23,13 +23,13 @@ def measure(run: Run) -> Iterator[Row]:
         yield from run.compare(run.draw("le-subscribe", size, equality=1.0), _CONTESTANTS)
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     yield _grows_slightly(rows)
     yield alike(_SAME, rows, EQUALITY, QUARANTINE)
     yield less(_AHEAD, rows, EQUALITY, FAIR)
 
 
-def _grows_slightly(rows: Rows) -> Finding:
+def _grows_slightly(rows: WorkloadRows) -> Finding:
     points = rows.points(TIME, entrant=EQUALITY)
     power = exponent(points)
     if power is None:

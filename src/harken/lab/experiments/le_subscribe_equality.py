@@ -9,7 +9,7 @@ from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import MARGIN, Claim, Finding, alike, less, missing
 from harken.lab.experiments.le_subscribe_sizes import EQUALITY, FAIR, QUARANTINE, THREE
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import TIME, Row, Rows
+from harken.lab.experiments.rows import TIME, Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.charts import shown
 from harken.lab.harness.contestants import Contestant
@@ -23,14 +23,14 @@ def measure(run: Run) -> Iterator[Row]:
         yield from run.compare(workload, _CONTESTANTS, equality=share)
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     yield alike(_SAME, rows.where(equality=1.0), QUARANTINE, EQUALITY)
     for name in THREE:
         yield _falls(rows, name)
     yield less(_AHEAD, rows.where(equality=0.5), QUARANTINE, FAIR)
 
 
-def _falls(rows: Rows, name: str) -> Finding:
+def _falls(rows: WorkloadRows, name: str) -> Finding:
     claim = _falling(name)
     points = rows.points(TIME, "equality", entrant=name)
     if len(points) < 2:

@@ -9,7 +9,7 @@ from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import Claim, Finding, about, less, missing
 from harken.lab.experiments.le_subscribe_sizes import EQUALITY, FAIR, QUARANTINE, THREE
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.charts import shown
 from harken.lab.harness.contestants import Contestant
@@ -24,13 +24,13 @@ def measure(run: Run) -> Iterator[Row]:
         yield from measure_changes(run, run.draw("le-subscribe", size), _CONTESTANTS)
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     yield _quick_enough(rows)
     yield about(_ALIKE, rows, QUARANTINE, EQUALITY, 1.0, _SIMILAR, "insert_rows_us")
     yield less(_FAIR_FIRST, rows, FAIR, QUARANTINE, "insert_rows_us")
 
 
-def _quick_enough(rows: Rows) -> Finding:
+def _quick_enough(rows: WorkloadRows) -> Finding:
     points = rows.points("insert_us", entrant=QUARANTINE)
     as_rows = rows.points("insert_rows_us", entrant=QUARANTINE)
     if not points:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harken.lab.experiments.experiment import LE_SUBSCRIBE, Experiment
 from harken.lab.experiments.findings import Claim, Finding, about, less, less_everywhere, missing, pairs
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.contestants import Contestant
 
@@ -29,7 +29,7 @@ def measure(run: Run) -> Iterator[Row]:
             yield from run.compare(workload, (*_CONTESTANTS, Contestant.of(NAIVE)) if with_naive else _CONTESTANTS)
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     main, beside = rows.where(workload="le-subscribe"), rows.where(workload="w4")
     yield less_everywhere(_FIRST, main, QUARANTINE, EQUALITY)
     yield less_everywhere(_SECOND, main, EQUALITY, FAIR)
@@ -39,7 +39,7 @@ def judge(rows: Rows) -> Iterator[Finding]:
     yield _explodes(rows)
 
 
-def _far_behind(rows: Rows) -> Finding:
+def _far_behind(rows: WorkloadRows) -> Finding:
     found = about(_NAIVE, rows, QUARANTINE, NAIVE, 10_000, _SUCH_AN_ORDER)
     size = max(rows.shared("us_per_event", (QUARANTINE, NAIVE)), default=0)
     if 0 < size < _CLAIMED_SIZE:
@@ -47,14 +47,14 @@ def _far_behind(rows: Rows) -> Finding:
     return found
 
 
-def _scan_behind(rows: Rows) -> Finding:
+def _scan_behind(rows: WorkloadRows) -> Finding:
     found = pairs(rows, QUARANTINE, SCAN)
     if not found:
         return _SCAN.unmeasured(missing(rows, QUARANTINE, SCAN))
     return _SCAN.judged(found[-1].ratio >= 10, f"{found[-1].told} (holds from 10)")
 
 
-def _explodes(rows: Rows) -> Finding:
+def _explodes(rows: WorkloadRows) -> Finding:
     stops = rows.stops(GOUGH)
     if stops:
         first = stops[0]

@@ -9,7 +9,7 @@ from harken.lab.experiments.changing import measure_changes
 from harken.lab.experiments.experiment import Experiment
 from harken.lab.experiments.findings import Finding
 from harken.lab.experiments.plotting import Dots
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.contestants import Contestant
 from harken.matchers.registry import ALGORITHMS
@@ -34,7 +34,7 @@ def measure(run: Run) -> Iterator[Row]:
             yield {**changes.get(row["entrant"], {}), **row}
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     """No paper makes a claim about all of them."""
     return iter(())
 

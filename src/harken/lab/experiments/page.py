@@ -17,7 +17,7 @@ from typing import Any
 from harken.errors import CapabilityError
 from harken.lab.experiments import EXPERIMENTS, find_experiment
 from harken.lab.experiments.experiment import Result, read_result
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.harness.charts import shown
 from harken.matchers import Capability, Trait, algorithm_capabilities, algorithm_traits, create_matcher
 from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM
@@ -94,7 +94,7 @@ def _measured(folder: Path) -> Lines:
         return
     result = read_result(path)
     yield f"{_origin(result)} Events are matched in batches; a row is the median of all rounds, the quickest first."
-    rows = Rows(result.rows)
+    rows = WorkloadRows(result.rows)
     for workload in rows.each("workload"):
         inside = rows.where(workload=workload)
         yield ""
@@ -120,7 +120,7 @@ def _figure(row: Row, figure: Callable[[Row], float | None]) -> str:
     return "" if value is None else shown(value)
 
 
-def _matches(rows: Rows) -> str:
+def _matches(rows: WorkloadRows) -> str:
     most = max((row for row in rows if "events" in row), key=lambda row: int(row["events"]), default=None)
     return "no" if most is None else shown(most["matches_per_event"])
 

@@ -13,7 +13,7 @@ TIME = "us_per_event"
 SIZE = "subscriptions"
 
 
-class Rows:
+class WorkloadRows:
     """Rows with look-ups. A contestant that was refused has no values."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -25,9 +25,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def where(self, **wanted: Any) -> Rows:
+    def where(self, **wanted: Any) -> WorkloadRows:
         """The rows that have these values."""
-        return Rows(row for row in self if all(row.get(name) == value for name, value in wanted.items()))
+        return WorkloadRows(row for row in self if all(row.get(name) == value for name, value in wanted.items()))
 
     def each(self, field: str) -> list[Any]:
         """The different values of a field, in order of appearance."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from harken.lab.experiments.experiment import Experiment, Result
 from harken.lab.experiments.plotting import Dots, Plot
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.harness.charts import shown
 
 REFUSED, NOTHING = "refused", "–"
@@ -25,16 +25,16 @@ def tables(experiment: Experiment, result: Result) -> Iterator[Table]:
     """A table for every plot, and for every value of its facet."""
     for plot in experiment.plots:
         if isinstance(plot, Dots):
-            yield _by_contestant(plot, Rows(result.rows))
+            yield _by_contestant(plot, WorkloadRows(result.rows))
             continue
-        rows = Rows(result.rows).where(**plot.where)
+        rows = WorkloadRows(result.rows).where(**plot.where)
         for facet in rows.each(plot.facet) if plot.facet else [None]:
             inside = rows.where(**{plot.facet: facet}) if plot.facet else rows
             if any(plot.y in row for row in inside):
                 yield _by_place(plot, inside, "" if facet is None else f", {facet}")
 
 
-def _by_place(plot: Plot, rows: Rows, more: str) -> Table:
+def _by_place(plot: Plot, rows: WorkloadRows, more: str) -> Table:
     entrants = [name for name in rows.each("entrant") if not plot.entrants or name in plot.entrants]
     places = sorted({row[plot.x] for row in rows if plot.x in row})
     cells = [
@@ -46,7 +46,7 @@ def _by_place(plot: Plot, rows: Rows, more: str) -> Table:
     return Table(title, ["", *map(_place, places)], cells)
 
 
-def _by_contestant(plot: Dots, rows: Rows) -> Table:
+def _by_contestant(plot: Dots, rows: WorkloadRows) -> Table:
     workloads = rows.each("workload")
     cells = [
         [name, *(_cell(rows.where(entrant=name, workload=each), plot.x) for each in workloads)]
@@ -55,7 +55,7 @@ def _by_contestant(plot: Dots, rows: Rows) -> Table:
     return Table(f"{plot.title}: {plot.x_title}", ["", *workloads], cells)
 
 
-def _cell(rows: Rows, field: str) -> str:
+def _cell(rows: WorkloadRows, field: str) -> str:
     row: Row = next(iter(rows), {})
     if row.get(field) is not None:
         return _size(row[field]) if "bytes" in field else shown(row[field])

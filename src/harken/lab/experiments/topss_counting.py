@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harken.lab.experiments.experiment import TOPSS, Experiment
 from harken.lab.experiments.findings import Claim, Finding, about, less, missing, pairs
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.contestants import Contestant
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -31,7 +31,7 @@ def _with_rows(row: Row) -> Row:
     return row
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     on_w4 = rows.where(workload="w4")
     yield less(_LISTS_FIRST, on_w4, LISTS, BITS)
     yield less(_BITS_SECOND, on_w4, BITS, BYTES)
@@ -41,7 +41,7 @@ def judge(rows: Rows) -> Iterator[Finding]:
     yield _with_deletion(on_w4)
 
 
-def _stopped(rows: Rows) -> Finding:
+def _stopped(rows: WorkloadRows) -> Finding:
     stops = rows.stops(BYTES)
     if not stops:
         return _STOPS.unmeasured("no size of this scale is beyond the limit")
@@ -49,14 +49,14 @@ def _stopped(rows: Rows) -> Finding:
     return _STOPS.judged(True, f"{first['workload']} with {first['subscriptions']:,}: {first['refused']}")
 
 
-def _with_deletion(rows: Rows) -> Finding:
+def _with_deletion(rows: WorkloadRows) -> Finding:
     """The lists with their rows, against the bits alone, which need none to delete."""
     found = [
         row | {"needed": row["index_bytes" if row["entrant"] == BITS else "index_and_rows_bytes"]}
         for row in rows
         if "memory" in row
     ]
-    compared = pairs(Rows(found), BITS, LISTS, "needed")
+    compared = pairs(WorkloadRows(found), BITS, LISTS, "needed")
     if not compared:
         return _WITH_DELETION.unmeasured(missing(rows, BITS, LISTS))
     return _WITH_DELETION.judged(compared[-1].ratio >= 1.1, f"{compared[-1].told} (holds from 1.1)")

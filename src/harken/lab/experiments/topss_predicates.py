@@ -10,7 +10,7 @@ import numpy as np
 from harken.lab.experiments.experiment import TOPSS, Experiment
 from harken.lab.experiments.findings import MARGIN, Claim, Finding
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import TIME, Row, Rows
+from harken.lab.experiments.rows import TIME, Row, WorkloadRows
 from harken.lab.experiments.running import Run, described, row_of, timed
 from harken.lab.harness.answers import title
 from harken.lab.harness.charts import shown
@@ -79,7 +79,7 @@ def different_predicates(workload: Workload) -> int:
     return sum(len(np.unique(each.operators * np.int64(2**31) + each.operands)) for each in workload.conditions)
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     size = _comparable_size(rows)
     yield _by_domain(_TABLE_TIME, rows, TABLE, TIME, size, grows=True)
     yield _by_domain(_LISTS_TIME, rows, LISTS, TIME, size, grows=False)
@@ -89,13 +89,13 @@ def judge(rows: Rows) -> Iterator[Finding]:
     yield _crossing(_CROSSING_MEMORY, rows, "predicate_bytes")
 
 
-def _comparable_size(rows: Rows) -> int | None:
+def _comparable_size(rows: WorkloadRows) -> int | None:
     small, big = (rows.points("predicates", workload=name, entrant=LISTS) for name in (_SMALL, _BIG))
     fitting = [size for size in small if size in big and small[size] >= _COMPARABLE * big[size]]
     return max(fitting, default=None)
 
 
-def _by_domain(claim: Claim, rows: Rows, contestant: str, field: str, size: int | None, grows: bool) -> Finding:
+def _by_domain(claim: Claim, rows: WorkloadRows, contestant: str, field: str, size: int | None, grows: bool) -> Finding:
     values = [rows.value(field, workload=name, entrant=contestant, subscriptions=size) for name in (_SMALL, "w1", _BIG)]
     if size is None or any(value is None for value in values):
         return claim.unmeasured(f"{contestant} was not measured on all of w0, w1 and w2")
@@ -110,7 +110,7 @@ def _by_domain(claim: Claim, rows: Rows, contestant: str, field: str, size: int 
     return claim.judged(spread <= _NEARLY, f"{told}: {spread:.2f} times apart (holds up to {_NEARLY:g})")
 
 
-def _crossing(claim: Claim, rows: Rows, field: str) -> Finding:
+def _crossing(claim: Claim, rows: WorkloadRows, field: str) -> Finding:
     """Whether lists are ahead with the fewest predicates, and the table with the most."""
     sizes = rows.shared(field, (TABLE, LISTS), workload=_MIXED)
     if len(sizes) < 2:

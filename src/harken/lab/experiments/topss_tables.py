@@ -8,7 +8,7 @@ from harken.lab.experiments.changing import measure_changes
 from harken.lab.experiments.experiment import TOPSS, Experiment
 from harken.lab.experiments.findings import MARGIN, Claim, Finding, exponent, less, less_everywhere, missing, pairs
 from harken.lab.experiments.plotting import Plot
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.experiments.running import Run
 from harken.lab.harness.charts import shown
 from harken.lab.harness.contestants import Contestant
@@ -51,7 +51,7 @@ def _of_paper(row: Row) -> Row:
     return {"paper_ms_per_event": figures[which], "paper_fill_ms": figures[2 + which]}
 
 
-def judge(rows: Rows) -> Iterator[Finding]:
+def judge(rows: WorkloadRows) -> Iterator[Finding]:
     yield less_everywhere(_QUICKER, rows, LISTS, BITS)
     yield _narrows(rows)
     yield less(_LOADS, rows, BITS, LISTS, "fill_seconds")
@@ -60,7 +60,7 @@ def judge(rows: Rows) -> Iterator[Finding]:
     yield less(_INSERTS, rows, BITS, LISTS, "insert_us")
 
 
-def _narrows(rows: Rows) -> Finding:
+def _narrows(rows: WorkloadRows) -> Finding:
     """Whether the lead of lists is smaller at the largest size than at 5,000, where it is largest in the paper."""
     found = [each for each in pairs(rows, LISTS, BITS) if each.place >= 5_000]
     if len(found) < 2:
@@ -72,7 +72,7 @@ def _narrows(rows: Rows) -> Finding:
     )
 
 
-def _steep(rows: Rows) -> Finding:
+def _steep(rows: WorkloadRows) -> Finding:
     lists, bits = (rows.points("fill_seconds", entrant=name) for name in (LISTS, BITS))
     # At smaller sizes the fixed costs of a call dominate.
     ours = [exponent({size: value for size, value in each.items() if size >= 10_000}) for each in (lists, bits)]

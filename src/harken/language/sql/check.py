@@ -25,8 +25,8 @@ from harken.language.ast import (
     offset_of,
     predicates,
 )
-from harken.language.sql.complaints import located
 from harken.language.sql.habits import CLOCKS, function_hint
+from harken.language.sql.syntax_errors import located
 from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_path
 from harken.schema.values import show
 

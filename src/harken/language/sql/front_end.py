@@ -12,10 +12,10 @@ from harken.language.compiled import Compiled, FlatPlan
 from harken.language.normalise import normalise
 from harken.language.sql import parser
 from harken.language.sql.check import check
-from harken.language.sql.complaints import located
 from harken.language.sql.doubts import may_be_doubtful
 from harken.language.sql.printer import print_expression
 from harken.language.sql.shapes import ShapeCache
+from harken.language.sql.syntax_errors import located
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
 from harken.schema.faults import first_of

@@ -34,8 +34,8 @@ from harken.language.ast import (
     offset_of,
     predicates,
 )
-from harken.language.sql.complaints import KEYWORDS, located, unexpected_character, unexpected_token
 from harken.language.sql.habits import NO_ARITHMETIC, NO_FUNCTIONS, function_hint, name_hint
+from harken.language.sql.syntax_errors import KEYWORDS, located, unexpected_character, unexpected_token
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import Path
 from harken.schema.values import Kind, parse_date, parse_timestamp

@@ -12,7 +12,7 @@ from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS, aligned
 from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, LIST, SKETCH
 from harken.matchers.columnar.plan import GroupPlan
-from harken.matchers.columnar.rows import Rows
+from harken.matchers.columnar.rows import CodedRows
 
 _WIDE_FROM = 1 << 16
 _FOR_EVER = 1 << 40
@@ -25,7 +25,7 @@ _SPARSE = 4
 class ClusterBuilder:
     """Collects the arrays of clusters, one group after the other."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: CodedRows) -> None:
         self._rows = rows
         self._fields: list[list[int]] = []
         self._masks = _Pile(np.int32)

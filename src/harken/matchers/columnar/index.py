@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from harken.codes.encode import EncodedBatch
 from harken.errors import CapabilityError
 from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Clusters
-from harken.kernels.columnar import One, Room, Search, match_codes, match_one
+from harken.kernels.columnar import IndexSearch, One, Room, match_codes, match_one
 from harken.kernels.deletes import bury
 from harken.kernels.frozen import frozen
 from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
-from harken.kernels.presence import Presence
+from harken.kernels.presence import PresentBits
 from harken.kernels.runs import Runs
 from harken.kernels.vector import LANES, ROWS, aligned
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.clusters import ClusterBuilder
 from harken.matchers.columnar.deletions import Deletions
-from harken.matchers.columnar.plan import Plan
+from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.pools import build_pools
-from harken.matchers.columnar.rows import Rows
+from harken.matchers.columnar.rows import CodedRows
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
 _RUNS_A_LINE = 8
 
 
 @dataclass(slots=True)
-class Index:
+class ColumnarIndex:
     """Nothing of it ever changes but `dead`, and that is replaced as a whole: who is searching goes on with the old."""
 
     clusters: Clusters
@@ -91,7 +91,9 @@ class Index:
         return found
 
 
-def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan, most_places: int = DEFAULT_SETTINGS.most_places) -> Index:
+def build(
+    rows: CodedRows, numbers: NDArray[np.int32], plan: IndexPlan, most_places: int = DEFAULT_SETTINGS.most_places
+) -> ColumnarIndex:
     """The index that the plan describes. Raises CapabilityError for one with more slots than places."""
     builder = ClusterBuilder(rows)
     for group in plan.groups:
@@ -104,7 +106,7 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan, most_places: int =
     ids[: len(clustered)] = numbers[clustered]
     filled = np.flatnonzero(pooled >= 0)
     ids[first_slot + filled] = numbers[pooled[filled]]
-    index = Index(builder.arrays(numbers), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
+    index = ColumnarIndex(builder.arrays(numbers), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
     if max(len(ids) + len(index.clusters.step_ids), 2 * _most_passed(index, 0)) > most_places:
         raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
     return index
@@ -113,7 +115,7 @@ def build(rows: Rows, numbers: NDArray[np.int32], plan: Plan, most_places: int =
 class Finder:
     """Finds the matches of encoded events in an index. One thread at a time uses it."""
 
-    def __init__(self, index: Index, columns: int, settings: Settings = DEFAULT_SETTINGS) -> None:
+    def __init__(self, index: ColumnarIndex, columns: int, settings: Settings = DEFAULT_SETTINGS) -> None:
         self.index = index
         self._settings = settings
         self._columns = columns
@@ -125,7 +127,7 @@ class Finder:
         self._room = _room(index, columns, self._chunk, runs, settings)
         self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
         """By cluster and then by pool: the slots that were looked at so far."""
-        self._search = Search(index.clusters, index.pools, index.ids, self._room, _one(columns), self.seen)
+        self._search = IndexSearch(index.clusters, index.pools, index.ids, self._room, _one(columns), self.seen)
         self._frozen = frozen(self._search)
         self._ids_of_one = np.empty(settings.first_ids, np.int32)
 
@@ -145,7 +147,8 @@ class Finder:
         are deleted are passed over: those that are now, unless others are given.
         """
         events = encoded.codes.shape[1]
-        codes, given = np.ascontiguousarray(encoded.codes[: self._columns]), encoded.given[: self._columns]
+        codes = np.ascontiguousarray(encoded.codes[: self._columns])
+        has_value = encoded.has_value[: self._columns]
         candidates = np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
@@ -155,8 +158,8 @@ class Finder:
         self._room.pending[:] = 0
         while True:
             event, needed = match_codes(
-                self._frozen, deleted, codes, given, skipped, event, events, self._chunk, reserved, offsets, candidates,
-                ids,
+                self._frozen, deleted, codes, has_value, skipped, event, events, self._chunk, reserved, offsets,
+                candidates, ids,
             )  # fmt: skip
             if event == events:
                 return buffers.answer(ids, int(offsets[-1])), candidates
@@ -182,12 +185,12 @@ def _one(columns: int) -> One:
     return One(np.ones(columns, np.bool_), np.zeros(1, np.bool_), nothing, np.zeros(2, np.int64), np.zeros(1, np.int64))
 
 
-def _most_passed(index: Index, least: int) -> int:
+def _most_passed(index: ColumnarIndex, least: int) -> int:
     """The room for what passes a comparison: one event may pass in every slot, and every run takes a place more."""
     return max(len(index.ids) + len(index.clusters.clusters), least) + 2 * ROWS
 
 
-def _room(index: Index, columns: int, chunk: int, runs: int, settings: Settings) -> Room:
+def _room(index: ColumnarIndex, columns: int, chunk: int, runs: int, settings: Settings) -> Room:
     """Space to match in."""
     blocks = len(index.pools.block_starts)
     stretches = (blocks >> STRETCH_BITS) + 1
@@ -217,7 +220,7 @@ def _room(index: Index, columns: int, chunk: int, runs: int, settings: Settings)
         aligned(WORDS, np.uint64),
         aligned((STAGED + 2) * LANES, np.int32),
         Unwritten(aligned(chunk * LANES, np.int32), np.empty(chunk, np.int64)),
-        Presence(np.empty((columns + 1, chunk // 64), np.uint64), np.empty(columns, np.bool_)),
+        PresentBits(np.empty((columns + 1, chunk // 64), np.uint64), np.empty(columns, np.bool_)),
         np.empty((chunk, columns), np.uint32),
         np.empty(chunk, np.int64),
         np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),

@@ -12,8 +12,8 @@ from harken.codes.columns import Column
 from harken.codes.conjunctions import CodedPredicates, Conjunctions
 from harken.codes.dictionary import Dictionary
 from harken.kernels.unbuild import cluster_rows, pool_rows
-from harken.matchers.columnar.index import Index, build
-from harken.matchers.columnar.plan import Plan, plan
+from harken.matchers.columnar.index import ColumnarIndex, build
+from harken.matchers.columnar.plan import IndexPlan, plan
 from harken.matchers.columnar.rows import rows_of
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 from harken.matchers.columnar.statistics import frequencies
@@ -23,11 +23,11 @@ from harken.matchers.columnar.statistics import frequencies
 class Layer:
     """Rows that settle what they find, and rows whose findings are looked at again."""
 
-    plain: Index
-    careful: Index
+    plain: ColumnarIndex
+    careful: ColumnarIndex
     doubtful: NDArray[np.int32]
     """Of the subscriptions in `careful` those that must be verified, ascending; others may be found twice."""
-    plans: tuple[Plan, Plan]
+    plans: tuple[IndexPlan, IndexPlan]
 
     def __len__(self) -> int:
         return len(self.plain) + len(self.careful)
@@ -61,7 +61,7 @@ def build_layer(
         part = _only(coded, chosen)
         rows = rows_of(part)
         # Dictionaries may be long: where there is nothing to plan, nothing is counted.
-        planned = plan(rows, frequencies(rows.tops, sample), settings) if len(rows) else Plan()
+        planned = plan(rows, frequencies(rows.tops, sample), settings) if len(rows) else IndexPlan()
         indexes.append(build(rows, part.numbers, planned, settings.most_places))
         plans.append(planned.forgotten())
     return Layer(indexes[0], indexes[1], doubtful, (plans[0], plans[1]))
@@ -115,12 +115,12 @@ class _Predicates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Unbuilt:
     numbers: NDArray[np.int32]
     predicates: list[_Predicates]
 
 
-def _unbuilt(index: Index, dictionaries: Sequence[Dictionary]) -> _Part:
+def _unbuilt(index: ColumnarIndex, dictionaries: Sequence[Dictionary]) -> _Unbuilt:
     tops = np.array([2 * len(each) + 1 for each in dictionaries], np.int64)
     room = index.most_predicates()
     slots, columns = np.empty(room, np.int64), np.empty(room, np.int32)
@@ -137,7 +137,7 @@ def _unbuilt(index: Index, dictionaries: Sequence[Dictionary]) -> _Part:
     for column in range(len(tops)):
         chosen = order[bounds[column] : bounds[column + 1]]
         predicates.append(_Predicates(rows[chosen], low[chosen], high[chosen]))
-    return _Part(index.ids[alive], predicates)
+    return _Unbuilt(index.ids[alive], predicates)
 
 
 def _only(coded: Conjunctions, wanted: NDArray[np.bool_]) -> Conjunctions:

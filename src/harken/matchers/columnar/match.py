@@ -10,7 +10,7 @@ from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.kernels.columnar import fill_reserved
 from harken.kernels.delta import OVERLAPS, STALE, VERIFY
-from harken.kernels.several import Values
+from harken.kernels.several import EventCodes
 from harken.limits import Limits
 from harken.matchers.base import FormOf, MatchResult
 from harken.matchers.candidates import Candidates, join, settle
@@ -122,7 +122,7 @@ class Match:
     def _find_several(self) -> Candidates:
         """What may match the events that have several values in some column, all in doubt."""
         encoded, snapshot = self._encoded, self._snapshot
-        given = Values(encoded.starts, encoded.values, len(self._codes))
+        event_codes = EventCodes(encoded.starts, encoded.values, len(self._codes))
         counts = np.zeros(self._events + 1, np.int64)
         out = np.empty(1_024, np.int32)
         found: list[NDArray[np.int32]] = []
@@ -132,10 +132,10 @@ class Match:
                 end = 0
                 for searched, deleted in zip(self._version.layers, snapshot.deleted, strict=True):
                     if end >= 0:
-                        end = searched.find_several(deleted, given, place, out, end)
+                        end = searched.find_several(deleted, event_codes, place, out, end)
                 for recent, rows in zip(self._version.recents, snapshot.rows, strict=True):
                     if end >= 0:
-                        end = recent.find_several(rows, snapshot.moment, given, place, out, end)
+                        end = recent.find_several(rows, snapshot.moment, event_codes, place, out, end)
                 if end >= 0:
                     break
                 out = np.empty(2 * len(out), np.int32)

@@ -49,7 +49,7 @@ class State:
 
     version: Version
     sample: Sample
-    given: Statistics
+    supplied: Statistics
     merges: int
     options: dict[str, Any]
 
@@ -111,7 +111,7 @@ class Columnar:
         self._stale = 0
         """Verifications since the last merge that would have been spared if codes knew all constants."""
         self._sample = Sample(0)
-        self._given = NO_STATISTICS
+        self._supplied = NO_STATISTICS
         self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._settings)
         _living.add(self)
 
@@ -121,7 +121,7 @@ class Columnar:
         matcher = cls(limits, **{**state.options, **options})
         matcher._version = replace(state.version, middles=(), recents=(Recent(len(state.version.columns)),))
         matcher._version.base.settings = matcher._settings
-        matcher._sample, matcher._given = state.sample, state.given
+        matcher._sample, matcher._supplied = state.sample, state.supplied
         if 0 < len(state.version.base) <= matcher._small_rows:
             matcher.merge()
         matcher._merges = state.merges
@@ -140,9 +140,9 @@ class Columnar:
                     version, sample = self._version, Sample.of_state(self._sample.state())
                     if not version.is_one and len(version) <= self._small_rows:
                         flats = [*version.indexed(), *(each.flat() for each in version.recents)]
-                        version, sample = merged(flats, version, sample, self._settings, self._given)
+                        version, sample = merged(flats, version, sample, self._settings, self._supplied)
                     if version.is_one:
-                        return State(version.copied(), sample, self._given, self._merges, self._options)
+                        return State(version.copied(), sample, self._supplied, self._merges, self._options)
                 self._merge(everything=True)
 
     def save(self, write: Write) -> None:
@@ -349,7 +349,7 @@ class Columnar:
         with self._lock:
             self._absorb()
             version = self._version
-            return self._sample.statistics(version.columns, version.dictionaries).with_others(self._given)
+            return self._sample.statistics(version.columns, version.dictionaries).with_others(self._supplied)
 
     def give(self, statistics: Statistics) -> None:
         """Go by these statistics in place of what was learnt so far, also for attributes that are not asked for yet."""
@@ -358,7 +358,7 @@ class Columnar:
         with self._merging, self._lock:
             self._absorb()
             version = self._version
-            self._given = statistics
+            self._supplied = statistics
             self._sample = self._sample.given(statistics, version.columns, version.dictionaries)
 
     def stats(self) -> dict[str, Any]:
@@ -476,7 +476,7 @@ class Columnar:
             is_large = behind * self._settings.share_behind >= len(before.base)
             if everything or is_large or self._is_hollow(before):
                 flats = [*before.indexed(), *flats]
-                after, sample = merged(flats, before, self._sample, self._settings, self._given, self._small_rows)
+                after, sample = merged(flats, before, self._sample, self._settings, self._supplied, self._small_rows)
             else:
                 built = middle([*(each.alive() for each in small), *flats], before, self._sample, self._settings)
                 after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None

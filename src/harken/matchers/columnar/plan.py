@@ -20,7 +20,7 @@ from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS
 from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, LIST, SKETCH
 from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
-from harken.matchers.columnar.rows import Rows, attribute_sets
+from harken.matchers.columnar.rows import CodedRows, attribute_sets
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 from harken.matchers.columnar.statistics import Frequencies
 
@@ -60,16 +60,16 @@ class GroupPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IndexPlan:
     """Where every row goes."""
 
     groups: list[GroupPlan] = field(default_factory=list)
     pools: list[PoolPlan] = field(default_factory=list)
 
-    def forgotten(self) -> Plan:
+    def forgotten(self) -> IndexPlan:
         """The choices without the rows: what is kept once the index is built."""
         none = np.empty(0, np.int64)
-        return Plan(
+        return IndexPlan(
             [replace(group, rows=none) for group in self.groups],
             [replace(pool, rows=none) for pool in self.pools],
         )
@@ -79,7 +79,7 @@ class Plan:
         return {"groups": [_plain(each) for each in self.groups], "pools": [_plain(each) for each in self.pools]}
 
     @classmethod
-    def of_dict(cls, plain: Mapping[str, Any]) -> Plan:
+    def of_dict(cls, plain: Mapping[str, Any]) -> IndexPlan:
         """The choices again."""
         return cls(
             [GroupPlan(**_arrays(each, "columns", "filtered")) for each in plain["groups"]],
@@ -97,14 +97,14 @@ def _arrays(choice: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {**choice, **found, "rows": np.empty(0, np.int64)}
 
 
-def plan(rows: Rows, known: Frequencies, settings: Settings = DEFAULT_SETTINGS) -> Plan:
+def plan(rows: CodedRows, known: Frequencies, settings: Settings = DEFAULT_SETTINGS) -> IndexPlan:
     """The cheapest plan. Where the settings allow only pools, a row that cannot be pooled is listed."""
     if not len(rows):
-        return Plan()
+        return IndexPlan()
     leaders, set_of, sizes = attribute_sets(rows)
     keyed = _Keyed(rows, leaders, set_of, known, settings)
     pooled, pools = plan_pools(rows, leaders, set_of, sizes, keyed.set_costs, known, settings.costs, settings.layouts)
-    return Plan(keyed.groups(~pooled), pools)
+    return IndexPlan(keyed.groups(~pooled), pools)
 
 
 class _Filters(NamedTuple):
@@ -137,7 +137,7 @@ class _Keyed:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: CodedRows,
         leaders: NDArray[np.int64],
         set_of: NDArray[np.int64],
         known: Frequencies,
@@ -340,7 +340,7 @@ def _given(shares: NDArray[Any], columns: NDArray[np.int32]) -> NDArray[Any]:
     return np.where(columns >= 0, np.maximum(shares[columns], 1e-9), 1.0)
 
 
-def _shares(rows: Rows, known: Frequencies) -> NDArray[np.float32]:
+def _shares(rows: CodedRows, known: Frequencies) -> NDArray[np.float32]:
     """By class and column, the share of events that a predicate lets through, on average.
 
     Of an interval with two ends the share is that of all intervals of its class that may be looked at.

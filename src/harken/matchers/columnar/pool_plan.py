@@ -12,7 +12,7 @@ from harken.kernels import rows as kernels
 from harken.kernels.pool import BLOCK
 from harken.kernels.pool_building import cell_numbers
 from harken.matchers.columnar.costs import POOL, Costs
-from harken.matchers.columnar.rows import Rows
+from harken.matchers.columnar.rows import CodedRows
 from harken.matchers.columnar.statistics import Frequencies
 
 MOST_CODES = 128
@@ -42,7 +42,7 @@ class PoolPlan:
 
 
 def plan_pools(
-    rows: Rows,
+    rows: CodedRows,
     leaders: NDArray[np.int64],
     set_of: NDArray[np.int64],
     sizes: NDArray[np.int64],
@@ -84,7 +84,7 @@ def plan_pools(
     return is_pooled[set_of], pools
 
 
-def _components(rows: Rows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
+def _components(rows: CodedRows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
     """By column, a number that it shares with all columns that are asked for together with it, over corners too."""
     parent = np.arange(len(rows.tops))
     kernels.join_columns(rows.starts, rows.columns, leaders, parent)
@@ -92,7 +92,7 @@ def _components(rows: Rows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _divided(
-    rows: Rows, whole: PoolPlan, known: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
+    rows: CodedRows, whole: PoolPlan, known: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
 ) -> list[PoolPlan]:
     """A pool in parts: rows that ask for no value that the directory goes by get a directory of their own."""
     if most == 1 or whole.size < _LEAST_DIVIDED:
@@ -122,7 +122,7 @@ def _divided(
     return [first, *others]
 
 
-def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs: Costs) -> PoolPlan:
+def _directory(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, costs: Costs) -> PoolPlan:
     """A pool of these rows with the directory that is expected to be cheapest, found greedily on a sample of rows."""
     step = max(1, len(members) // _SAMPLED_ROWS)
     sample = members[::step]
@@ -166,7 +166,7 @@ def _directory(rows: Rows, members: NDArray[np.int64], known: Frequencies, costs
 
 
 def _point_shares(
-    rows: Rows,
+    rows: CodedRows,
     asked: NDArray[np.uint32],
     sample: NDArray[np.int64],
     columns: NDArray[np.int32],

@@ -13,7 +13,7 @@ from harken.kernels import pool_building as building
 from harken.kernels import rows as kernels
 from harken.kernels.vector import aligned
 from harken.matchers.columnar.pool_plan import MOST_CODES, PoolPlan
-from harken.matchers.columnar.rows import Rows
+from harken.matchers.columnar.rows import CodedRows
 
 
 class _Laid(NamedTuple):
@@ -38,7 +38,7 @@ class CodeClasses(NamedTuple):
     """For each class of a column one of its codes."""
 
 
-def build_pools(rows: Rows, plans: list[PoolPlan], first_slot: int) -> tuple[layout.Pools, NDArray[np.int64]]:
+def build_pools(rows: CodedRows, plans: list[PoolPlan], first_slot: int) -> tuple[layout.Pools, NDArray[np.int64]]:
     """The pools, and the row of every slot from `first_slot` on, -1 where a block is not full."""
     laid = [_lay_out(rows, each) for each in plans]
     classes = _code_classes(rows, laid)
@@ -94,7 +94,7 @@ def build_pools(rows: Rows, plans: list[PoolPlan], first_slot: int) -> tuple[lay
     return pools, order
 
 
-def _lay_out(rows: Rows, plan: PoolPlan) -> _Laid:
+def _lay_out(rows: CodedRows, plan: PoolPlan) -> _Laid:
     bases = rows.tops[plan.directory] // 2 + 1
     radix = np.append(np.cumprod(bases[::-1])[-2::-1], 1).astype(np.int64)[: len(bases)]
     members = plan.rows
@@ -119,7 +119,7 @@ def _lay_out(rows: Rows, plan: PoolPlan) -> _Laid:
     return _Laid(members, plan, radix, cell_starts, block_columns[: block_ends[-1]], block_ends)
 
 
-def _by_rarest_column(rows: Rows, members: NDArray[np.int64], plan: PoolPlan) -> NDArray[np.uint64]:
+def _by_rarest_column(rows: CodedRows, members: NDArray[np.int64], plan: PoolPlan) -> NDArray[np.uint64]:
     """A number that brings rows with rare columns to the end: so most blocks have bitmaps for common columns only."""
     popularity = np.zeros(len(rows.tops), np.int64)
     kernels.count_columns(rows.starts, rows.columns, members, popularity)
@@ -131,7 +131,7 @@ def _by_rarest_column(rows: Rows, members: NDArray[np.int64], plan: PoolPlan) ->
     return result
 
 
-def _code_classes(rows: Rows, laid: list[_Laid]) -> CodeClasses:
+def _code_classes(rows: CodedRows, laid: list[_Laid]) -> CodeClasses:
     width = len(rows.tops)
     starts, code_starts, counts = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
     classes: list[NDArray[np.uint8]] = []
@@ -153,7 +153,7 @@ def _code_classes(rows: Rows, laid: list[_Laid]) -> CodeClasses:
     return CodeClasses(starts, _joined(classes, np.uint8), counts, code_starts, _joined(codes, np.uint32))
 
 
-def _fill(rows: Rows, pools: layout.Pools, classes: CodeClasses, order: NDArray[np.int64]) -> None:
+def _fill(rows: CodedRows, pools: layout.Pools, classes: CodeClasses, order: NDArray[np.int64]) -> None:
     for header in pools.pools:
         first, last = header[layout.BLOCK_START], header[layout.BLOCK_END]
         taken = order[first * layout.BLOCK : last * layout.BLOCK]

@@ -14,13 +14,13 @@ from harken.kernels.delta import (
     OVERLAPS,
     STALE,
     VERIFY,
-    Delta,
+    RecentRows,
     append,
     append_one,
     find_in_delta,
     find_several_in_delta,
 )
-from harken.kernels.several import Values
+from harken.kernels.several import EventCodes
 from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.rows import rows_of
 
@@ -124,12 +124,14 @@ class Recent:
         found: list[int] = out[: offsets[1]].tolist()
         return found
 
-    def find_several(self, rows: int, moment: int, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
+    def find_several(
+        self, rows: int, moment: int, event_codes: EventCodes, place: int, out: NDArray[np.int32], end: int
+    ) -> int:
         """Append the numbers of the rows that may match an event with several values.
 
         Returns their end, or -1 without room.
         """
-        found: int = find_several_in_delta(self._delta, given, place, rows, moment, out, end)
+        found: int = find_several_in_delta(self._delta, event_codes, place, rows, moment, out, end)
         return found
 
     def _make_room(self, rows: int, predicates: int, columns: int) -> None:
@@ -166,8 +168,8 @@ def _flags(flat: Flat, coded: Conjunctions) -> NDArray[np.uint8]:
     return flags
 
 
-def _empty(columns: int, rows: int, predicates: int) -> Delta:
-    return Delta(
+def _empty(columns: int, rows: int, predicates: int) -> RecentRows:
+    return RecentRows(
         np.full(rows, NO_ROW, np.int32),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.uint8),

@@ -9,7 +9,7 @@ import numpy as np
 
 from harken.codes.dictionary import Dictionary
 from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUT_NAMES, POOL
-from harken.matchers.columnar.plan import Plan
+from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.sample import Sample
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
@@ -76,7 +76,7 @@ def _layer(searched: Searched, names: list[str]) -> dict[str, Any]:
     return {"rows": len(searched), "deleted_rows": searched.dead, "bytes": layer.nbytes, "groups": groups}
 
 
-def _groups(plan: Plan, seen: Any, names: list[str], events: int, careful: bool) -> list[dict[str, Any]]:
+def _groups(plan: IndexPlan, seen: Any, names: list[str], events: int, careful: bool) -> list[dict[str, Any]]:
     found = []
     for group, looked_at in zip(plan.groups, seen, strict=False):
         found.append(

@@ -14,7 +14,7 @@ _SEED = 0x6861726B656E
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CodedRows:
     """The predicates of row i are those from starts[i] to starts[i + 1], by ascending column."""
 
     starts: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Rows:
         return self.columns[self.starts[row] : self.starts[row + 1]]
 
 
-def rows_of(conjunctions: Conjunctions) -> Rows:
+def rows_of(conjunctions: Conjunctions) -> CodedRows:
     """The conjunctions, turned from columns into rows."""
     starts = np.zeros(len(conjunctions) + 1, np.int64)
     for each in conjunctions.predicates:
@@ -53,10 +53,10 @@ def rows_of(conjunctions: Conjunctions) -> Rows:
                 each.rows, each.low, each.high, each.top, number, ends, columns, low, high, classes
             )
     tops = np.array([each.top for each in conjunctions.predicates], np.int64)
-    return Rows(starts, columns, low, high, classes, tops)
+    return CodedRows(starts, columns, low, high, classes, tops)
 
 
-def attribute_sets(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def attribute_sets(rows: CodedRows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Rows that ask for the same columns: a leader of each set, the set of every row, and the sizes of the sets."""
     seed = _SEED
     while True:

@@ -16,10 +16,10 @@ from harken.errors import OutdatedError, SegmentError
 from harken.kernels.clusters import Clusters
 from harken.kernels.pool import Pools
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.columnar.index import Index
+from harken.matchers.columnar.index import ColumnarIndex
 from harken.matchers.columnar.layer import Layer
 from harken.matchers.columnar.matcher import Columnar, State
-from harken.matchers.columnar.plan import Plan
+from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.sample import Sample, SampleState, Statistics
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
@@ -53,7 +53,7 @@ def save_state(state: State, write: Write) -> None:
         saved.meta["rows"][name] = len(index)
     saved.put("layer", doubtful=layer.doubtful)
     saved.put_named("sample", state.sample.state())
-    saved.put_statistics("given", state.given)
+    saved.put_statistics("given", state.supplied)
     write(INDEX, saved.arrays, saved.meta)
 
 
@@ -70,8 +70,8 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
     for name in _PARTS:
         clusters, pools = saved.named(f"{name}/clusters", Clusters), saved.named(f"{name}/pools", Pools)
         ids, dead = saved.arrays[f"{name}/ids"], saved.arrays[f"{name}/dead"]
-        indexes.append(Index(clusters, pools, ids, saved.meta["rows"][name], dead))
-        plans.append(Plan.of_dict(saved.meta[name]))
+        indexes.append(ColumnarIndex(clusters, pools, ids, saved.meta["rows"][name], dead))
+        plans.append(IndexPlan.of_dict(saved.meta[name]))
         seen.append(saved.arrays[f"{name}/seen"])
     layer = Layer(indexes[0], indexes[1], saved.arrays["layer/doubtful"], (plans[0], plans[1]))
     base = Searched(layer, saved.meta["base"]["columns"])

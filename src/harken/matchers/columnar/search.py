@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.several import Values, find_in_clusters, find_in_pools
+from harken.kernels.several import EventCodes, find_in_clusters, find_in_pools
 from harken.matchers.columnar.deletions import Deletions
-from harken.matchers.columnar.index import Finder, Index
+from harken.matchers.columnar.index import ColumnarIndex, Finder
 from harken.matchers.columnar.layer import Layer
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
@@ -107,17 +107,19 @@ class Searched:
         """How many of these, found by careful rows, are verified only because codes do not know their constants."""
         return int(np.count_nonzero(_among(self.stale, numbers))) if len(self.stale) else 0
 
-    def find_several(self, deleted: LayerDeletions, given: Values, place: int, out: NDArray[np.int32], end: int) -> int:
+    def find_several(
+        self, deleted: LayerDeletions, event_codes: EventCodes, place: int, out: NDArray[np.int32], end: int
+    ) -> int:
         """Append the numbers that may match an event with several values. Returns their end, or -1 without room."""
         for index, deletions in ((self.layer.plain, deleted.plain), (self.layer.careful, deleted.careful)):
             if not len(index):
                 continue
             dead = deletions.bitmap
             if end >= 0:
-                end = find_in_clusters(index.clusters, index.ids, dead, given, place, out, end)
+                end = find_in_clusters(index.clusters, index.ids, dead, event_codes, place, out, end)
             if end >= 0:
                 admitted, words = np.empty(_CLASSES, np.bool_), np.empty(16, np.uint64)
-                end = find_in_pools(index.pools, index.ids, dead, given, place, admitted, words, out, end)
+                end = find_in_pools(index.pools, index.ids, dead, event_codes, place, admitted, words, out, end)
         return end
 
 
@@ -130,5 +132,5 @@ def _among(known: NDArray[np.int32], numbers: NDArray[np.int32]) -> NDArray[np.b
     return found
 
 
-def _parts(index: Index) -> int:
+def _parts(index: ColumnarIndex) -> int:
     return len(index.clusters.clusters) + len(index.pools.pools)

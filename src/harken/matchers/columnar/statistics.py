@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.rows import cumulate, share_together
-from harken.matchers.columnar.rows import Rows
+from harken.matchers.columnar.rows import CodedRows
 
 _PRIOR_EVENTS = 8.0
 """What is assumed without looking weighs as much as this many events that were seen."""
@@ -38,7 +38,7 @@ class Frequencies:
         """The share of events that have each code of a column."""
         return np.diff(self.cumulative[self.starts[column] : self.starts[column + 1]])
 
-    def together(self, rows: Rows, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+    def together(self, rows: CodedRows, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
         """For each of these rows the share of events that have a value in all of its columns."""
         found = np.empty(len(chosen), np.float32)
         share_together(rows.starts, rows.columns, chosen, self.has_value, self.events, _PRIOR_EVENTS, found)

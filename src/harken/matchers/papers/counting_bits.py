@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harken.kernels.papers.counting import WORDS_AT_A_TIME, Bits, count_by_bits
 from harken.kernels.vector import ROWS
 from harken.matchers.papers.counting_matrix import CountingMatrix
-from harken.matchers.papers.row_matcher import Search
+from harken.matchers.papers.row_matcher import RowSearch
 
 _ONE = np.uint64(1)
 
@@ -45,7 +45,7 @@ class CountingBits(CountingMatrix):
         planes = sum(each.nbytes for each in bits)
         return super()._memory() | {"planes": planes}
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         found: int = count_by_bits(
             self._index.index,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.papers.counting import count_by_bytes
 from harken.matchers.papers.counting_matrix import CountingMatrix
-from harken.matchers.papers.row_matcher import Search
+from harken.matchers.papers.row_matcher import RowSearch
 
 
 class CountingBytes(CountingMatrix):
@@ -22,7 +22,7 @@ class CountingBytes(CountingMatrix):
     def _unset(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
         self._matrix[numbers, rows] = 0
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         found: int = count_by_bytes(
             self._index.index,

@@ -16,7 +16,7 @@ from harken.kernels.papers.counting import count_by_lists
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.papers.counting import CountedLists, Counting
 from harken.matchers.papers.predicates import PredicateIndex
-from harken.matchers.papers.row_matcher import Search
+from harken.matchers.papers.row_matcher import RowSearch
 
 
 class CountingLists(Counting):
@@ -39,7 +39,7 @@ class CountingLists(Counting):
     def _clear(self) -> None:
         self._counted.clear()
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         counted, space = self._counted.counted, self._counted.space()
         found: int = count_by_lists(counted, self.rows.count, codes, first, space, out, offsets, examined)

@@ -9,7 +9,7 @@ from harken.kernels.papers.equality import match_preferred
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.papers.counting import CountedLists
 from harken.matchers.papers.equality import EqualityMatcher
-from harken.matchers.papers.row_matcher import Search
+from harken.matchers.papers.row_matcher import RowSearch
 
 
 class EqualityPreferred(EqualityMatcher):
@@ -31,7 +31,7 @@ class EqualityPreferred(EqualityMatcher):
         super()._clear()
         self._partial.clear()
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         larger = max(self._partial, self._loose, key=lambda each: each.predicates.size)
         found: int = match_preferred(

@@ -37,8 +37,8 @@ from harken.kernels.papers.gough import (
 )
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Trait
-from harken.matchers.papers.labelled_rows import Rows, predicates_of
-from harken.matchers.papers.row_matcher import UNLIMITED, RowMatcher, Search
+from harken.matchers.papers.labelled_rows import LabelledRows, predicates_of
+from harken.matchers.papers.row_matcher import UNLIMITED, RowMatcher, RowSearch
 
 # Initial room for nodes, edges and cells: in all, or per row.
 _FIRST_ROOM = 1 << 16
@@ -80,7 +80,7 @@ class Gough(RowMatcher):
         self._removed = 0
         self._is_stale = False
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         self._refresh()
         done: int = find_leaves(
@@ -152,14 +152,14 @@ class Gough(RowMatcher):
         self._builds += 1
 
 
-def _order(rows: Rows, alive: NDArray[np.int32]) -> NDArray[np.int32]:
+def _order(rows: LabelledRows, alive: NDArray[np.int32]) -> NDArray[np.int32]:
     """The columns, those that most rows ask for first."""
     _, places = predicates_of(rows.table, alive)
     asked = np.bincount(rows.table.columns[places], minlength=len(rows.columns))
     return np.argsort(-asked, kind="stable").astype(np.int32)
 
 
-def _leveled(rows: Rows, alive: NDArray[np.int32], order: NDArray[np.int32]) -> LeveledRows:
+def _leveled(rows: LabelledRows, alive: NDArray[np.int32], order: NDArray[np.int32]) -> LeveledRows:
     """The predicates of the rows in the order of levels."""
     table = rows.table
     owners, places = predicates_of(table, alive)
@@ -174,7 +174,9 @@ def _leveled(rows: Rows, alive: NDArray[np.int32], order: NDArray[np.int32]) -> 
     return LeveledRows(starts, levels[sorting], table.low[places], table.high[places], hashes)
 
 
-def _built(rows: Rows, alive: NDArray[np.int32], order: NDArray[np.int32], share: bool, limit: int) -> Tree | None:
+def _built(
+    rows: LabelledRows, alive: NDArray[np.int32], order: NDArray[np.int32], share: bool, limit: int
+) -> Tree | None:
     """The tree with these levels; None if it is too large."""
     if not len(alive):
         return _empty_tree(0, 0, 0)

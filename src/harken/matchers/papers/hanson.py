@@ -53,8 +53,8 @@ from harken.kernels.papers.interval_tree import (
 )
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.papers.growing_lists import GrowingLists
-from harken.matchers.papers.labelled_rows import Rows, grown, longer, predicates_of
-from harken.matchers.papers.row_matcher import RowMatcher, Search
+from harken.matchers.papers.labelled_rows import LabelledRows, grown, longer, predicates_of
+from harken.matchers.papers.row_matcher import RowMatcher, RowSearch
 
 _CHOICES = ("selective", "first")
 # Up to this many labels are ranked one by one.
@@ -84,7 +84,7 @@ class Hanson(RowMatcher):
     def _clear(self) -> None:
         self._index = IntervalIndex()
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         return self._index.find(self.rows, codes, first, out, offsets, examined)
 
@@ -108,7 +108,7 @@ class Hanson(RowMatcher):
         return chosen
 
 
-def _narrowest(rows: Rows, which: NDArray[np.int32]) -> NDArray[np.int64]:
+def _narrowest(rows: LabelledRows, which: NDArray[np.int32]) -> NDArray[np.int64]:
     """For each row, which has predicates, the place of that which covers the least share of its column's constants."""
     table = rows.table
     owners, places = predicates_of(table, which)
@@ -164,7 +164,7 @@ class IntervalIndex:
             if done < columns:
                 self._make_room()
 
-    def insert(self, rows: Rows, which: NDArray[np.int32], chosen: NDArray[np.int64]) -> None:
+    def insert(self, rows: LabelledRows, which: NDArray[np.int32], chosen: NDArray[np.int64]) -> None:
         """Add each row to the list of the interval of its chosen predicate."""
         if rows.size > len(self.places.places):
             size = grown(len(self.places.places), rows.size)
@@ -190,7 +190,7 @@ class IntervalIndex:
 
     def find(
         self,
-        rows: Rows,
+        rows: LabelledRows,
         codes: NDArray[np.uint32],
         first: int,
         out: NDArray[np.int32],

@@ -26,7 +26,7 @@ NONE = -1
 _FEW = 4_096
 
 
-class Rows:
+class LabelledRows:
     """Rows that come and go. `widest` is as in growing.py: whether labels of integers may index tables."""
 
     def __init__(self, widest: int = 0) -> None:
@@ -160,7 +160,7 @@ class Rows:
         codes = np.zeros((len(self.columns), found.codes.shape[1]), np.uint32)
         codes[used] = found.codes
         given = np.zeros(len(self.columns), np.bool_)
-        given[used] = found.given
+        given[used] = found.has_value
         several = np.zeros((len(found.several), len(self.columns)), np.int64)
         several[:, used] = np.diff(found.starts).reshape(len(found.several), len(used))
         return EncodedBatch(codes, given, found.several, np.append(0, np.cumsum(several)), found.values)

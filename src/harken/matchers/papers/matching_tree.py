@@ -68,7 +68,7 @@ from harken.kernels.papers.matching_tree_search import STATES as SUCCESSOR_STATE
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.papers.labelled_rows import grown, longer, predicates_of
 from harken.matchers.papers.matching_tree_factoring import Factoring
-from harken.matchers.papers.row_matcher import RowMatcher, Search
+from harken.matchers.papers.row_matcher import RowMatcher, RowSearch
 
 _ORDERS = ("popularity", "given")
 
@@ -219,7 +219,7 @@ class MatchingTree(RowMatcher):
         if self._jumps is not None:
             self._jumps.forget()
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         tree, rows = self._tree.table, self.rows.count
         labels, stack = np.empty(len(codes), np.uint32), np.empty(len(tree.nodes) + 1, np.int32)

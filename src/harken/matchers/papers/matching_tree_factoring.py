@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.growing import FIRST_LABEL, LAST_LABEL
-from harken.matchers.papers.labelled_rows import Rows, predicates_of
+from harken.matchers.papers.labelled_rows import LabelledRows, predicates_of
 
 
 class Factoring:
     """The columns that are factored out, and the labels for which there are subtrees."""
 
-    def __init__(self, rows: Rows, columns: list[int]) -> None:
+    def __init__(self, rows: LabelledRows, columns: list[int]) -> None:
         self._rows = rows
         self.columns = columns
         self.known: list[NDArray[np.uint32]] = [np.empty(0, np.uint32) for _ in columns]

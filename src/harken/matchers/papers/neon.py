@@ -44,7 +44,7 @@ from harken.matchers.base import Entry
 from harken.matchers.papers.growing_lists import GrowingLists
 from harken.matchers.papers.labelled_rows import grown, longer, predicates_of
 from harken.matchers.papers.pairs import PairedRows, Pairs, with_pairs
-from harken.matchers.papers.row_matcher import RowMatcher, Search
+from harken.matchers.papers.row_matcher import RowMatcher, RowSearch
 from harken.schema import EVENT_TYPE
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -150,7 +150,7 @@ class Neon(RowMatcher):
             self._operations.forget(which)
             self._matched_by = None
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         if self._matched_by is None:
             self._matched_by = self._operation_table(), self._type_columns()

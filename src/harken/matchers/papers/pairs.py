@@ -20,9 +20,9 @@ from harken.codes.encode import EncodedBatch
 from harken.events import EventBatch
 from harken.events.cells import Cells, PathCells
 from harken.language.intervals import COMPARISONS
-from harken.language.normal_form import Conjunction, Constraint, NormalForm, Residual, Values, intersection
+from harken.language.normal_form import Conjunction, Constraint, NormalForm, Residual, ValueSet, intersection
 from harken.language.residuals import ComparisonResidual
-from harken.matchers.papers.labelled_rows import Rows
+from harken.matchers.papers.labelled_rows import LabelledRows
 from harken.schema import CodedDomain, Kind, format_path
 from harken.schema.paths import Path
 
@@ -49,7 +49,7 @@ Pairs = dict[Path, Pair]
 """Pairs by the paths of their columns."""
 
 
-class PairedRows(Rows):
+class PairedRows(LabelledRows):
     """Rows some columns of which are pairs."""
 
     def __init__(self, pairs: Pairs) -> None:
@@ -96,7 +96,7 @@ def _compared(residual: Residual) -> tuple[Pair, Constraint] | None:
         operator = _NEGATED[operator]
     if first > second:
         first, second, operator = second, first, _MIRRORED[operator]
-    return Pair(first, second), Values(((Kind.NUMBER, COMPARISONS[operator](0)),))
+    return Pair(first, second), ValueSet(((Kind.NUMBER, COMPARISONS[operator](0)),))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from harken.kernels.papers.equality import match_quarantined
 from harken.matchers.papers.equality import EqualityMatcher
-from harken.matchers.papers.row_matcher import Search
+from harken.matchers.papers.row_matcher import RowSearch
 
 
 class Quarantine(EqualityMatcher):
     """The other predicates of a row whose equalities hold are tested one by one."""
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         found: int = match_quarantined(
             self._clusters.clusters,

@@ -27,7 +27,7 @@ from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.candidates import Candidates, settle
-from harken.matchers.papers.labelled_rows import Rows
+from harken.matchers.papers.labelled_rows import LabelledRows
 
 # For `bulk_share`, an index of fewer rows counts as one of this many.
 _FEW = 4_096
@@ -37,7 +37,7 @@ UNLIMITED = 1 << 62
 """Stands in for a limit while rows that were accepted before are inserted again."""
 
 
-class Search(NamedTuple):
+class RowSearch(NamedTuple):
     """Events to match, and the arrays that the rows found are written to."""
 
     codes: NDArray[np.uint32]
@@ -60,7 +60,7 @@ class RowMatcher(ABC):
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, widest: int = 0) -> None:
         self.limits = limits
-        self.rows = Rows(widest)
+        self.rows = LabelledRows(widest)
         self._lock = fork_lock(MATCHER)
         self._changes = 0
         self._events = 0
@@ -82,7 +82,7 @@ class RowMatcher(ABC):
         """Empty the index. All rows will be inserted again, because labels have moved."""
 
     @abstractmethod
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         """Write the rows that hold for each event from `first` on, where they end, and how many rows were examined.
 
         Returns the first event for which `out` could not hold all rows of the index, or the number of events.
@@ -206,7 +206,7 @@ class RowMatcher(ABC):
                 larger = np.empty(2 * len(self._out) + self.rows.count, np.int32)
                 larger[: offsets[done]] = self._out[: offsets[done]]
                 self._out = larger
-            done = self._find(Search(encoded.codes, done, self._out, offsets, examined))
+            done = self._find(RowSearch(encoded.codes, done, self._out, offsets, examined))
             if done == events:
                 return offsets, self._out[: offsets[-1]], examined
 

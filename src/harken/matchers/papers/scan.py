@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.papers.scan import scan
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.papers.row_matcher import RowMatcher, Search
+from harken.matchers.papers.row_matcher import RowMatcher, RowSearch
 
 
 class Scan(RowMatcher):
@@ -29,7 +29,7 @@ class Scan(RowMatcher):
     def _clear(self) -> None:
         pass
 
-    def _find(self, search: Search) -> int:
+    def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         done: int = scan(self.rows.table, self.rows.alive(), codes, first, out, offsets, examined)
         return done

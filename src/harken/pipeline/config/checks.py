@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from harken.errors import HarkenError, did_you_mean
 from harken.live.notifications import Notification, names_of
-from harken.pipeline.config.ddl import Column, read_ddl
+from harken.pipeline.config.ddl import DdlColumn, read_ddl
 from harken.pipeline.config.locations import check_apart, check_there
 from harken.pipeline.config.tables import Table
 from harken.schema import check_schema
@@ -103,7 +103,7 @@ def _source_columns(source: Table) -> Mapping[str, str] | None:
         return _OF_RATE
     if source["columns"] is None:
         return None
-    columns: list[Column] = read_ddl(source["columns"])[0]
+    columns: list[DdlColumn] = read_ddl(source["columns"])[0]
     return {column.name: column.type for column in columns}
 
 

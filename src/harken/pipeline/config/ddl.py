@@ -60,7 +60,7 @@ _QUOTE = "put a name with other characters in backticks"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DdlColumn:
     """A column: its name, and the word that its type begins with, in lower case."""
 
     name: str
@@ -76,7 +76,7 @@ class DdlFault:
     hint: str | None = None
 
 
-def read_ddl(text: str) -> tuple[list[Column], list[DdlFault]]:
+def read_ddl(text: str) -> tuple[list[DdlColumn], list[DdlFault]]:
     """The columns that a text declares, and its faults."""
     reader = _Reader(text)
     try:
@@ -117,14 +117,14 @@ class _Reader:
         self._tokens = list(_tokens(text))
         self._at = 0
 
-    def all_columns(self) -> list[Column]:
+    def all_columns(self) -> list[DdlColumn]:
         columns = self._columns(0)
         if self._next.kind != "end":
             raise _StopError(DdlFault(f"expected `,` before {self._next}", self._next.offset))
         return columns
 
-    def _columns(self, depth: int) -> list[Column]:
-        columns: list[Column] = []
+    def _columns(self, depth: int) -> list[DdlColumn]:
+        columns: list[DdlColumn] = []
         while True:
             offset = self._next.offset
             column = self._column(depth)
@@ -134,7 +134,7 @@ class _Reader:
             if not self._take(","):
                 return columns
 
-    def _column(self, depth: int) -> Column:
+    def _column(self, depth: int) -> DdlColumn:
         token = self._next
         if token.kind not in ("name", "word"):
             hint = _QUOTE if token.kind in ("number", "text") else None
@@ -146,7 +146,7 @@ class _Reader:
         if self._next.kind != "word":
             hint = _QUOTE if self._next.kind == "mark" and self._next.text not in ",<>():" else None
             raise _StopError(DdlFault(f"column `{name}` has no type before {self._next}", self._next.offset, hint))
-        column = Column(name, self._type(depth))
+        column = DdlColumn(name, self._type(depth))
         if self._take_word("not"):
             self._expect_word("null")
         if self._take_word("comment"):

@@ -13,7 +13,7 @@ from harken.lab.experiments import EXPERIMENTS, find_experiment
 from harken.lab.experiments.experiment import SCALES, Experiment, Result, read_result
 from harken.lab.experiments.findings import Finding
 from harken.lab.experiments.plotting import Plot, chart, draw
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.experiments.tables import tables
 
 # How much is timed is all that smoke may differ in from the scales that count.
@@ -56,7 +56,7 @@ def test_every_scale_has_the_same_parameters(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_measured_is_nothing_told(name: str) -> None:
-    assert all(finding.holds is None for finding in find_experiment(name).judge(Rows([])))
+    assert all(finding.holds is None for finding in find_experiment(name).judge(WorkloadRows([])))
 
 
 def test_unknown_names_have_a_hint() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from harken.lab.experiments.findings import Claim, about, alike, exponent, less, less_everywhere, pairs
-from harken.lab.experiments.rows import Row, Rows
+from harken.lab.experiments.rows import Row, WorkloadRows
 
 CLAIM = Claim("a is quicker than b", "figure 1", "because", "otherwise")
 
@@ -17,7 +17,7 @@ def row(entrant: str, size: int, time: float | None = None, **more: object) -> R
     return made if time is None else made | {"us_per_event": time}
 
 
-ROWS = Rows(
+ROWS = WorkloadRows(
     [
         row("a", 10, 1.0),
         row("b", 10, 3.0),
@@ -64,7 +64,7 @@ def test_what_was_refused_cannot_be_told() -> None:
 
 
 def test_nothing_cannot_be_divided_by() -> None:
-    assert pairs(Rows([row("a", 1, 0.0), row("b", 1, 2.0)]), "a", "b") == []
+    assert pairs(WorkloadRows([row("a", 1, 0.0), row("b", 1, 2.0)]), "a", "b") == []
 
 
 def test_rows_are_looked_up() -> None:

@@ -16,7 +16,7 @@ from harken.kernels.papers.row_table import row_holds
 from harken.language import Compiler
 from harken.language.normal_form import NormalForm
 from harken.matchers.papers import labelled_rows as module
-from harken.matchers.papers.labelled_rows import NONE, Rows, grown, longer
+from harken.matchers.papers.labelled_rows import NONE, LabelledRows, grown, longer
 from harken.matchers.verify import is_match
 
 COMPILER = Compiler()
@@ -30,7 +30,7 @@ class Kept:
     """Rows, with the forms that they were made of."""
 
     def __init__(self, widest: int = 0) -> None:
-        self.rows = Rows(widest)
+        self.rows = LabelledRows(widest)
         self.forms: dict[int, NormalForm] = {}
 
     def add(self, texts: dict[int, str]) -> tuple[list[int], bool]:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harken.pipeline.config import check_config
-from harken.pipeline.config.ddl import MAX_DEPTH, TYPES, Column, read_ddl
+from harken.pipeline.config.ddl import MAX_DEPTH, TYPES, DdlColumn, read_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def test_columns_with_their_types() -> None:
     columns, faults = read_ddl(
         "id STRING NOT NULL COMMENT 'it''s', `a b` decimal(10, 2), c ARRAY<STRUCT<x: INT, y INT>>"
     )
-    assert columns == [Column("id", "string"), Column("a b", "decimal"), Column("c", "array")]
+    assert columns == [DdlColumn("id", "string"), DdlColumn("a b", "decimal"), DdlColumn("c", "array")]
     assert faults == []
 
 
