@@ -14,7 +14,7 @@ STAMP := .venv/.harken-setup
 # One worker has the Spark that tests share; another runs those that start processes with a Spark of their own.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
-.PHONY: help setup demo test test-long check format bench clean
+.PHONY: help setup demo quick test test-long check format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -25,7 +25,10 @@ setup: $(STAMP) ## make .venv, with everything pinned in constraints.txt and a J
 demo: $(RUN_STAMP) ## a day of auctions through the pipeline on Spark, and a report: harken-demo/report.html
 	@$(BIN)/harken demo $(ARGS)
 
-test: $(STAMP) ## the quick suite; ARGS="-k name" narrows it
+quick: $(STAMP) ## what needs no Java, service or browser, with few examples: a minute and a half; ARGS="-k name" narrows it
+	HARKEN_QUICK=1 $(PYTEST) $(ARGS)
+
+test: $(STAMP) ## the whole suite but for the slow tests; ARGS="-k name" narrows it
 	$(PYTEST) $(ARGS)
 
 test-long: $(STAMP) ## the whole suite, with the slow tests and many more examples

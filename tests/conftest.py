@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LONG = os.environ.get("HARKEN_LONG") == "1"
+QUICK = os.environ.get("HARKEN_QUICK") == "1"
 
 # From "default", not from what is loaded: on a CI machine Hypothesis loads a profile that draws the same values always.
 settings.register_profile(
@@ -24,7 +25,8 @@ settings.register_profile(
     print_blob=True,
 )
 settings.register_profile("long", settings.get_profile("normal"), max_examples=5_000)
-settings.load_profile("long" if LONG else "normal")
+settings.register_profile("quick", settings.get_profile("normal"), max_examples=20)
+settings.load_profile("long" if LONG else "quick" if QUICK else "normal")
 
 
 @pytest.fixture(scope="session")
@@ -45,15 +47,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for group in ("spark", "processes"):
             if item.get_closest_marker(group) is not None:
                 item.add_marker(pytest.mark.xdist_group(group))
-    if not LONG:
-        _deselect_slow(config, items)
+    if QUICK:
+        _deselect(config, items, "slow", "spark", "processes", "seconds")
+    elif not LONG:
+        _deselect(config, items, "slow")
 
 
-def _deselect_slow(config: pytest.Config, items: list[pytest.Item]) -> None:
-    slow = [item for item in items if item.get_closest_marker("slow") is not None]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item not in slow]
+def _deselect(config: pytest.Config, items: list[pytest.Item], *marks: str) -> None:
+    left_out = [item for item in items if any(item.get_closest_marker(mark) is not None for mark in marks)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        held = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in held]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -8,10 +8,10 @@ from random import Random, SystemRandom
 
 from hypothesis import settings
 
-TIMES = 10 if os.environ.get("HARKEN_LONG") == "1" else 1
+TIMES = 10 if os.environ.get("HARKEN_LONG") == "1" else 0.1 if os.environ.get("HARKEN_QUICK") == "1" else 1
 """How many times as much as in a normal run."""
 
-many_examples = settings(max_examples=max(300, settings.default.max_examples))
+many_examples = settings(max_examples=max(60 if TIMES < 1 else 300, settings.default.max_examples))
 """For Hypothesis, where an example takes no time."""
 
 _SEED = int(os.environ.get("HARKEN_SEED") or SystemRandom().randrange(10**9))
@@ -27,4 +27,4 @@ class Bulk:
 
     def rounds(self, count: int) -> list[Random]:
         """A generator for each round. A round depends on the seed, the test and its number alone."""
-        return [Random(f"{self.seed} {self.name} {number}") for number in range(count * TIMES)]
+        return [Random(f"{self.seed} {self.name} {number}") for number in range(max(1, int(count * TIMES)))]

@@ -109,4 +109,4 @@ class EngineStates(RuleBasedStateMachine):
 
 
 TestEngineStates = EngineStates.TestCase
-TestEngineStates.settings = settings(max_examples=25 * TIMES, stateful_step_count=30, deadline=None)
+TestEngineStates.settings = settings(max_examples=int(25 * TIMES), stateful_step_count=30, deadline=None)

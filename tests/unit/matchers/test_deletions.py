@@ -38,7 +38,7 @@ def check(engine: Engine, asked: dict[str, tuple[int, int]]) -> None:
 
 
 def deletions(engine: Engine) -> Deletions:
-    index = engine._state.matcher._version.base.layer.plain  # type: ignore[attr-defined]
+    index = engine._live.matcher._version.base.layer.plain  # type: ignore[attr-defined]
     return index.deletions()  # type: ignore[no-any-return]
 
 
