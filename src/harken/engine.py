@@ -22,6 +22,7 @@ from harken.live.loading import Report, apply_changes, subscribe_records, subscr
 from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, require_word
 from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
+from harken.matchers.base import OneMatch
 from harken.matchers.registry import DEFAULT_ALGORITHM
 from harken.matchers.roles import Plans, TellsColumns
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
@@ -193,7 +194,7 @@ class Engine:
             live = self._current()
             asked, compiler = live.asked, live.compiler
             valid = Event.of(event, compiler.schema, compiler.limits, asked)
-            found = _match_one(live, EventBatch.of((valid,), _FIRST, asked), started)
+            found = _match_one(live, valid, asked, started)
             if live.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
                 return found
 
@@ -413,18 +414,22 @@ def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) ->
     return BatchMatches(results, decoded.refused, reading, seconds)
 
 
-def _match_one(live: LiveSet, batch: EventBatch, started: float) -> Matches:
+def _match_one(live: LiveSet, event: Event, asked: frozenset[str] | None, started: float) -> Matches:
     """What one event matches. It needs none of what makes many answers cheap to keep and to ask for."""
     began = perf_counter()
     reading = live.numbering.begin()
     try:
-        found = live.index.match(batch, live.form_of())
-        ids = live.catalogue.ids_of(found.numbers.tolist())
-        errors = [(live.catalogue.of(number).id, error) for _, number, error in found.errors]
+        form_of = live.form_of()
+        found = live.index.match_one(event, form_of)
+        if found is None:
+            result = live.index.match(EventBatch.of((event,), _FIRST, asked), form_of)
+            found = OneMatch(result.numbers.tolist(), int(result.candidates[0]), result.errors)
+        ids = live.catalogue.ids_of(found.numbers)
+        errors = [(live.catalogue.of(number).id, error) for _, number, error in found.errors] if found.errors else []
     finally:
         live.numbering.end(reading)
     seconds = {"decode": began - started, "match": perf_counter() - began}
-    return Matches(ids, int(found.candidates[0]), errors, seconds)
+    return Matches(ids, found.candidates, errors, seconds)
 
 
 def _refuse_narrow(names: frozenset[str] | None, asked: frozenset[str] | None) -> None:

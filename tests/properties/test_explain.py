@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harken import reference
 from harken.events import Event
-from harken.explain import MARKS, Part, explain
+from harken.explain import MARKS, Clause, explain
 from harken.language.ast import And, Expression, Not, Or
 from harken.language.sql.printer import print_expression
 from harken.schema import Schema
@@ -61,7 +61,7 @@ def assert_explained(expression: Expression, event: Event, schema: Schema | None
     assert_follows(expression, explanation.tree, not has_array(event.attributes), told)
 
 
-def assert_follows(node: Expression, part: Part, flat: bool, told: Any) -> None:
+def assert_follows(node: Expression, part: Clause, flat: bool, told: Any) -> None:
     """The tree has the form of the expression; where nothing is bound, the marks follow from those below them."""
     items = node.items if isinstance(node, And | Or) else ()
     if isinstance(node, Not) and isinstance(node.item, And | Or | Not):

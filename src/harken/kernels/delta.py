@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import kernel
+from harken.kernels.frozen import thawing
 from harken.kernels.several import meets_any
 
 _LOW_BITS = 0xFFFF_FFFF
@@ -51,6 +52,9 @@ class RecentRows(NamedTuple):
     """The column in whose chain each row is. In a chain of values there may be rows of other columns as well."""
     is_key: NDArray[np.bool_]
     """By column, whether some row is in a chain of its values."""
+
+
+_thawed = thawing(RecentRows)
 
 
 @kernel
@@ -121,11 +125,12 @@ def _link(delta, row, number, flags):
 
 
 @kernel
-def find_in_delta(delta, rows, moment, codes, skipped, first, out, offsets):
+def find_in_delta(frozen, rows, moment, codes, skipped, first, out, offsets):
     """Of the first `rows` rows that were there at `moment`, those that are true of each event from `first` on.
 
     Writes the number of each row's subscription with the row's flags below it. Returns the first event without room.
     """
+    delta = _thawed(frozen)
     columns, lows, spans, starts = delta.columns, delta.low, delta.span, delta.starts
     by_value, by_column, following = delta.by_value, delta.by_column, delta.following
     keyed_by, is_key, left = delta.keyed_by, delta.is_key, delta.left

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from harken.errors import HarkenError
 from harken.events import EventBatch
@@ -54,6 +54,22 @@ class MatchResult:
         """The numbers of each event."""
         ends, numbers = self.offsets.tolist(), self.numbers.tolist()
         return (numbers[start:end] for start, end in pairwise(ends))
+
+
+class OneMatch(NamedTuple):
+    """What one event matches, as lists: arrays would cost more than they spare."""
+
+    numbers: list[int]
+    candidates: int
+    errors: list[tuple[int, int, HarkenError]]
+    """As those of a MatchResult, for the event 0."""
+
+    def result(self) -> MatchResult:
+        """The same as that of a batch of one."""
+        import numpy as np
+
+        numbers = np.array(self.numbers, np.int32)
+        return MatchResult(np.array([0, len(numbers)]), numbers, np.array([self.candidates]), self.errors)
 
 
 MatchPart = Callable[[int, int], MatchResult]

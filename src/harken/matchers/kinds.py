@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from harken.errors import UnavailableError
-from harken.events import EventBatch
-from harken.matchers.base import Entry, FormOf, Matcher, MatchResult
+from harken.events import Event, EventBatch
+from harken.matchers.base import Entry, FormOf, Matcher, MatchResult, OneMatch
+from harken.matchers.roles import MatchesOne
 from harken.matchers.sharing import match_shared
 
 FLAT = "flat"
@@ -23,6 +24,7 @@ class Indexes:
     def __init__(self, flat: Matcher, make: Callable[[str], Matcher] | None = None) -> None:
         """`make` makes the matcher of another kind when the first plan of that kind comes."""
         self.flat = flat
+        self._one = flat if isinstance(flat, MatchesOne) else None
         self._make = make or _unavailable
         self._others: dict[str, Matcher] = {}
         self._kind_of: dict[int, str] = {}
@@ -58,6 +60,10 @@ class Indexes:
         """The subscriptions of any kind that are true of each event."""
         found = self.flat.match(batch, form_of)
         return self._with_others(batch, found, form_of) if self._others else found
+
+    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
+        """What one event matches, if the flat matcher has a quick way and there are no other kinds."""
+        return None if self._one is None or self._others else self._one.match_one(event, form_of)
 
     def match_shared(self, batch: EventBatch, form_of: FormOf, threads: int) -> list[tuple[EventBatch, MatchResult]]:
         """The same, part by part, with the events shared among threads."""

@@ -17,6 +17,7 @@ from harken.matchers.roles import (
     Divides,
     MatchesCodes,
     MatchesInParts,
+    MatchesOne,
     Persists,
     Plans,
     TellsColumns,
@@ -47,7 +48,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "columnar": Algorithm(
         "harken.matchers.columnar:Columnar",
         options=("layouts", "recent_rows", "background", "small_rows", "settings"),
-        roles=(AddsInBulk, Plans, TellsColumns, Persists, Divides, MatchesInParts, MatchesCodes),
+        roles=(AddsInBulk, Plans, TellsColumns, Persists, Divides, MatchesInParts, MatchesCodes, MatchesOne),
         loader="harken.matchers.columnar.saving:load_matcher",
     ),
     "naive": Algorithm("harken.matchers.naive:Naive"),

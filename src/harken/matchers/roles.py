@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from harken.codes.columns import Column
     from harken.codes.encode import EncodedBatch
     from harken.codes.flat import Flat
-    from harken.events import EventBatch
-    from harken.matchers.base import Entry, FormOf, MatchPart
+    from harken.events import Event, EventBatch
+    from harken.matchers.base import Entry, FormOf, MatchPart, OneMatch
     from harken.schema.paths import Path
 
 Write = Callable[[str, Mapping[str, "NDArray[Any]"], Mapping[str, Any]], object]
@@ -90,6 +90,14 @@ class MatchesInParts(Protocol):
 
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
         """What matches the events first:last of a batch."""
+
+
+@runtime_checkable
+class MatchesOne(Protocol):
+    """Matches one event in a fraction of the time that a batch of one takes."""
+
+    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
+        """What the event matches; None if a batch of one has to tell."""
 
 
 @runtime_checkable

@@ -167,7 +167,7 @@ class Finder:
             hoped = needed * events // min(events, event + self._chunk)
             ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, self._settings.projected * needed), hoped)
 
-    def find_one(self, codes: NDArray[np.uint32], deletions: Deletions) -> tuple[NDArray[np.int32], int]:
+    def find_one(self, codes: NDArray[np.uint32], deletions: Deletions) -> tuple[list[int], int]:
         """The numbers of one event, which has one code a column, and how many slots were looked at."""
         if len(codes) > self._columns:
             codes = codes[: self._columns]
@@ -176,7 +176,7 @@ class Finder:
         if count < 0:
             self._ids_of_one = np.empty(-count, np.int32)
             count, candidates = match_one(self._frozen, deleted, codes, self._ids_of_one)
-        return self._ids_of_one[:count].copy(), candidates
+        return self._ids_of_one[:count].tolist(), candidates
 
 
 def _one(columns: int) -> One:

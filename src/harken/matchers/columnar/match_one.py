@@ -11,11 +11,10 @@ from harken.errors import HarkenError
 from harken.events import Event
 from harken.kernels.delta import FLAG_BITS, OVERLAPS, STALE, VERIFY
 from harken.limits import Limits
-from harken.matchers.base import FormOf, MatchResult
+from harken.matchers.base import FormOf, OneMatch
 from harken.matchers.columnar.versions import Snapshot
 from harken.matchers.verify import is_match
 
-_NOBODY = np.empty(0, np.int32)
 _AGAIN = VERIFY | OVERLAPS
 
 
@@ -23,7 +22,7 @@ _AGAIN = VERIFY | OVERLAPS
 class Found:
     """What was found for an event."""
 
-    based: NDArray[np.int32]
+    based: list[int]
     """The subscriptions that match by the base, each once."""
     recent: list[int]
     """Those that match by recent rows."""
@@ -33,7 +32,7 @@ class Found:
     stale: int
     """How many have to be verified only because codes do not know their constants."""
 
-    def result(self, event: Event, form_of: FormOf, limits: Limits) -> MatchResult:
+    def result(self, event: Event, form_of: FormOf, limits: Limits) -> OneMatch:
         """All matches, after those in doubt are verified."""
         errors: list[tuple[int, int, HarkenError]] = []
         for number, flags in self.again.items():
@@ -42,8 +41,7 @@ class Found:
                     self.recent.append(number)
             except HarkenError as error:
                 errors.append((0, number, error))
-        numbers = np.concatenate([self.based, np.array(self.recent, np.int32)]) if self.recent else self.based
-        return MatchResult(np.array([0, len(numbers)]), numbers, np.array([self.candidates]), errors)
+        return OneMatch(self.based + self.recent, self.candidates, errors)
 
 
 def find_one(snapshot: Snapshot, codes: NDArray[np.uint32]) -> Found | None:
@@ -52,7 +50,7 @@ def find_one(snapshot: Snapshot, codes: NDArray[np.uint32]) -> Found | None:
     base = version.base
     if version.middles or base.layer.careful.rows:
         return None
-    found = Found(_NOBODY, [], {}, 0, 0)
+    found = Found([], [], {}, 0, 0)
     for recent, rows in zip(version.recents, snapshot.rows, strict=True):
         if rows:
             _add_recent(found, recent.find_one(rows, snapshot.moment, codes))

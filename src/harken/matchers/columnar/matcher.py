@@ -23,7 +23,7 @@ from harken.forking import MATCHER, fork_lock
 from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, Trait
+from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, OneMatch, Trait
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.layer import weights
@@ -249,12 +249,12 @@ class Columnar:
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         if len(batch) == 1 and not batch.is_lazy:
-            found = self._match_one(batch[0], form_of)
+            found = self.match_one(batch[0], form_of)
             if found is not None:
-                return found
+                return found.result()
         return self._ready(batch, form_of)(0, len(batch))
 
-    def _match_one(self, event: Event, form_of: FormOf) -> MatchResult | None:
+    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
         """What one event matches, in a fraction of the time that a batch of one takes. None if that has to do it."""
         with self._lock:
             snapshot, sample = self._snapshot()

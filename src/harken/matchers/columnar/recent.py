@@ -20,6 +20,7 @@ from harken.kernels.delta import (
     find_in_delta,
     find_several_in_delta,
 )
+from harken.kernels.frozen import frozen
 from harken.kernels.several import EventCodes
 from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.rows import rows_of
@@ -41,7 +42,7 @@ class Recent:
         """Rows with their constants, and where the first of them is."""
         self._forms: dict[int, tuple[int, NormalForm]] = {}
         """Rows that came one by one: the subscription of each."""
-        self._delta = _empty(columns, _FIRST_ROWS, _FIRST_ROWS * _PREDICATES_A_ROW)
+        self._keep(_empty(columns, _FIRST_ROWS, _FIRST_ROWS * _PREDICATES_A_ROW))
         self._rows = 0
         self._row_of: dict[int, int] = {}
         """By subscription its first row: a list for each would keep the garbage collector busy."""
@@ -105,9 +106,9 @@ class Recent:
         """
         offsets = np.zeros(codes.shape[1] + 1, np.int64)
         out = np.empty(max(256, 4 * codes.shape[1]), np.int64)
-        delta, first = self._delta, 0
+        kept, first = self._readable, 0
         while True:
-            first = find_in_delta(delta, rows, moment, codes, skipped, first, out, offsets)
+            first = find_in_delta(kept[1], rows, moment, codes, skipped, first, out, offsets)
             if first == codes.shape[1]:
                 break
             out = np.concatenate([out, np.empty(max(len(out), rows), np.int64)])
@@ -118,9 +119,10 @@ class Recent:
         """The same for one event: numbers, with the flags of their rows below them."""
         offsets = np.zeros(2, np.int64)
         out = np.empty(_FIRST_ROWS, np.int64)
-        if find_in_delta(self._delta, rows, moment, codes, _NOT_SKIPPED, 0, out, offsets) == 0:
+        kept = self._readable
+        if find_in_delta(kept[1], rows, moment, codes, _NOT_SKIPPED, 0, out, offsets) == 0:
             out = np.empty(rows, np.int64)
-            find_in_delta(self._delta, rows, moment, codes, _NOT_SKIPPED, 0, out, offsets)
+            find_in_delta(kept[1], rows, moment, codes, _NOT_SKIPPED, 0, out, offsets)
         found: list[int] = out[: offsets[1]].tolist()
         return found
 
@@ -155,7 +157,12 @@ class Recent:
         larger.is_key[:known] = delta.is_key[:known]
         # Rows that ask for nothing are told by the place behind the last column, which has moved.
         larger.keyed_by[:count][delta.keyed_by[:count] == known] = len(larger.by_column) - 1
-        self._delta = larger
+        self._keep(larger)
+
+    def _keep(self, delta: RecentRows) -> None:
+        self._delta = delta
+        self._readable = delta, frozen(delta)
+        """As one, for readers: what is frozen needs its arrays alive."""
 
 
 def _flags(flat: Flat, coded: Conjunctions) -> NDArray[np.uint8]:
