@@ -23,6 +23,7 @@ from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.matchers import verify
 from properties.generators import Expressions, RawEvent, nested_events, vocabulary_of
+from properties.replay import TIMES
 
 _MOST_BINDINGS = 2_000
 
@@ -86,7 +87,7 @@ def test_reference_agrees_with_enumeration(bulk):
                 assert_agreement(expression, event)
         bulk.pairs += 12 * len(events)
         several += sum(number_of_bindings(event) > 1 for event in events)
-    assert several > 100  # events with one binding show nothing
+    assert several > min(1, TIMES) * 100  # events with one binding show nothing
 
 
 @given(st.randoms(use_true_random=False))

@@ -71,9 +71,11 @@ def match_one(search, deleted, codes, out):
     one = searched.one
     searched.room.pending[:] = 0
     one.offsets[0] = 0
+    # Not as literals: Numba would compile all of it once more for these.
+    first, last, chunk = np.int64(0), np.int64(1), np.int64(1)
     done, needed = _match(
-        searched, _thawed_deleted(deleted), codes, one.has_value, one.skipped, 0, 1, 1, one.reserved, one.offsets,
-        one.candidates, out,
+        searched, _thawed_deleted(deleted), codes, one.has_value, one.skipped, first, last, chunk, one.reserved,
+        one.offsets, one.candidates, out,
     )  # fmt: skip
     return (one.offsets[1] if done else -needed), one.candidates[0]
 
