@@ -189,12 +189,14 @@ LARGE = {
 }
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
 def test_large_texts(text):
     assert len(text) <= _MOST
     compiled(text, Compiler())
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize(
     "text",
     [

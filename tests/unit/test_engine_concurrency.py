@@ -121,6 +121,7 @@ def check_replacing(engine: Engine, folder: Path) -> None:
     judge(engine.match(EVENT).ids)
 
 
+@pytest.mark.seconds
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork() here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_of_fork_works_whatever_other_threads_were_at() -> None:

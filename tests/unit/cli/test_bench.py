@@ -18,6 +18,8 @@ from harken.lab.bench.targets import read_targets
 
 from .conftest import Run, lines
 
+pytestmark = pytest.mark.seconds
+
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:

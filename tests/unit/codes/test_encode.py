@@ -99,6 +99,7 @@ WHERE = """
 """
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("where", [WHERE, "x IN (4, 5, 7) AND y < 'b' AND z = TIMESTAMP '2026-01-01T12:00:00Z'"])
 @pytest.mark.parametrize("rows", [slice(0, 8), slice(1, 8), slice(3, 4), slice(4, 5), slice(0, 0)], ids=str)
 def test_columns_have_the_codes_of_their_rows(where: str, rows: slice) -> None:

@@ -36,6 +36,7 @@ def run(**environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.seconds
 def test_without_compilation_the_answers_are_the_same() -> None:
     compiled, plainly = run(), run(NUMBA_DISABLE_JIT="1")
     assert compiled == plainly

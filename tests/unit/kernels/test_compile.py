@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.seconds
+
 PROGRAM = """
 from harken.kernels.compile import kernel
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.seconds
+
 SOURCES = Path(__file__).parents[3] / "src"
 PROGRAM = """
 from harken.kernels.checksum import checksum

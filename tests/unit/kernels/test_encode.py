@@ -137,6 +137,7 @@ def test_hashes_spread() -> None:
     assert len({each & 1023 for each in hashes}) == 1024
 
 
+@pytest.mark.seconds
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="it is these tests that are run")
 @pytest.mark.parametrize("name", ["test_encode.py", "papers/test_counting.py"])
 def test_the_same_without_compilation(name: str) -> None:

@@ -50,6 +50,7 @@ def crowd() -> tuple[dict[str, str], list[dict[str, int]], list[list[str]]]:
     return subscriptions, events, [sorted(ids) for ids in counting.match_batch(events).ids]
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("allowed", [("cluster",), ("sketch",), ("list",), ("pool", "cluster"), LAYOUT_NAMES])
 @pytest.mark.parametrize("is_narrow", [False, True])
 def test_what_does_not_fit_is_taken_in_smaller_chunks(
@@ -91,6 +92,7 @@ def test_a_range_cuts_the_run_short() -> None:
     assert found.candidates == len(found.ids) == 10
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("layout", ["cluster", "sketch"])
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 127, 128, 4_096, 4_160, 40_000])
 def test_ranges_without_a_key_end_where_they_should(size: int, layout: str) -> None:
@@ -175,6 +177,7 @@ def steps(engine: Engine) -> list[int]:
     return sorted(group["steps"] for group in groups if group["steps"])
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize(("size", "top"), [(600, 500), (1_023, 500), (1_024, 500), (2_000, 90_000)])
 @pytest.mark.parametrize("compacts", [False, True])
 def test_steps_spare_comparing_in_a_second_column(size: int, top: int, compacts: bool) -> None:
@@ -295,6 +298,7 @@ def test_rows_that_a_directory_does_not_tell_apart_get_a_directory_of_their_own(
     assert sorted(map(int, engine.match(several).ids)) == expected(several)
 
 
+@pytest.mark.seconds
 def test_few_values_go_to_a_pool_and_many_to_clusters() -> None:
     rng = Random(7)
     small = columnar()
@@ -428,6 +432,7 @@ def test_three_hundred_predicates() -> None:
         engine.merge()
 
 
+@pytest.mark.seconds
 def test_a_million_values_in_one_attribute() -> None:
     from harken.limits import Limits
 
@@ -634,6 +639,7 @@ def test_answers_of_unlike_sizes(layout: str) -> None:
         assert len(set(found.of(len(events) - 1).tolist())) == found.counts[-1]
 
 
+@pytest.mark.seconds
 def test_what_matches_much_does_not_decide_what_is_reserved_for_the_rest() -> None:
     engine = columnar()
     engine.subscribe_many([*((str(n), "a = 1") for n in range(100_000)), ("one", "a = 2")])
@@ -669,6 +675,7 @@ def test_replacing_everything_merges_too() -> None:
     assert found["deleted_rows"] < 3_000
 
 
+@pytest.mark.seconds
 def test_long_runs_are_not_sketched() -> None:
     """Two ranges without a key: an event looks at half of all rows, and some hundreds of these would be in doubt."""
     rng = Random(2)
@@ -717,6 +724,7 @@ def test_a_table_that_is_refused_leaves_nothing() -> None:
     assert sorted(engine.match({"x": 1}).ids) == ["s", "t1"]
 
 
+@pytest.mark.seconds
 def test_layers_of_unlike_sizes_are_merged_where_that_pays() -> None:
     """Of the layers in the middle the large one stays, and the small one is merged with what is recent."""
     engine = columnar(recent_rows=20, settings={"fixed_worth": 1 << 60})  # verifying is no reason to merge everything

@@ -10,6 +10,8 @@ import pytest
 from harken.errors import HarkenError
 from harken.pipeline.jars import jar_folder, resolve_jars
 
+pytestmark = pytest.mark.seconds
+
 # The first needs commons-collections, and would like commons-logging 1.2.
 PACKAGES = ["commons-beanutils:commons-beanutils:1.9.4", "commons-logging:commons-logging:1.1.3"]
 JARS = ["commons-beanutils-1.9.4.jar", "commons-collections-3.2.2.jar", "commons-logging-1.1.3.jar"]

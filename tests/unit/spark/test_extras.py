@@ -36,6 +36,7 @@ def test_functions(name: str) -> None:
     assert ended.stderr.rstrip().endswith("hint: pip install 'harken[spark]'")
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("command", [["demo"], ["run", "pipeline.toml"], ["run", "pipeline.toml", "--dry-run"]])
 def test_commands(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "pipeline.toml").write_text(PIPELINE)

@@ -21,6 +21,8 @@ from harken.lab.harness.live import Live
 from harken.lab.harness.results import Unavailable, WrongAnswerError
 from harken.lab.workloads import generate
 
+pytestmark = pytest.mark.seconds
+
 SETTINGS = Settings(
     workloads=("stock", "mixed"),
     sizes=(200, 400),

@@ -16,6 +16,8 @@ from harken.lab.experiments.plotting import Plot, chart, draw
 from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.experiments.tables import tables
 
+pytestmark = pytest.mark.seconds
+
 # How much is timed is all that smoke may differ in from the scales that count.
 NAMES = list(EXPERIMENTS)
 

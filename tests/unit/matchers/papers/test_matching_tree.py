@@ -271,6 +271,7 @@ def test_successors_are_void_after_a_change() -> None:
     assert tree.found(**event) == {0, 2, 3}
 
 
+@pytest.mark.seconds
 def test_a_node_with_too_many_successors_is_cut_off() -> None:
     width = 150
     ones = [f"a{number} = 1" for number in range(width)]
