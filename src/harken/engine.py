@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -147,14 +148,14 @@ class Engine:
         if is_arrow(source):
             source = at_rest(source)
         if not has_predicates(source):
-            return subscribe_records(self._live, self._lock, source, replace, progress)
+            return subscribe_records(self._live, self._changing, source, replace, progress)
         import pyarrow
 
         from harken.live.bulk import TableOfSubscriptions
 
         table = source if isinstance(source, pyarrow.Table) else pyarrow.table(source)
         given = TableOfSubscriptions(table, self.limits)
-        return subscribe_table(self._live, self._lock, given, replace, progress)
+        return subscribe_table(self._changing, given, replace, progress)
 
     def unsubscribe(self, id: str | int) -> None:
         """Let go of a subscription. Raises UnknownIdError, or CapabilityError if the algorithm only ever adds."""
@@ -164,10 +165,10 @@ class Engine:
     def apply(self, changes: Iterable[Change]) -> Report:
         """Make the changes of a log, in their order: a match sees none of them or all of them.
 
-        Changes that were made before may come again. A record that is rejected is reported, and what its id stood for
-        before is gone: by the log it is something else now. `sequence` is the last change from then on.
+        Changes up to `sequence` were made before, and are passed over. A record that is rejected is reported, and what
+        its id stood for before is gone: by the log it is something else now.
         """
-        return apply_changes(self._live, self._lock, changes)
+        return apply_changes(self._live, self._changing, changes)
 
     def extend_schema(self, *extensions: Extension) -> Schema:
         """Extend the schema by its four rules, all of them or none. Raises SchemaError."""
@@ -372,9 +373,9 @@ class Engine:
         """Engines that have the subscriptions of this one among them: each event costs about the same in all."""
         from harken.live.parts import cut
 
-        with self._lock:
-            live = self._live
-            return [self._of_part(each) for each in cut(live.matcher, live.catalogue, live.numbering.size, parts)]
+        with self._changing() as live:
+            found = cut(live.matcher, live.catalogue, live.numbering.size, parts)
+            return [self._of_part(each, live.sequence) for each in found]
 
     @classmethod
     def join(cls, engines: Sequence[Engine]) -> tuple[Engine, list[str]]:
@@ -386,16 +387,25 @@ class Engine:
 
         sets = [each._live for each in engines]
         part, twice = join([(each.matcher, each.catalogue, each.numbering.size) for each in sets])
-        return engines[0]._of_part(part), twice
+        known = [each.sequence for each in sets]
+        sequence = None if None in known else min(each for each in known if each is not None)
+        return engines[0]._of_part(part, sequence), twice
 
     # Inside
 
-    def _of_part(self, part: Shard) -> Engine:
-        """An engine like this one, with other subscriptions."""
+    @contextmanager
+    def _changing(self) -> Iterator[LiveSet]:
+        """One at a time: the live set, as it is once nobody else changes it."""
+        with self._lock:
+            yield self._live
+
+    def _of_part(self, part: Shard, sequence: int | None) -> Engine:
+        """An engine like this one, with other subscriptions, that knows a log up to a change."""
         engine = Engine(self.schema, self.algorithm, self.limits, **self.options)
         compiler = engine._live.compiler
         engine._live = LiveSet(compiler, self.algorithm, self.options, part.matcher, part.catalogue, part.numbering)
         engine._live.is_changed = True
+        engine._live.sequence = sequence
         return engine
 
     def _current(self) -> LiveSet:

@@ -159,7 +159,8 @@ class LiveSet:
             raise
         self.catalogue.add(new)  # first: an id that is replaced is there all the time
         self.forget(leaving)
-        self.is_changed = True
+        if new:
+            self.is_changed = True
         return new
 
     def put_fitting(
@@ -169,8 +170,11 @@ class LiveSet:
         try:
             self.put(prepared, compiler, gone)
         except LimitError as error:
+            if not prepared:
+                raise
             half = len(prepared) // 2
-            faults = self.put_fitting(prepared[:half], compiler, gone) if half else []
+            # Without any of them what is gone leaves all the same.
+            faults = self.put_fitting(prepared[:half], compiler, gone)
             if half and not faults:
                 return self.put_fitting(prepared[half:], compiler)
             return [*faults, *(record.fault(error) for record, _ in prepared[half:])]
@@ -203,6 +207,7 @@ class LiveSet:
             self.asked = looked_at(self.catalogue.asked, before.schema)
             raise
         self._forms.clear()
+        self.is_changed = True
 
     def look_at(self, names: set[str]) -> None:
         """Have the attributes of these names looked at from now on."""

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from harken.live.bulk import TableOfSubscriptions
 
 Progress = Callable[[int], None]
-Lock = AbstractContextManager[object]
+Changing = Callable[[], AbstractContextManager[LiveSet]]
+"""Locks an engine, and gives its live set as it is then: a follower may have taken over another one meanwhile."""
 _STEP = 1_000
 
 
@@ -35,13 +36,16 @@ class Report:
 
 
 def subscribe_records(
-    live: LiveSet, lock: Lock, source: Iterable[object], replace: bool, progress: Progress | None = None
+    now: LiveSet, changing: Changing, source: Iterable[object], replace: bool, progress: Progress | None = None
 ) -> Report:
-    """Take subscriptions from records, pairs or mappings. They are read and compiled before the lock is taken."""
-    compiler = live.compiler
+    """Take subscriptions from records, pairs or mappings.
+
+    They are read and compiled, for the live set that there is now, before the engine is locked.
+    """
+    compiler = now.compiler
     with collector_paused():
-        prepared, faults = _compiled(live, records_of(source), progress)
-        with lock:
+        prepared, faults = _compiled(now, records_of(source), progress)
+        with changing() as live:
             taken: dict[str, Prepared] = {}
             for record, form in prepared:
                 try:
@@ -55,13 +59,13 @@ def subscribe_records(
 
 
 def subscribe_table(
-    live: LiveSet, lock: Lock, given: TableOfSubscriptions, replace: bool, progress: Progress | None = None
+    changing: Changing, given: TableOfSubscriptions, replace: bool, progress: Progress | None = None
 ) -> Report:
     """Take subscriptions from a table of predicates: without texts where the matcher takes rows in bulk."""
-    matcher = live.matcher
-    if live.schema is not None or not isinstance(matcher, AddsInBulk):
-        return subscribe_records(live, lock, given.records(), replace, progress)
-    with lock:
+    with changing() as live:
+        matcher = live.matcher
+        if live.schema is not None or not isinstance(matcher, AddsInBulk):
+            return subscribe_records(live, changing, given.records(), replace, progress)
         taken = given.taken(live.catalogue)
         found = [live.catalogue.get(id) for id in taken.ids] if replace else []
         leaving = [each for each in found if each is not None]
@@ -78,24 +82,29 @@ def subscribe_table(
                 live.numbering.give_back(number)
             if not isinstance(error, LimitError):
                 raise
-            return subscribe_records(live, lock, given.records(), replace, progress)
+            return subscribe_records(live, changing, given.records(), replace, progress)
         live.is_changed = True
         live.forget(leaving)
         if progress is not None:
             progress(len(quick))
-        rest = subscribe_records(live, lock, given.slow(quick.rows), replace)
+        rest = subscribe_records(live, changing, given.slow(quick.rows), replace)
     return Report(len(quick) + rest.accepted, rest.faults, rest.warnings)
 
 
-def apply_changes(live: LiveSet, lock: Lock, changes: Iterable[Change]) -> Report:
-    """Make the changes of a log, all at one moment. A record that is rejected leaves no older text behind either."""
-    compiler = live.compiler
-    made = list(changes)
+def apply_changes(now: LiveSet, changing: Changing, changes: Iterable[Change]) -> Report:
+    """Make the changes of a log that are new, all at one moment.
+
+    A record that is rejected leaves no older text behind either.
+    """
+    compiler, known = now.compiler, now.sequence
+    made = [each for each in changes if known is None or each.sequence > known]
     wanted = latest(made)
     with collector_paused():
-        prepared, faults = _compiled(live, (each for each in wanted.values() if each is not None), None)
+        prepared, faults = _compiled(now, (each for each in wanted.values() if each is not None), None)
         kept = {record.id: (record, form) for record, form in prepared}
-        with lock:
+        with changing() as live:
+            if live is not now or live.sequence != known:  # another one was taken over, or somebody else applied some
+                return apply_changes(live, changing, made)
             found = (live.catalogue.get(id) for id in wanted if id not in kept)
             gone = [each for each in found if each is not None]
             rejected = live.put_fitting(list(kept.values()), compiler, gone)
@@ -104,7 +113,7 @@ def apply_changes(live: LiveSet, lock: Lock, changes: Iterable[Change]) -> Repor
                 if older is not None:
                     live.remove(older)
             if made:
-                live.sequence = max(live.sequence or 0, *(each.sequence for each in made))
+                live.sequence = max(each.sequence for each in made)
                 live.is_changed = True
     return _report(kept, [*faults, *rejected], rejected)
 

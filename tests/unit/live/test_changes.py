@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -159,3 +160,62 @@ def test_an_algorithm_that_only_adds_refuses_to_remove(monkeypatch: pytest.Monke
         engine.apply([gone(2, "a")])
     assert engine.match({"x": 1}).ids == ["a"]
     assert engine.sequence == 1
+
+
+def test_what_was_applied_before_changes_nothing() -> None:
+    engine = Engine()
+    engine.apply([put(1, "a", "x = 1")])
+    engine.apply([gone(2, "a")])
+    assert engine.apply([put(1, "a", "x = 1")]).accepted == 0
+    assert "a" not in engine
+    assert engine.sequence == 2
+
+
+def test_no_changes_are_no_change(tmp_path: Path) -> None:
+    Engine().save(tmp_path)
+    idle, busy = Engine.load(tmp_path), Engine.load(tmp_path)
+    idle.apply([])
+    busy.subscribe("a", "x = 1")
+    busy.save(tmp_path)
+    assert idle.refresh()
+    assert "a" in idle
+
+
+def test_what_is_gone_leaves_also_where_what_comes_does_not_fit() -> None:
+    engine = Engine(algorithm="counting_bytes", limits=Limits(max_matrix_bytes=64))
+    engine.apply([put(1, "a", "x = 1"), put(2, "b", "x = 2")])
+    large = " AND ".join(f"x{number} = 1" for number in range(80))
+    report = engine.apply([gone(3, "a"), put(4, "b", "x = "), put(5, "c", large)])
+    assert sorted(str(fault.id) for fault in report.faults) == ["b", "c"]
+    assert texts(engine) == {}
+    assert engine.sequence == 5
+
+
+def test_parts_know_the_log_as_far_as_the_whole() -> None:
+    engine = Engine()
+    engine.apply([put(7, "a", "x = 1"), put(8, "b", "x = 2")])
+    parts = engine.cut(2)
+    assert [each.sequence for each in parts] == [8, 8]
+    parts[0].apply([put(9, "c", "x = 3")])
+    assert Engine.join(parts)[0].sequence == 8
+    assert Engine.join([parts[0], Engine()])[0].sequence is None
+
+
+@pytest.mark.parametrize("how", ["subscribe_many", "apply"])
+def test_nothing_is_lost_where_a_follower_takes_over_another_version_meanwhile(how: str, tmp_path: Path) -> None:
+    writer = Engine()
+    writer.subscribe("old", "x = 1")
+    writer.save(tmp_path)
+    follower = Engine.load(tmp_path, follow=True)
+
+    def source() -> Iterator[Change]:
+        yield put(1, "n1", "y = 1")
+        writer.subscribe("late", "x = 1")
+        writer.save(tmp_path)
+        assert follower.match({"x": 1}).ids
+        yield put(2, "n2", "y = 2")
+
+    records = (each.record for each in source())
+    report = follower.apply(source()) if how == "apply" else follower.subscribe_many(records)
+    assert report.accepted == 2
+    assert {each.id for each in follower} == {"old", "late", "n1", "n2"}

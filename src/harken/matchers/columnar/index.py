@@ -152,7 +152,8 @@ class Finder:
         candidates = np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
-        deleted = (deletions or self.index.deletions()).frozen_for(events, self._settings.compacted_rows)
+        kept = deletions or self.index.deletions()  # to the end: what is frozen needs its arrays alive
+        deleted = kept.frozen_for(events, self._settings.compacted_rows)
         ids = buffers.take(self._settings.first_ids)
         offsets[0] = event = 0
         self._room.pending[:] = 0
