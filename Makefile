@@ -25,7 +25,7 @@ setup: $(STAMP) ## make .venv, with everything pinned in constraints.txt and a J
 demo: $(RUN_STAMP) ## a day of auctions through the pipeline on Spark, and a report: harken-demo/report.html
 	@$(BIN)/harken demo $(ARGS)
 
-quick: $(STAMP) ## what needs no Java, service or browser, with few examples: a minute and a half; ARGS="-k name" narrows it
+quick: $(STAMP) ## what needs no Java, service or browser, with few examples: three minutes; ARGS="-k name" narrows it
 	HARKEN_QUICK=1 $(PYTEST) $(ARGS)
 
 test: $(STAMP) ## the whole suite but for the slow tests; ARGS="-k name" narrows it
