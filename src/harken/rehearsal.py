@@ -21,7 +21,7 @@ _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def warm_up(progress: Callable[[str], None] | None = None) -> int:
     """Compile every kernel that matching needs and that is not cached yet. Returns the number of matches made.
 
-    It takes about half a minute on a new machine, and some seconds afterwards. `progress` is told what is being done.
+    It takes about a minute on a new machine, and some seconds afterwards. `progress` is told what is being done.
     """
     tell = progress or (lambda step: None)
     draw = Random(1)

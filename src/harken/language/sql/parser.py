@@ -1,4 +1,4 @@
-"""Text → AST. The grammar is in sql.lark; here its rules become nodes, and complaints become errors with a place."""
+"""Text → AST. The grammar is in sql.lark; here its rules become nodes, and what it rejects an error with a place."""
 
 from __future__ import annotations
 
