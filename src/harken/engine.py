@@ -25,8 +25,9 @@ from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.matchers.base import OneMatch
 from harken.matchers.registry import DEFAULT_ALGORITHM
-from harken.matchers.roles import Plans, TellsColumns
+from harken.matchers.roles import Plans
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
+from harken.schema.derived import needed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -242,7 +243,10 @@ class Engine:
         live = self._live
         if not isinstance(live.matcher, Plans):
             raise CapabilityError(f"the algorithm `{self.algorithm}` does not learn from events")
-        live.matcher.learn(validate(events, self.schema, self.limits, live.asked).batch)
+        batch = validate(events, self.schema, self.limits, live.asked).batch
+        for matcher in live.index.matchers().values():
+            if isinstance(matcher, Plans):
+                matcher.learn(batch)
         self.merge()
 
     def merge(self) -> None:
@@ -251,8 +255,9 @@ class Engine:
         What only subscriptions asked for that are gone is looked at no more.
         """
         live = self._live
-        if isinstance(live.matcher, Plans):
-            live.matcher.merge()
+        for matcher in live.index.matchers().values():
+            if isinstance(matcher, Plans):
+                matcher.merge()
         with self._lock:
             live.stop_looking()
 
@@ -298,8 +303,10 @@ class Engine:
 
         There may be some that only subscriptions asked for that are gone. None if the algorithm does not tell.
         """
-        matcher = self._live.matcher
-        return [(each.path, each.kind) for each in matcher.columns()] if isinstance(matcher, TellsColumns) else None
+        asking = self._live.index.asking()
+        if asking is None:
+            return None
+        return list(dict.fromkeys(need for each in asking.columns() for need in needed(each.path, each.kind)))
 
     def mismatches(self, columns: pa.Schema | EventColumns) -> Mismatches:
         """What subscriptions ask for and events with these columns do not have: print it, or look at its items.
@@ -374,7 +381,7 @@ class Engine:
         from harken.live.parts import cut
 
         with self._changing() as live:
-            found = cut(live.matcher, live.catalogue, live.numbering.size, parts)
+            found = cut(live.index, live.catalogue, live.numbering.size, parts)
             return [self._of_part(each, live.sequence) for each in found]
 
     @classmethod
@@ -386,7 +393,7 @@ class Engine:
         from harken.live.parts import join
 
         sets = [each._live for each in engines]
-        part, twice = join([(each.matcher, each.catalogue, each.numbering.size) for each in sets])
+        part, twice = join([(each.index, each.catalogue, each.numbering.size) for each in sets])
         known = [each.sequence for each in sets]
         sequence = None if None in known else min(each for each in known if each is not None)
         return engines[0]._of_part(part, sequence), twice
@@ -403,7 +410,7 @@ class Engine:
         """An engine like this one, with other subscriptions, that knows a log up to a change."""
         engine = Engine(self.schema, self.algorithm, self.limits, **self.options)
         compiler = engine._live.compiler
-        engine._live = LiveSet(compiler, self.algorithm, self.options, part.matcher, part.catalogue, part.numbering)
+        engine._live = LiveSet(compiler, self.algorithm, self.options, part.index, part.catalogue, part.numbering)
         engine._live.is_changed = True
         engine._live.sequence = sequence
         return engine

@@ -204,16 +204,12 @@ class CapabilityError(HarkenError):
 
 
 class LimitError(HarkenError):
-    """A limit was exceeded. `limit` is its name, as `harken.Limits` spells it; the message always has it.
+    """A limit was exceeded. `limit` is its name, as `harken.Limits` spells it; the message always has it."""
 
-    `offset` is where in a subscription's text the limit was passed, until `at` gives the error its place.
-    """
-
-    def __init__(self, message: str, *, limit: str, offset: int | None = None, **where: Any) -> None:
+    def __init__(self, message: str, *, limit: str, **where: Any) -> None:
         named = message if f"`{limit}`" in message else f"{message}; the limit is `{limit}`"
         super().__init__(named, **where)
         self.limit = limit
-        self.offset = offset
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"limit": self.limit}

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harken.language.ast import And, Attribute, Constant, Contains, Expression, Not, Or, attributes, leaves, predicates
+from harken.language.ast import (
+    And,
+    Attribute,
+    Constant,
+    Contains,
+    Expression,
+    IsTruth,
+    Not,
+    Or,
+    arithmetic_depth,
+    attributes,
+    leaves,
+    predicates,
+)
 from harken.language.explanation import MARKS, Clause, Explanation, Met
 from harken.language.registry import FindEvent
 from harken.language.sql.doubts import substring_doubt
@@ -62,6 +75,13 @@ class _Teller:
                 found = self._truth(node)
                 agrees = found is (None if below.truth is None else not below.truth)
                 return Clause("NOT", found, (), None if agrees else _OTHER_CHOICE, (below,))
+            case IsTruth(item=And() | Or() | Not() as item, wanted=wanted):
+                below = self.part(item)
+                found = self._truth(node)
+                note = None if found is (below.truth is wanted) else _OTHER_CHOICE
+                return Clause(f"IS {str(wanted).upper()}", found, (), note, (below,))
+            case Not(item=IsTruth(item=And() | Or() | Not()) as item):
+                return Clause("NOT", self._truth(node), (), None, (self.part(item),))
             case _:
                 found = self._truth(node)
                 note = self._unlike(node) if found is None else self._substring(node)
@@ -88,6 +108,8 @@ class _Teller:
 
     def _unlike(self, node: Expression) -> str | None:
         """That what the event has does not compare with what the text has, where that is why a predicate is unknown."""
+        if any(arithmetic_depth(each) for each, _ in predicates(node)):
+            return None
         found = [leaf for each, _ in predicates(node) for leaf in leaves(each)]
         wanted = {leaf.kind for leaf in found if isinstance(leaf, Constant)}
         paths = [leaf.path for leaf in found if isinstance(leaf, Attribute)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Limits:
     """Every limit on input. Pass your own to `harken.Engine(limits=…)` to change them."""
 
-    max_text_length: int = 65_536
+    max_text_length: int = 1_048_576
     """Characters in the text of a subscription."""
     max_nesting: int = 100
     """Levels of AND, OR and NOT inside one another."""

@@ -8,14 +8,21 @@ a *binding* picks one. An event matches when some binding makes the expression t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from fractions import Fraction
+from ipaddress import ip_address, ip_network
+from math import ceil, floor, fmod, isfinite, isinf
 from typing import Any
+
+import re2
 
 from harken.errors import LimitError, UnavailableError
 from harken.language.ast import (
     And,
+    Arithmetic,
     Attribute,
     Between,
     Call,
@@ -23,15 +30,17 @@ from harken.language.ast import (
     Constant,
     Contains,
     Expression,
+    Function,
     Holds,
     In,
     IsNull,
+    IsTruth,
     Like,
     Not,
     Operand,
     Or,
     Predicate,
-    leaves,
+    RLike,
     predicates,
 )
 from harken.limits import DEFAULT_LIMITS
@@ -70,6 +79,8 @@ def truth(node: Expression, whole: Mapping[str, Any], bound: Mapping[str, Any], 
         case Not(item=item):
             inner = truth(item, whole, bound, schema)
             return None if inner is None else not inner
+        case IsTruth(item=item, wanted=wanted):
+            return truth(item, whole, bound, schema) is wanted
         case And(items=items):
             found = [truth(item, whole, bound, schema) for item in items]
             return False if False in found else None if None in found else True
@@ -99,7 +110,7 @@ def _predicate_truth(
 ) -> Truth:
     def compared(left: Operand, operator: str, right: Operand) -> Truth:
         domain = _domain(left, schema) or _domain(right, schema)
-        return compare(_value(left, bound), operator, _value(right, bound), domain)
+        return compare(value_of(left, whole, bound), operator, value_of(right, whole, bound), domain)
 
     match node:
         case Comparison(left=left, operator=operator, right=right):
@@ -111,10 +122,13 @@ def _predicate_truth(
             found = [compared(operand, "=", value) for value in values]
             return True if True in found else None if None in found else False
         case Like(operand=operand):
-            value = _value(operand, bound)
+            value = value_of(operand, whole, bound)
             return _like(value, node.pieces()) if isinstance(value, str) else None
+        case RLike(operand=operand, pattern=pattern):
+            value = value_of(operand, whole, bound)
+            return re2.search(str(pattern.value), value) is not None if isinstance(value, str) else None
         case Holds(operand=operand):
-            value = _value(operand, bound)
+            value = value_of(operand, whole, bound)
             return value if isinstance(value, bool) else None
         case IsNull(attribute=attribute):
             return not all_values(whole, attribute.path)
@@ -183,7 +197,7 @@ def _above(value: str, domain: EnumeratedDomain) -> set[str]:
     return found
 
 
-def _like(text: str, pieces: list[str | None]) -> bool:
+def _like(text: str, pieces: Sequence[str | None]) -> bool:
     """Whether the text fits the pattern; None in it is any characters, "" any one.
 
     `fits[j]` says whether the pieces read so far can end just before character j.
@@ -200,15 +214,137 @@ def _like(text: str, pieces: list[str | None]) -> bool:
     return fits[-1]
 
 
-def _value(operand: Operand, bound: Mapping[str, Any]) -> Any:
-    if isinstance(operand, Constant):
-        return operand.value
-    if not isinstance(operand, Attribute):
-        raise UnavailableError("variables are not available")
-    at: Any = bound
-    for key in operand.path:
-        at = at.get(key, _MISSING) if isinstance(at, Mapping) else _MISSING
-    return at
+# Operands
+
+
+def value_of(operand: Operand, whole: Mapping[str, Any], bound: Mapping[str, Any]) -> Any:
+    """The value of an operand under a binding. None is unknown: missing, or not to be worked out."""
+    match operand:
+        case Constant(value=value):
+            return value
+        case Attribute(path=path):
+            at: Any = bound
+            for key in path:
+                at = at.get(key, _MISSING) if isinstance(at, Mapping) else _MISSING
+            return at
+        case Arithmetic(left=left, operator=operator, right=right):
+            return _arithmetic(value_of(left, whole, bound), operator, value_of(right, whole, bound))
+        case Function(name="size", arguments=(Attribute(path=path),)):
+            return len(all_values(whole, path)) or None
+        case Function(name="coalesce", arguments=arguments):
+            found = [value_of(each, whole, bound) for each in arguments]
+            return next((value for value in found if _kind(value) is not None), None)
+        case Function(name=name, arguments=arguments):
+            values = [value_of(each, whole, bound) for each in arguments]
+            return None if None in map(_kind, values) else _function(name, values)
+        case _:
+            raise UnavailableError("variables are not available")
+
+
+def _arithmetic(left: Any, operator: str, right: Any) -> Any:
+    """A number is its value, whether it came as an integer or as a float.
+
+    Of two integers of 64 bits the result is exact, but for `/`; else it is that of binary64. What is divided by zero,
+    does not fit in 64 bits or is not finite is unknown.
+    """
+    if _kind(left) != "number" or _kind(right) != "number" or (operator in "/%" and right == 0):
+        return None
+    if _is_int64(left) and _is_int64(right) and operator != "/":
+        return _if_int64(_exactly(int(left), operator, int(right)))
+    left, right = float(left), float(right)
+    if operator == "%":
+        return None if isinf(left) else _if_finite(fmod(left, right))
+    try:
+        found: dict[str, Callable[[], float]] = {
+            "+": lambda: left + right,
+            "-": lambda: left - right,
+            "*": lambda: left * right,
+            "/": lambda: left / right,
+        }
+        return _if_finite(found[operator]())
+    except OverflowError:
+        return None
+
+
+def _exactly(left: int, operator: str, right: int) -> int:
+    if operator == "%":  # with the sign of what is divided
+        return left - right * int(Fraction(left, right))
+    return left + right if operator == "+" else left - right if operator == "-" else left * right
+
+
+def _is_int64(value: Any) -> bool:
+    return bool(-(2**63) <= value < 2**63) and bool(value == int(value))
+
+
+def _if_int64(value: int) -> int | None:
+    return value if -(2**63) <= value < 2**63 else None
+
+
+def _if_finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _function(name: str, values: list[Any]) -> Any:
+    """A function of values none of which is missing; unknown if the first is not of the kind that it takes."""
+    kinds = {
+        "string": ("lower", "upper", "trim", "length", "substring", "cidr_contains"),
+        "number": ("abs", "round", "floor", "ceil"),
+        "timestamp": ("year", "month", "day", "dayofweek", "hour"),
+        "date": ("year", "month", "day", "dayofweek"),
+    }
+    value, *more = values
+    if name == "cidr_contains":
+        return _cidr_contains(value, more[0]) if isinstance(more[0], str) else None
+    if name not in kinds.get(_kind(value) or "", ()):
+        return None
+    match name:
+        case "lower":
+            return str(value).lower()
+        case "upper":
+            return value.upper()
+        case "trim":
+            return re.sub(r"\A *(.*?) *\Z", r"\1", value, flags=re.DOTALL)
+        case "length":
+            return len(value)
+        case "substring":
+            return _substring(value, *more)
+        case "abs":
+            return _if_int64(abs(int(value))) if _is_int64(value) else _if_finite(abs(value))
+        case "floor" | "ceil":
+            return None if isinf(value) else _if_int64(floor(value) if name == "floor" else ceil(value))
+        case "round":
+            return _round(value, *more)
+        case "dayofweek":
+            return (value.weekday() + 1) % 7 + 1
+        case _:
+            return getattr(value, name)
+
+
+def _substring(text: str, position: int, length: int | None = None) -> str:
+    """The characters whose places are from `position` on; the first has place 1, the last place -1."""
+    first = {0: 1}.get(position, position)
+    start = first if first > 0 else len(text) + 1 + first
+    end = len(text) + 1 if length is None else start + length
+    return "".join(character for place, character in enumerate(text, 1) if start <= place < end)
+
+
+def _round(value: Any, digits: int = 0) -> Any:
+    """To so many decimal digits, half away from zero, of the number as it is written."""
+    if isinf(value):
+        return None
+    written = Fraction(int(value)) if _is_int64(value) else Fraction(repr(value))
+    unit = Fraction(10) ** -max(-400, min(400, digits))
+    steps = floor(abs(written) / unit + Fraction(1, 2))
+    found = steps * unit * (1 if written >= 0 else -1)
+    return _if_int64(int(found)) if _is_int64(value) else _if_finite(float(found))
+
+
+def _cidr_contains(network: str, text: str) -> Truth:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return bool(address in ip_network(network))
 
 
 def _domain(operand: Operand, schema: Schema | None) -> Domain | None:
@@ -269,6 +405,8 @@ def _parts(goal: _Goal) -> Iterator[_Goal]:
     node, wanted = goal
     if isinstance(node, Not):
         yield from _parts((node.item, not wanted))
+    elif isinstance(node, IsTruth) and wanted:
+        yield from _parts((node.item, node.wanted))
     elif isinstance(node, And | Or) and isinstance(node, And) is wanted:
         for item in node.items:
             yield from _parts((item, wanted))
@@ -298,10 +436,21 @@ def _arrays(goal: _Goal, bound: Mapping[str, Any]) -> set[Path]:
 
 
 def _bound_paths(nodes: Any) -> Iterator[Path]:
-    """The paths of which a binding picks a value: all but those of CONTAINS and IS NULL, which see the whole set."""
+    """The paths of which a binding picks a value: all but those of CONTAINS, IS NULL and size, which see all values."""
     for node in nodes:
-        if not isinstance(node, Contains | IsNull):
-            yield from (leaf.path for leaf in leaves(node) if isinstance(leaf, Attribute))
+        match node:
+            case Attribute(path=path):
+                yield path
+            case Function(name="size"):
+                pass
+            case Function(arguments=arguments):
+                yield from _bound_paths(arguments)
+            case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
+                yield from _bound_paths((left, right))
+            case Between(operand=operand, low=low, high=high):
+                yield from _bound_paths((operand, low, high))
+            case In(operand=operand) | Like(operand=operand) | RLike(operand=operand) | Holds(operand=operand):
+                yield from _bound_paths((operand,))
 
 
 def array_on(event: Mapping[str, Any], path: Path) -> Path | None:

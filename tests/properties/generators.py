@@ -6,11 +6,13 @@ their constants are equal to or next to what the events hold, and are true about
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from math import nan
 from random import Random
 from typing import Any
 
+from harken import reference
 from harken.language.ast import (
     Arithmetic,
     Attribute,
@@ -20,20 +22,26 @@ from harken.language.ast import (
     Constant,
     Contains,
     Expression,
+    Function,
     Holds,
     In,
     IsNull,
+    IsTruth,
     Like,
     Not,
     Operand,
     Predicate,
+    RLike,
     Variable,
     conjunction,
     disjunction,
+    leaves,
 )
+from harken.language.derived import term
+from harken.schema.derived import derivation
 from harken.schema.paths import Path
-from harken.schema.values import KINDS, Value
-from properties.scalars import SCALARS, near, one_in, pattern, scalar, small_number
+from harken.schema.values import KINDS, Kind, Value
+from properties.scalars import SCALARS, near, one_in, pattern, regular, scalar, small_number
 
 OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 RawEvent = dict[str, Any]
@@ -54,6 +62,13 @@ class Vocabulary:
 
     escapes = ESCAPES
     has_sets = True
+    has_functions = True
+    is_typed = False
+    """Whether values of unlike kinds may not be compared."""
+    has_regular = True
+    numbers: tuple[int | float, ...] = (2, 3, -1, 0.5, 0, 7, 1e-3, 2**62)
+    """What arithmetic is done with."""
+    digits = range(-2, 4)
 
     def __init__(self, values: Mapping[Path, Sequence[Value]]) -> None:
         self.values = values
@@ -84,6 +99,7 @@ class PlainVocabulary(Vocabulary):
 
     escapes = PLAIN_ESCAPES
     has_sets = False
+    has_functions = False
 
     def path(self, rng: Random) -> Path:
         return rng.choice(self.paths)
@@ -96,6 +112,19 @@ class PlainVocabulary(Vocabulary):
         if COLUMNS[path[0]] in ("integer", "float") and one_in(rng, 6):
             return [small_number(rng, value) for value in drawn]  # type: ignore[arg-type]
         return drawn
+
+
+class TameVocabulary(PlainVocabulary):
+    """The columns again, with functions and arithmetic, as long as SQL does not differ by design."""
+
+    has_functions = True
+    is_typed = True
+    numbers = Vocabulary.numbers[:-1]
+
+    def __init__(self, values: Mapping[Path, Sequence[Value]], dialect: str) -> None:
+        super().__init__(values)
+        self.has_regular = dialect == "duckdb"
+        self.digits = range(1) if dialect == "duckdb" else range(4)
 
 
 class Expressions:
@@ -111,12 +140,15 @@ class Expressions:
         if roll < 4:
             return self.predicate()
         if roll < 6:
-            return Not(self.expression(depth - 1))
+            inner = self.expression(depth - 1)
+            return IsTruth(inner, one_in(self.rng, 2)) if self.vocabulary.has_functions and roll == 5 else Not(inner)
         items = [self.expression(depth - 1) for _ in range(self.rng.choice((2, 2, 3)))]
         return conjunction(items) if roll < 8 else disjunction(items)
 
     def predicate(self) -> Predicate:
         rng, path = self.rng, self.vocabulary.path(self.rng)
+        if self.vocabulary.has_functions and one_in(rng, 4):
+            return self.derived(path)
         roll = rng.randrange(20)
         if roll < 7:
             return self.comparison(path)
@@ -153,6 +185,78 @@ class Expressions:
             operands[:2] = operands[1::-1]
         return Between(*operands)
 
+    def derived(self, path: Path) -> Predicate:
+        """A predicate about what a function or arithmetic makes of an attribute, asked near to what it gives."""
+        operand, value = self.function(path)
+        roll = self.rng.randrange(8) if not self.vocabulary.is_typed else 2 + self.rng.randrange(6)
+        if roll == 0:
+            other, _ = self.function(self.vocabulary.partner(self.rng, path))
+            if kind_of(operand) is kind_of(other):
+                return Comparison(operand, self.rng.choice(OPERATORS), other)
+        if roll == 1:
+            return Comparison(operand, self.rng.choice(OPERATORS), Attribute(self.vocabulary.partner(self.rng, path)))
+        if isinstance(value, bool) and isinstance(operand, Function):
+            return Holds(operand)
+        if isinstance(value, str) and roll == 2 and self.vocabulary.has_regular:
+            return RLike(operand, Constant(regular(self.rng, value)))
+        if isinstance(value, str) and roll < 5:
+            text, escape = pattern(self.rng, value, self.vocabulary.escapes)
+            return Like(operand, Constant(text), escape)
+        constants = [Constant(near(self.rng, value)) for _ in range(2)]
+        if roll == 5:
+            return In(operand, tuple(constants))
+        if roll == 6:
+            return Between(operand, *constants)
+        return Comparison(operand, self.rng.choice(OPERATORS), constants[0])
+
+    def function(self, path: Path, depth: int = 1, sample: Value | None = None) -> tuple[Operand, Value]:
+        """Something that is worked out from an attribute, and what it gives for one of its values."""
+        rng = self.rng
+        if sample is None:
+            (sample,) = self.vocabulary.constants(rng, path, 1)
+        operand: Operand = Attribute(path)
+        value = sample
+        if depth and one_in(rng, 2):
+            operand, value = self.function(path, depth - 1, sample)
+        made = self.of_type(operand, value)
+        found = reference.value_of(replaced(made, path, sample), {"": sample}, {})
+        return made, value if found is None else found
+
+    def of_type(self, operand: Operand, value: Value) -> Operand:
+        """A function of an operand that has such values."""
+        rng = self.rng
+        if one_in(rng, 5):
+            is_free = not self.vocabulary.is_typed and one_in(rng, 2)
+            others = [Attribute(self.vocabulary.path(rng))] if is_free else []
+            several = [operand, *others, Constant(near(rng, value))]
+            return Function("coalesce", tuple(several))
+        if self.vocabulary.has_sets and one_in(rng, 12) and isinstance(operand, Attribute):
+            return Function("size", (operand,))
+        if isinstance(value, str):
+            name = rng.choice(("lower", "upper", "trim", "length", "substring", "lower"))
+            if name == "substring":
+                places = [Constant(rng.randrange(-3, 4)), *([Constant(rng.randrange(3))] if one_in(rng, 2) else [])]
+                return Function(name, (operand, *places))
+            return Function(name, (operand,))
+        if isinstance(value, bool):
+            return Function("coalesce", (operand, Constant(one_in(rng, 2))))
+        if isinstance(value, int | float):
+            return self.of_number(operand, value)
+        if isinstance(value, datetime):
+            return Function(rng.choice(("year", "month", "day", "hour", "dayofweek")), (operand,))
+        return Function(rng.choice(("year", "month", "day", "dayofweek")), (operand,))
+
+    def of_number(self, operand: Operand, value: int | float) -> Operand:
+        rng = self.rng
+        if one_in(rng, 2):
+            name = rng.choice(("abs", "round", "floor", "ceil", "round"))
+            digits = [Constant(rng.choice(self.vocabulary.digits))] if name == "round" and one_in(rng, 2) else []
+            return Function(name, (operand, *digits))
+        is_free = not self.vocabulary.is_typed and one_in(rng, 4)
+        other = Attribute(self.vocabulary.path(rng)) if is_free else Constant(rng.choice(self.vocabulary.numbers))
+        sides = [operand, other] if one_in(rng, 2) else [other, operand]
+        return Arithmetic(sides[0], rng.choice("+-*/%"), sides[1])
+
     def by_type(self) -> Predicate:
         """What only some types have: LIKE is for strings, and a boolean can stand alone."""
         for path in [self.vocabulary.path(self.rng) for _ in range(4)]:
@@ -165,6 +269,28 @@ class Expressions:
         return self.comparison(path)
 
 
+def kind_of(operand: Operand) -> Kind | None:
+    """The kind of an operand's values, where the operand alone tells it."""
+    constants = [leaf for leaf in leaves(operand) if isinstance(leaf, Constant)]
+    made = term(operand, {id(each): place for place, each in enumerate(constants)})
+    return derivation(made.path_of([each.value for each in constants])).kind
+
+
+def replaced(operand: Operand, path: Path, value: Value) -> Operand:
+    """The operand with a value in place of an attribute; others are missing."""
+    match operand:
+        case Attribute():
+            return Constant(value) if operand.path == path else Attribute(("missing",))
+        case Arithmetic(left=left, operator=operator, right=right):
+            return Arithmetic(replaced(left, path, value), operator, replaced(right, path, value))
+        case Function(name="size"):
+            return Function("size", (Attribute(("",)),))
+        case Function(name=name, arguments=arguments):
+            return Function(name, tuple(replaced(each, path, value) for each in arguments))
+        case _:
+            return operand
+
+
 class OperatorExpressions(Expressions):
     """Expressions of all that the language can say: operator predicates, variables, arithmetic, constants compared."""
 
@@ -173,7 +299,8 @@ class OperatorExpressions(Expressions):
         if roll < 5:
             return super().predicate()
         if roll == 5:
-            return Call(self.rng.choice(KEYS), tuple([self.argument() for _ in range(self.rng.randrange(4))]))
+            name = self.rng.choice([key for key in KEYS if key != "contains"])  # which is a function
+            return Call(name, tuple([self.argument() for _ in range(self.rng.randrange(4))]))
         if roll == 6:
             return Comparison(self.arithmetic(2), self.rng.choice(OPERATORS), self.arithmetic(2))
         return self.with_any_operand()
@@ -215,6 +342,20 @@ class OperatorExpressions(Expressions):
 def plain_events(rng: Random, count: int) -> list[RawEvent]:
     """Rows of the columns, a tenth of the cells null. There are few different values, so that they often meet."""
     pools = {kind: [draw(rng) for _ in range(5)] for kind, draw in SCALARS.items()}
+    return [
+        {name: None if one_in(rng, 10) else rng.choice(pools[kind]) for name, kind in COLUMNS.items()}
+        for _ in range(count)
+    ]
+
+
+def tame_events(rng: Random, count: int, letters: str) -> list[RawEvent]:
+    """The same rows with numbers and strings of these letters that functions of SQL treat as ours do."""
+    draws: dict[str, Callable[[], Value]] = {
+        "integer": lambda: rng.randrange(-40, 41),
+        "float": lambda: rng.randrange(-40, 41) / 4,
+        "string": lambda: "".join([rng.choice(letters) for _ in range(rng.randrange(5))]),
+    }
+    pools = {kind: [draws[kind]() if kind in draws else SCALARS[kind](rng) for _ in range(6)] for kind in SCALARS}
     return [
         {name: None if one_in(rng, 10) else rng.choice(pools[kind]) for name, kind in COLUMNS.items()}
         for _ in range(count)

@@ -155,3 +155,14 @@ def pattern(rng: Random, text: str, escapes: tuple[str, ...]) -> tuple[str, str]
     if escape != "%" and one_in(rng, 2):
         pieces = ["%", *pieces[rng.randrange(len(pieces) + 1) :]]
     return "".join(pieces), escape
+
+
+def regular(rng: Random, text: str) -> str:
+    """A regular expression that is found in the text, or nearly."""
+    part = text[rng.randrange(len(text) + 1) :][: 1 + rng.randrange(3)]
+    plain = "".join(f"\\x{{{ord(each):x}}}" if not each.isalnum() else each for each in part)
+    return (
+        rng.choice(("", "^", "(?i)"))
+        + rng.choice((plain, plain, f"[{plain}x]", f"{plain or 'a'}+", "."))
+        + rng.choice(("", "$"))
+    )

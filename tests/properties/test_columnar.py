@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from harken import Engine
+from harken import Engine, Limits
 from harken.errors import ContradictionError
 from harken.language.ast import Expression
 from harken.language.sql.printer import print_expression
+from harken.matchers.columnar.costs import Costs
 from harken.schema import Schema
 from properties.agreement import check
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
@@ -33,9 +34,13 @@ STATES: dict[str, dict[str, Any]] = {
     "sketches": {"layouts": ("sketch",)},
     "sketches and lists": {"layouts": ("sketch", "list")},
     "clusters and pools": {"layouts": ("cluster", "pool")},
+    "sieves": {"layouts": ("sieve",)},
+    "sieves of few buckets": {"layouts": ("sieve",), "settings": {"most_buckets": 2, "least_buckets": 2}},
+    "sieves and lists": {"layouts": ("sieve", "list"), "settings": {"costs": Costs(list_slot=1e6)}},
     "delta": {"recent_rows": ALONE, "settings": {"fixed_worth": ALONE}},
     "small": {"small_rows": ALONE},
     "many layers": {"recent_rows": 8},
+    "programs": {"limits": Limits(max_conjunctions=0)},
 }
 
 

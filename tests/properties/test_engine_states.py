@@ -19,7 +19,7 @@ from properties.generators import Expressions, nested_events, vocabulary_of
 from properties.replay import TIMES
 
 EVENTS = nested_events(Random("events"), 40)
-LAYOUTS = [None, ["cluster"], ["list"], ["pool"], ["sketch"]]
+LAYOUTS = [None, ["cluster"], ["list"], ["pool"], ["sketch"], ["sieve"]]
 VOCABULARY = vocabulary_of(EVENTS)
 
 
@@ -29,7 +29,7 @@ class EngineStates(RuleBasedStateMachine):
     ids = Bundle("ids")
 
     @initialize(
-        layouts=st.sampled_from([None, ["cluster"], ["list"], ["pool"], ["sketch"]]),
+        layouts=st.sampled_from(LAYOUTS),
         recent_rows=st.sampled_from([3, 12, 999]),
         small_rows=st.sampled_from([0, 20, 1_024]),
     )

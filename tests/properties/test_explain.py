@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harken import reference
 from harken.events import Event
 from harken.explain import MARKS, Clause, explain
-from harken.language.ast import And, Expression, Not, Or
+from harken.language.ast import And, Expression, IsTruth, Not, Or
 from harken.language.sql.printer import print_expression
 from harken.schema import Schema
 from properties.generators import Expressions, nested_events, vocabulary_of
@@ -64,7 +64,9 @@ def assert_explained(expression: Expression, event: Event, schema: Schema | None
 def assert_follows(node: Expression, part: Clause, flat: bool, told: Any) -> None:
     """The tree has the form of the expression; where nothing is bound, the marks follow from those below them."""
     items = node.items if isinstance(node, And | Or) else ()
-    if isinstance(node, Not) and isinstance(node.item, And | Or | Not):
+    if isinstance(node, Not | IsTruth) and isinstance(node.item, And | Or | Not):
+        items = (node.item,)
+    if isinstance(node, Not) and isinstance(node.item, IsTruth) and isinstance(node.item.item, And | Or | Not):
         items = (node.item,)
     assert len(part.parts) == len(items), told
     if flat and items:
@@ -81,5 +83,7 @@ def has_array(node: Any) -> bool:
 def joined(node: Expression, truths: list[bool | None]) -> bool | None:
     if isinstance(node, Not):
         return None if truths[0] is None else not truths[0]
+    if isinstance(node, IsTruth):
+        return truths[0] is node.wanted
     decisive = isinstance(node, Or)
     return decisive if decisive in truths else None if None in truths else not decisive

@@ -20,7 +20,7 @@ from harken.language.sql.printer import print_expression
 from harken.matchers import verify
 from harken.schema import Schema
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
-from properties.replay import Bulk
+from properties.replay import TIMES, Bulk
 from properties.scalars import one_in
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
@@ -100,7 +100,7 @@ def expression_of(rng: Random, vocabulary: Vocabulary) -> Expression:
 def assert_worth_the_time(found: Counter[str], bulk: Bulk) -> None:
     assert found["true"] > bulk.pairs * 0.15, found
     assert found["never"] > 0, found
-    assert found["always"] > 0, found
+    assert found["always"] > 0 or TIMES < 1, found
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,20 @@ def test_texts_of_many_shapes_share_a_compiler(bulk):
     assert hits > min(1, TIMES) * 100
 
 
+def test_texts_of_known_conjuncts_share_a_compiler(bulk):
+    hits = texts = 0
+    for rng in bulk.rounds(4):
+        free = vocabulary_of(nested_events(rng, 10))
+        for compiler, vocabulary in ((Compiler(), free), (Compiler(SCHEMA), TypedVocabulary(rng))):
+            known = [print_expression(Expressions(rng, vocabulary).predicate()) for _ in range(12)]
+            for _ in range(200):
+                joint = rng.choice((" AND ", " AND ", " and ", " OR "))
+                assert_same(compiler, varied(rng, joint.join(rng.choices(known, k=rng.randrange(1, 5)))))
+                texts += 1
+            hits += compiler.stats()["shapes"]["hits"]
+    assert hits > texts // 50
+
+
 SHAPES = {
     "negative": ["a = -5", "a = -7", "a = - 7", "a = 7", "a = - -7", "a = -(-7)", "a = -(7)", "a = (7)"],
     "two signs": ["a = - -5", "a = - -7", "a = - - -7"],

@@ -69,6 +69,8 @@ kinds = "kind"
 class TypedVocabulary(Vocabulary):
     """The attributes of the schema. What is compared is of one kind, and a coded value is one of its domain."""
 
+    is_typed = True
+
     def __init__(self, rng: Random) -> None:
         super().__init__({path: [_value(rng, path) for _ in range(6)] for path in SCHEMA.attributes})
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,7 +18,10 @@ from harken.cli.session import session
 
 if TYPE_CHECKING:
     from harken.lab.bench.figures import Result
+    from harken.lab.bench.grid_result import GridResult
     from harken.lab.bench.run import Settings
+
+    Kept = TypeVar("Kept", Result, GridResult)
 
 EXAMPLES = """\b
 Examples:
@@ -25,6 +30,8 @@ Examples:
   harken bench --workload stock --size 100000 --size 1000000 --rounds 11
   harken bench --check new.json
   harken bench --compare old.json new.json
+  harken bench --grid --quick
+  harken bench --grid --workload text --size 1000 -o grid.json --plots plots
 """
 
 
@@ -60,7 +67,12 @@ def bench(
             metavar="N", min=0, help="Most subscriptions for matchers whose index is not saved. [default: 100,000]"
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes and few rounds: about a minute.")] = False,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Measure a grid of shapes, sizes and calls beside a loop of closures.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes and few rounds: a minute, the grid three.")
+    ] = False,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result.")] = None,
     plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw plots, as SVG and PNG.")] = None,
     show: Annotated[
@@ -81,10 +93,12 @@ def bench(
     """Measure matching: time, memory, building and changes.
 
     Matchers take turns on the same events, and their answers are verified. docs/benchmarks.md says what is timed, and
-    how. With --check the exit code is 1 if a target is missed.
+    how. With --check the exit code is 1 if a target is missed, with --grid if a cell is slower than it may be.
     """
     with session(json, verbose) as screen:
-        if check is not None:
+        if grid:
+            _bench_grid(screen, workload, size, rounds, seed, quick, output, plots, show)
+        elif check is not None:
             _check(screen, check, targets)
         elif compare is not None:
             _compare(screen, *compare)
@@ -105,6 +119,64 @@ def bench(
                 _draw(screen, result, plots)
 
 
+def _bench_grid(
+    screen: Screen,
+    workloads: list[str] | None,
+    sizes: list[str] | None,
+    rounds: int | None,
+    seed: int,
+    quick: bool,
+    output: str | None,
+    plots: str | None,
+    show: str | None,
+) -> None:
+    from harken.lab.bench.grid import GridSettings, run_grid
+    from harken.lab.bench.grid_cells import SHAPES
+    from harken.lab.bench.grid_result import read_grid
+
+    if plots is not None:
+        from harken.lab.harness.charts import refuse_without_altair
+
+        refuse_without_altair()
+    for name in workloads or ():
+        refuse_unknown("--workload", name, SHAPES)
+    settings = replace(GridSettings(), seed=seed, sizes=tuple(sorted({_size(text) for text in sizes or ()})))
+    if quick:
+        settings = settings.quick()
+    if workloads:
+        settings = replace(settings, shapes=tuple(dict.fromkeys(workloads)))
+    if rounds is not None:
+        settings = replace(settings, rounds=rounds)
+    result = _measured(partial(run_grid, settings, progress(screen)), output) if show is None else read_grid(show)
+    _show_grid(screen, result)
+    if plots is not None:
+        from harken.lab.bench.grid_plot import draw_grid
+
+        tell_drawn(screen, draw_grid(result, plots))
+    if result.broken or result.not_measured:
+        raise typer.Exit(ExitCode.FAULTS)
+
+
+def _show_grid(screen: Screen, result: GridResult) -> None:
+    if screen.json:
+        for each in result.cells:
+            screen.line({"kind": "cell", **each.to_dict()})
+        for missing in result.not_measured:
+            screen.line({"kind": "not measured", **missing})
+    else:
+        from harken.cli.grid_tables import broken_lines, grid_tables
+
+        for table in grid_tables(result):
+            screen.show(table, wrap=True)
+        for line in broken_lines(result):
+            screen.show(line)
+    holding, measured = len(result.cells) - len(result.broken), len(result.cells)
+    missing = sum(each["cells"] for each in result.not_measured)
+    summary = {"kind": "summary", "cells": measured, "holding": holding, "not_measured": missing}
+    more = f"; {missing} could not be measured" if missing else ""
+    screen.aside(summary, f"{holding} of {measured} cells hold their floor{more}")
+
+
 def _settings(
     workloads: list[str] | None,
     sizes: list[str] | None,
@@ -119,7 +191,8 @@ def _settings(
     from harken.lab.bench.trials import CONTESTANTS
     from harken.lab.workloads import WORKLOADS
 
-    for option, names, known in (("--workload", workloads, WORKLOADS), ("--matcher", matchers, CONTESTANTS)):
+    tables = [name for name, recipe in WORKLOADS.items() if recipe.has_table]
+    for option, names, known in (("--workload", workloads, tables), ("--matcher", matchers, list(CONTESTANTS))):
         for name in names or ():
             refuse_unknown(option, name, known)
     settings = replace(Settings(), events=events, seed=seed)
@@ -141,40 +214,49 @@ def _with_sizes(settings: Settings, texts: list[str]) -> Settings:
     for_some: list[tuple[str, int]] = []
     for text in texts:
         name, _, number = text.rpartition("=")
-        digits = number.replace("_", "").replace(",", "")
-        if not digits.isdecimal() or not 1 <= int(digits) < 2**31:
-            raise typer.BadParameter(f"it is a number such as 100000, not {number}", param_hint="--size")
+        found = _size(number)
         if name and name not in settings.workloads:
             raise typer.BadParameter(f"{name} is not among the workloads", param_hint="--size")
         if name:
-            for_some.append((name, int(digits)))
+            for_some.append((name, found))
         else:
-            for_all.append(int(digits))
+            for_all.append(found)
     sizes = tuple(sorted(set(for_all))) or settings.sizes
     return replace(settings, sizes=sizes, more_sizes=tuple(for_some))
 
 
+def _size(text: str) -> int:
+    digits = text.replace("_", "").replace(",", "")
+    if not digits.isdecimal() or not 1 <= int(digits) < 2**31:
+        raise typer.BadParameter(f"it is a number such as 100000, not {text}", param_hint="--size")
+    return int(digits)
+
+
 def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
+    from harken.lab.bench.run import run
+
+    return _measured(partial(run, settings, progress(screen)), output)
+
+
+def _measured(run: Callable[..., Kept], output: str | None) -> Kept:
     """Measure, and write the result if an output is named. Whether it can be written is tried first.
 
     A run takes long and may be stopped: what is measured so far is kept in a file beside the output.
     """
-    from harken.lab.bench.run import run
     from harken.versions.atomic import output_file
 
-    tell = progress(screen)
     if output is None:
-        return run(settings, tell)
+        return run()
     so_far = Path(f"{output}.so-far")
 
-    def keep(measured: Result) -> None:
+    def keep(measured: Kept) -> None:
         if Path(output).exists() and not Path(output).is_file():
             return  # a pipe has no files beside it
         with output_file(str(so_far)) as beside:
             beside.write(measured.to_json().encode())
 
     with output_file(output) as stream:
-        result = run(settings, tell, keep=keep)
+        result = run(keep=keep)
         stream.write(result.to_json().encode())
     so_far.unlink(missing_ok=True)
     return result

@@ -74,7 +74,7 @@ def generate(
         if predicates and format == "jsonl":
             raise typer.BadParameter("they go with --format parquet or arrow", param_hint="--predicates")
         parameters = _parameters(settings or [])
-        _check(workload, parameters)
+        _check(workload, parameters, predicates)
         from harken.lab.workloads import generate as draw
 
         started = perf_counter()
@@ -96,14 +96,18 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
     return parameters
 
 
-def _check(workload: str, parameters: dict[str, Any]) -> None:
-    """Raise BadParameter if there is no such workload, or it does not have these parameters."""
+def _check(workload: str, parameters: dict[str, Any], predicates: bool) -> None:
+    """Raise BadParameter if there is no such workload, or not with these parameters, or not as predicates."""
     from harken.lab.workloads.recipes import find_recipe
 
     try:
         recipe = find_recipe(workload)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="WORKLOAD") from None
+    if predicates and not recipe.has_table:
+        raise typer.BadParameter(
+            f"no list of predicates can say the subscriptions of {workload}", param_hint="--predicates"
+        )
     try:
         recipe.model_with(parameters)
     except ValueError as error:

@@ -38,10 +38,11 @@ def plan_of(
         _match_some(engine, files, is_planned=saved is not None)
     elif saved is None:
         engine.merge()
-    found = engine.stats()["matcher"]
-    if "layers" not in found:
+    stats = engine.stats()
+    if "layers" not in stats["matcher"]:
         raise CapabilityError(f"the algorithm `{engine.algorithm}` makes no plan")
-    return {"subscriptions": len(engine), "refused": refused, **found}
+    programs = {"programs": stats["programs"]} if "programs" in stats else {}
+    return {"subscriptions": len(engine), "refused": refused, **stats["matcher"], **programs}
 
 
 def _subscribe(engine: Engine, files: Sequence[str], screen: Screen) -> int:
@@ -74,6 +75,7 @@ def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
         f"{plan['bytes'] / max(1, plan['rows']):.0f} bytes a row, {counted(plan['constants'], 'constant')} "
         f"in {counted(len(plan['columns']), 'column')}; {counted(plan['events_seen'], 'event')} seen"
     )
+    _show_costs(screen, plan)
     for number, layer in enumerate(plan["layers"]):
         if len(plan["layers"]) > 1:
             screen.show(f"\nlayer {number}: {counted(layer['rows'], 'row')}")
@@ -84,6 +86,42 @@ def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
             cost = sum(group["expected_ns"] for group in rest)
             rows = sum(group["rows"] for group in rest)
             screen.show(f"and {counted(len(rest), 'group')} more: {counted(rows, 'row')}, {cost:,.0f} ns an event")
+    if "programs" in plan:
+        _show_programs(screen, plan["programs"])
+
+
+def _show_costs(screen: Screen, plan: dict[str, Any]) -> None:
+    """What an event costs in all, as expected and as seen."""
+    besides = {what: each["expected_ns"] for what, each in plan["besides"].items()}
+    searching = sum(group["expected_ns"] for layer in plan["layers"] for group in layer["groups"])
+    parts = ", ".join(f"{what} {cost:,.0f}" for what, cost in {**besides, "searching": searching}.items())
+    seen = "" if plan["seen_ns"] is None else f"; {plan['seen_ns']:,} seen"
+    screen.show(f"expected ns an event: {searching + sum(besides.values()):,.0f} ({parts}){seen}")
+
+
+def _show_programs(screen: Screen, programs: dict[str, Any]) -> None:
+    """The indexes of programs: how many of them an event was expected to run, and ran."""
+    from rich import box
+    from rich.table import Table
+
+    memory = programs["memory"]["bytes"] / max(1, programs["subscriptions"])
+    found = counted(programs["subscriptions"], "subscription")
+    screen.show(f"\n{found} with patterns or many alternatives as programs, {memory:.0f} bytes each")
+    table = Table("programs", "patterns", "always run", "run", "seen", "ns", "seen", box=box.SIMPLE_HEAD)
+    for column in table.columns:
+        column.justify = "right"
+    for index in programs["indexes"]:
+        seen_programs, seen_ns = index["seen_programs"], index["seen_ns"]
+        table.add_row(
+            f"{index['programs']:,}",
+            f"{index['patterns']:,}",
+            f"{index['always']:,}",
+            f"{index['expected_programs']:,.1f}",
+            "" if seen_programs is None else f"{seen_programs:,.1f}",
+            f"{index['expected_ns']:,}",
+            "" if seen_ns is None else f"{seen_ns:,}",
+        )
+    screen.show(table, wrap=True)
 
 
 def _table(groups: list[dict[str, Any]]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +24,35 @@ class Column(NamedTuple):
 
     def __str__(self) -> str:
         return f"{format_path(self.path)} {'presence' if self.kind is None else self.kind}"
+
+
+FEW_COLUMNS = 16
+"""So many columns are all looked at: to ask which of them events have would cost more."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedColumns:
+    """The places of columns by the name that their paths begin with: an event has few of many."""
+
+    by_name: dict[str, list[int]]
+    always: list[int]
+    """Those that are looked at whatever an event has: of presence, and of derived attributes, whose name is empty."""
+
+    @classmethod
+    def of(cls, columns: Iterable[Column]) -> NamedColumns:
+        by_name: dict[str, list[int]] = {}
+        always: list[int] = []
+        for place, column in enumerate(columns):
+            name = column.path[0]
+            (by_name.setdefault(name, []) if name and column.kind is not None else always).append(place)
+        return cls(by_name, always)
+
+    def of_names(self, names: Iterable[str]) -> list[int]:
+        """The places of the columns to look at for events that have these names, each once."""
+        places = self.always.copy()
+        for name in names:
+            places += self.by_name.get(name, ())
+        return places
 
 
 @dataclass(frozen=True, slots=True)

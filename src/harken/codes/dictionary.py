@@ -66,12 +66,21 @@ class Numbers:
         return list(zip(self.whole.tolist(), parts, strict=True))
 
     @cached_property
+    def _integers(self) -> list[int] | None:
+        """The same, where they are few and integers."""
+        return self.whole.tolist() if self.part is None and len(self.whole) <= _FEW else None
+
+    @cached_property
     def _tabled(self) -> tuple[int, int] | None:
         """The first integer of the table and how many it has, where single events are encoded by it."""
         return (int(self.whole[0]), len(self.table)) if len(self.whole) > _FEW and len(self.table) else None
 
     def code_of(self, whole: int, part: float = 0.0) -> int:
         """The code of one value: quicker than `encode`, where there is but one."""
+        known = self._integers
+        if known is not None and not part:
+            rank = bisect_left(known, whole)
+            return 2 * rank + 1 + (rank < len(known) and known[rank] == whole)
         if self._tabled is not None:
             first, size = self._tabled
             at = whole - first
@@ -101,6 +110,10 @@ class Numbers:
         if cells.part is not None:
             kernels.move_off_constants(cells.part, codes)
         return codes
+
+    def every_code(self) -> NDArray[np.uint32]:
+        """All codes that a value may have."""
+        return np.arange(1, 2 * len(self) + 2, dtype=np.uint32)
 
     def encode_dense(self, column: DenseColumn, codes: NDArray[np.uint32]) -> bool:
         """Write the code of every event's value, or 0. Returns False if that cannot be done without cells."""
@@ -163,6 +176,10 @@ class Strings:
         codes = np.empty(len(cells.values), np.uint32)
         self._encode(*utf8_of(cells.values), _ALL_VALID, 0, codes)
         return codes
+
+    def every_code(self) -> NDArray[np.uint32]:
+        """All codes that a value may have."""
+        return np.arange(1, 2 * len(self) + 2, dtype=np.uint32)
 
     def encode_dense(self, column: DenseColumn, codes: NDArray[np.uint32]) -> bool:
         """Write the code of every event's value, or 0. Returns True."""

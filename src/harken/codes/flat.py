@@ -105,13 +105,13 @@ def joined(flats: Sequence[Flat]) -> Flat:
     empty = np.empty(0, np.bool_)
     return Flat(
         np.concatenate([np.empty(0, np.int32), *(flat.numbers for flat in flats)]),
-        [_joined_column(column, several) for column, several in parts.items()],
+        [joined_column(column, several) for column, several in parts.items()],
         np.concatenate([empty, *(flat.inexact for flat in flats)]),
         np.concatenate([empty, *(flat.overlapping for flat in flats)]),
     )
 
 
-def _joined_column(column: Column, parts: list[tuple[int, ColumnPredicates]]) -> ColumnPredicates:
+def joined_column(column: Column, parts: list[tuple[int, ColumnPredicates]]) -> ColumnPredicates:
     constants = [constants_of(column, each.constants) for _, each in parts]
     firsts = np.cumsum([0, *map(len, constants)])[:-1]
     low = [np.where(each.low < 0, -1, each.low + first) for (_, each), first in zip(parts, firsts, strict=True)]

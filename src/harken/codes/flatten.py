@@ -50,7 +50,7 @@ def flatten(
     numbers: list[int] = []
     inexact: list[int] = []
     overlapping: list[int] = []
-    flattener = _Flattener()
+    flattener = Flattener()
     for number, form in entries:
         if flattener.took_plain(form, len(numbers)):
             numbers.append(number)
@@ -118,7 +118,7 @@ class _Gathered:
         return (-1, 0) if cut is None else (self.constants.setdefault(cut[0], len(self.constants)), cut[1])
 
 
-class _Flattener:
+class Flattener:
     """Makes rows of normal forms, and knows the columns that these have."""
 
     def __init__(self) -> None:
@@ -191,12 +191,12 @@ class _Flattener:
         """For every attribute the predicates one of which has to hold, and whether that is all that is asked."""
         found: dict[Path, list[_Between]] = {}
         for path, constraint in conjunction.constraints:
-            found[path] = self._predicates(path, constraint)
+            found[path] = self.predicates(path, constraint)
         is_exact = not conjunction.residuals
         for residual in conjunction.residuals:
             for path, constraint in residual.implied():
                 if path not in found:
-                    found[path] = self._predicates(path, constraint)
+                    found[path] = self.predicates(path, constraint)
         if any(len(several) > 1 for several in found.values()):
             is_exact = self._limited(found, most_rows) and is_exact
         # In one order, so that equal rows are seen to be.
@@ -219,7 +219,7 @@ class _Flattener:
             kept = False
         return kept
 
-    def _predicates(self, path: Path, constraint: Constraint) -> list[_Between]:
+    def predicates(self, path: Path, constraint: Constraint) -> list[_Between]:
         """The predicates that a constraint is: one for each interval of each kind."""
         if isinstance(constraint, Presence):
             return [self._presence(path, constraint)]

@@ -126,6 +126,11 @@ class GrowingDictionary:
         is_nearer = (recent > found) | (recent & 1 == 0)
         return np.where((found & 1 == 1) & is_nearer, recent, found)
 
+    def every_code(self) -> NDArray[np.uint32]:
+        """All labels that a value may have."""
+        labels = self.labels
+        return np.unique(np.concatenate([[FIRST_LABEL], labels, labels + np.uint32(1)])).astype(np.uint32)
+
     def add(self, constants: object) -> tuple[NDArray[np.uint32], Moved | None]:
         """The labels of constants, which are known from now on; and how the labels of others moved, if they did."""
         given = constants_of(self.column, constants)

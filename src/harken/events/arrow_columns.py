@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from harken.events.cells import Cells, PathCells, embedded
 from harken.schema.paths import Path
@@ -26,9 +25,8 @@ _ANSWERS: dict[tuple[tuple[str, ...], int], bool] = {}
 _MICROSECONDS_A_TICK = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class DenseColumn:
-    """A column of an Arrow table as it lies in memory: for every event a value of one kind, or none."""
+class DenseColumn(NamedTuple):
+    """A column as it lies in memory, of an Arrow table or made so: for every event a value of one kind, or none."""
 
     kind: Kind
     values: Any
@@ -111,6 +109,22 @@ def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
         start += table.num_rows
     kinds = found if len(found) < 2 else [kind for kind in Kind if kind in found]
     return PathCells(tuple(_joined(found[kind]) for kind in kinds), present)
+
+
+def column_counts(tables: Sequence[Any], path: Path) -> NDArray[np.int64]:
+    """How many values, objects among them, every row of these tables has at a path."""
+    import numpy as np
+
+    counts = np.zeros(sum(table.num_rows for table in tables), np.int64)
+    start = 0
+    for table in tables:
+        first = start
+        for chunk in column_chunks(table, path):
+            rows, _ = _cells(*values_at(chunk, path[1:], _rows(first, len(chunk))))
+            counts += np.bincount(rows, minlength=len(counts))
+            first += len(chunk)
+        start += table.num_rows
+    return counts
 
 
 def column_chunks(table: Any, path: Path) -> Sequence[Any]:

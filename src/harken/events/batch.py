@@ -14,6 +14,8 @@ from harken.events.arrow_events import ArrowEvents
 from harken.events.arrow_rows import IN_MEMORY, is_arrow, rows_of_table, whole_table
 from harken.events.arrow_sound import are_sound
 from harken.events.cells import PathCells
+from harken.events.derived_cells import derived_cells
+from harken.events.dict_views import dict_views
 from harken.events.event import Event
 from harken.events.excerpt import settled, shorten_object
 from harken.events.many import many
@@ -22,7 +24,7 @@ from harken.events.row import Row
 from harken.events.tables import table_of
 from harken.events.views import Views
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.schema.paths import Path
+from harken.schema.paths import DERIVED, Path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,15 +80,21 @@ class EventBatch(Sequence[Event]):
         return hash(tuple(self.positions))
 
     def cells(self, path: Path) -> PathCells:
-        """What `event.values(path)` gives for every event, as arrays."""
+        """What `event.values(path)` gives for every event, as arrays; or, if it is derived, what all bindings give."""
         found = self._cells.get(path)
         if found is None:
-            found = self._cells[path] = self.views.cells(path)  # an index has several segments, and each asks
+            is_plain = path[:1] != DERIVED
+            found = self.views.cells(path) if is_plain else derived_cells(self, path)
+            self._cells[path] = found  # an index has several segments, and each asks
         return found
 
     def dense(self, path: Path) -> DenseColumn | None:
         """The same as it lies in memory, if every event has at most one value there, all of one kind; else None."""
-        return self.views.dense(path)
+        return None if path[:1] == DERIVED else self.views.dense(path)
+
+    def known_names(self) -> frozenset[str]:
+        """The names that paths with a value begin with, and maybe others: no event has an attribute of another name."""
+        return frozenset(self.views.known_names())
 
     def branching(self, prefix: Path) -> NDArray[np.bool_]:
         """For every event whether it has several bindings for paths that begin with a prefix.
@@ -138,6 +146,10 @@ def validate(
     """
     if is_arrow(rows):
         return validate_table(*whole_table(rows, limits, names), schema, limits, names)
+    if type(rows) is list and schema is None and names is not None:
+        views = dict_views(rows, names, limits)
+        if views is not None:
+            return Decoded(EventBatch(views, range(len(rows)), names), ())
     sorter = _Sorter(schema, limits, names)
     for position, raw in enumerate(many(rows)):
         sorter.add(raw, position)

@@ -47,6 +47,8 @@ class PathCells:
     """By kind, in the order of `Kind`; only those that occur."""
     present: NDArray[np.bool_]
     """For every event whether it has any value there."""
+    open_rows: NDArray[np.int32] | None = None
+    """Events that may have any value here: of a derived attribute for which they have too many bindings."""
 
 
 def whole_and_part(value: int | float) -> tuple[int, float]:
@@ -96,6 +98,10 @@ def cells_by_kind(rows: NDArray[np.int32], found: list[Any], types: set[type]) -
     """The cells of values of these types, all that occur, and the row of each. Objects are left out."""
     import numpy as np
 
+    only = KINDS.get(next(iter(types))) if len(types) == 1 else None
+    if only is not None:
+        yield _cells(only, rows, found, types)
+        return
     for kind in Kind:
         own = {each for each in types if KINDS.get(each) is kind}
         if not own:

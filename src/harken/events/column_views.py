@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from harken.events.arrow_columns import DenseColumn, column_branching, column_cells, dense_column
+from harken.events.arrow_columns import DenseColumn, column_branching, column_cells, column_counts, dense_column
 from harken.events.cells import PathCells
 from harken.events.event import Event
 from harken.events.object_views import ObjectViews
@@ -71,6 +71,20 @@ class ColumnViews(ABC):
             return dense_column(self._tables, path)
         except ArrowException:  # strings of several tables may be too many for one array
             return None
+
+    def counts(self, path: Path) -> NDArray[np.int64]:
+        from pyarrow import ArrowException
+
+        try:
+            return column_counts(self._tables, path)
+        except ArrowException:  # as above
+            return ObjectViews(tuple(self)).counts(path)
+
+    def known_names(self) -> Iterable[str]:
+        for table in self._tables:
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                if column.null_count < len(column):
+                    yield name
 
     def branching(self, prefix: Path) -> NDArray[np.bool_]:
         from pyarrow import ArrowException

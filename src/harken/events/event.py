@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +52,11 @@ class Event:
         """All values of an attribute in the whole event, through arrays; an object at the end of the path is one."""
         found: list[Any] = [self.attributes]
         for key in path:
-            found = [
-                value for holder in found if type(holder) is dict and key in holder for value in _each(holder[key])
-            ]
+            reached: list[Any] = []
+            for holder in found:
+                if type(holder) is dict and key in holder:
+                    _add_each(holder[key], reached)
+            found = reached
         return found
 
 
@@ -72,9 +74,13 @@ def _mapping(raw: object, names: Collection[str] | None) -> Mapping[Any, Any]:
     raise InvalidValueError(f"an event is an object of attributes and values, not a {kind.__name__}", hint=hint)
 
 
-def _each(value: Any) -> Iterator[Any]:
+def _add_each(value: Any, found: list[Any]) -> None:
+    """Add a value, of an array all elements."""
     if type(value) is list:
         for element in value:
-            yield from _each(element)
+            if type(element) is list:
+                _add_each(element, found)
+            else:
+                found.append(element)
     else:
-        yield value
+        found.append(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,6 +50,14 @@ class ObjectViews:
 
     def dense(self, path: Path) -> DenseColumn | None:
         return None
+
+    def counts(self, path: Path) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.bincount(np.array(self._at(path).rows, np.int64), minlength=len(self))
+
+    def known_names(self) -> Iterable[str]:
+        return set().union(*(event.attributes for event in self._events))
 
     def branching(self, prefix: Path) -> NDArray[np.bool_]:
         import numpy as np

@@ -1,12 +1,12 @@
 """The ways to look at the events of a batch, whatever these are made of.
 
-`ObjectViews` has events as Python objects, `ColumnViews` has them as columns of Arrow. Who makes a batch chooses. A
-further view, such as one of document trees, is a further method of `Views`.
+`ObjectViews` has events as Python objects, `DictViews` as plain dicts, `ColumnViews` as columns of Arrow. Who makes a
+batch chooses. A further view, such as one of document trees, is a further method of `Views`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from harken.events.arrow_columns import DenseColumn
@@ -41,6 +41,12 @@ class Views(Protocol):
 
     def dense(self, path: Path) -> DenseColumn | None:
         """The same as it lies in memory, if every event has at most one value there, all of one kind; else None."""
+
+    def counts(self, path: Path) -> NDArray[np.int64]:
+        """How many values `event.values(path)` gives for every event."""
+
+    def known_names(self) -> Iterable[str]:
+        """The names that paths with a value begin with, and maybe others: no event has an attribute of another name."""
 
     def branching(self, prefix: Path) -> NDArray[np.bool_]:
         """For every event whether an array with several elements lies on the way along a path or at its end.

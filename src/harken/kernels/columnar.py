@@ -1,4 +1,4 @@
-"""Matching a batch against an index: chunk by chunk, clusters and pools, first the counts and then the ids."""
+"""Matching a batch against an index: chunk by chunk, clusters, pools and sieve, first the counts, then the ids."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from harken.kernels.frozen import Grid, thawing
 from harken.kernels.pool import Pools, Unwritten, Visits, find_bitmaps, find_pieces, find_visits, write_pieces
 from harken.kernels.presence import PresentBits, mark_present
 from harken.kernels.runs import Runs, find_runs
+from harken.kernels.sieve import Sieve, SieveRoom, find_buckets, sift
 
 _CACHED = 1 << 20
 """A chunk of more ids than this is written past the cache."""
@@ -33,7 +34,8 @@ class Room(NamedTuple):
     ends: NDArray[np.int64]
     looked_at: NDArray[np.int64]
     pending: NDArray[np.int64]
-    """Of a chunk whose ids did not fit: its visits and its events, which are 0 if there is none."""
+    """Of a chunk whose ids did not fit: its visits, those of the sieve, and its events, 0 if there is none."""
+    sieve: SieveRoom
 
 
 class One(NamedTuple):
@@ -51,11 +53,12 @@ class IndexSearch(NamedTuple):
 
     clusters: Clusters
     pools: Pools
+    sieve: Sieve
     ids: NDArray[np.int32]
     room: Room
     one: One
     seen: NDArray[np.int64]
-    """By cluster and then by pool: the slots that were looked at so far."""
+    """By cluster, then by pool, and of the sieve: the slots that were looked at so far."""
 
 
 _thawed_search, _thawed_deleted = thawing(IndexSearch), thawing(Deleted)
@@ -101,10 +104,11 @@ def match_codes(
 @kernel
 def _match(search, deleted, codes, has_value, skipped, first, last, chunk, reserved, offsets, candidates, out):
     clusters, pools, ids, room, seen = search.clusters, search.pools, search.ids, search.room, search.seen
+    sieve = search.sieve
     presence, ends, looked_at, pending = room.presence, room.ends, room.looked_at, room.pending
     event = first
     while event < last:
-        visited, events = pending[0], pending[1]
+        visited, sifted, events = pending[0], pending[1], pending[2]
         if events == 0:
             events = min(chunk, last - event)
             mark_present(codes, has_value, event, events, skipped, presence)
@@ -114,16 +118,22 @@ def _match(search, deleted, codes, has_value, skipped, first, last, chunk, reser
             fits = find_runs(
                 clusters, ids, deleted, codes, event, events, presence, room.runs, ends, candidates, looked_at
             )
-            visited = 0
+            visited = sifted = np.int64(0)
+            has_dead = deleted.state != NONE_DELETED
             if fits and pools.pools.shape[0]:
                 visited = find_visits(
                     pools, codes, event, events, presence, room.visits, looked_at[clusters.clusters.shape[0] :]
                 )
-            if not fits or visited < 0:
+            if fits and visited >= 0 and sieve.block_slots.size:
+                find_buckets(sieve, codes, event, events, room.sieve)
+                sifted = sift(
+                    sieve, deleted.bitmap, has_dead, event, events, presence.bits[codes.shape[0]], room.sieve,
+                    room.word, ends, candidates, looked_at[looked_at.size - 1 :],
+                )  # fmt: skip
+            if not fits or visited < 0 or sifted < 0:
                 chunk = (events + 1) // 2
                 continue
             if visited:
-                has_dead = deleted.state != NONE_DELETED
                 find_bitmaps(pools, codes, event, events, room.bitmap_of)
                 find_pieces(
                     pools, deleted.bitmap, has_dead, event, room.visits, room.bitmap_of, room.word, ends, candidates
@@ -135,13 +145,17 @@ def _match(search, deleted, codes, has_value, skipped, first, last, chunk, reser
                 position += count
                 offsets[event + i + 1] = position
             if position > out.size:
-                pending[0], pending[1] = visited, events
+                pending[0], pending[1], pending[2] = visited, sifted, events
                 return event, position
-        pending[1] = 0
+        pending[2] = 0
         streaming = offsets[event + events] - offsets[event] > _CACHED
         copy_runs(room.runs, events, ids, deleted.live, deleted.step_live, ends, room.staged, out, streaming)
         if visited:
-            write_pieces(pools, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)
+            write_pieces(pools.first_slot, ids, events, room.visits, room.staged, room.unwritten, ends, out, streaming)
+        if sifted:
+            write_pieces(
+                sieve.first_slot, ids, events, room.sieve.visits, room.staged, room.unwritten, ends, out, streaming
+            )
         for i in range(seen.size):
             seen[i] += looked_at[i]
         event += events

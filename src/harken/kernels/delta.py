@@ -172,24 +172,29 @@ def find_in_delta(frozen, rows, moment, codes, skipped, first, out, offsets):
 
 
 @kernel
-def find_several_in_delta(delta, event_codes, place, rows, moment, out, end):
-    """Append the numbers of those of the first rows, there at `moment`, that may match an event with several values.
+def find_several_in_delta(frozen, starts, values, count, rows, moment, first, out, offsets):
+    """Of the first `rows` rows that were there at `moment`, those that may match each event with several values.
 
-    Returns their end, or -1 without room.
+    Of `count` events goes on with that of place `first`, and writes the numbers of the rows. Returns the place of the
+    first event without room.
     """
-    first = place * event_codes.columns
-    for row in range(rows):
-        met = delta.left[row] > moment
-        for at in range(delta.starts[row], delta.starts[row + 1]):
-            if not met:
-                break
-            column = first + delta.columns[at]
-            low = np.int64(delta.low[at])
-            high = (low + np.int64(delta.span[at])) & _LOW_BITS
-            met = meets_any(event_codes.values, event_codes.starts[column], event_codes.starts[column + 1], low, high)
-        if met:
-            if end == out.size:
-                return -1
-            out[end] = delta.numbers[row]
-            end += 1
-    return end
+    delta = _thawed(frozen)
+    columns = (starts.size - 1) // count
+    end = offsets[first]
+    for place in range(first, count):
+        for row in range(rows):
+            met = delta.left[row] > moment
+            for at in range(delta.starts[row], delta.starts[row + 1]):
+                if not met:
+                    break
+                column = place * columns + delta.columns[at]
+                low = np.int64(delta.low[at])
+                high = (low + np.int64(delta.span[at])) & _LOW_BITS
+                met = meets_any(values, starts[column], starts[column + 1], low, high)
+            if met:
+                if end == out.size:
+                    return place
+                out[end] = delta.numbers[row]
+                end += 1
+        offsets[place + 1] = end
+    return count

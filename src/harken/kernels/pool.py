@@ -281,8 +281,8 @@ def _pace(begin, end, line, steps):
 
 
 @kernel
-def write_pieces(index, ids, events, visits, staged, unwritten, ends, out, streaming):
-    """Append the ids of every event's pieces where `ends` says.
+def write_pieces(first_slot, ids, events, visits, staged, unwritten, ends, out, streaming):
+    """Append the ids of every event's pieces where `ends` says; block 0 starts at `first_slot`.
 
     Whole lines are written: ids that do not fill one wait for the event's next run of blocks. `staged` is room for the
     ids of as many pieces as are written at a time. Meanwhile the ids of the next stretch are fetched.
@@ -295,7 +295,7 @@ def write_pieces(index, ids, events, visits, staged, unwritten, ends, out, strea
     piece = np.int64(0)
     for stretch in range(starts.size - 1):
         begin, end = starts[stretch], starts[stretch + 1]
-        base = index.first_slot + stretch * STRETCH_SLOTS
+        base = first_slot + stretch * STRETCH_SLOTS
         coming, past, pace = base + STRETCH_SLOTS, min(ids.size, base + 2 * STRETCH_SLOTS), np.int64(0)
         if end - begin >= _MANY_VISITS:
             pace = _pace(coming, past, LANES, end - begin)
@@ -319,3 +319,4 @@ def write_pieces(index, ids, events, visits, staged, unwritten, ends, out, strea
     for event in range(events):
         for i in range(waiting[event]):
             out[ends[event] + i] = lines[event * LANES + i]
+        ends[event] += waiting[event]

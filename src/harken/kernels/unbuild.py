@@ -10,6 +10,7 @@ from harken.kernels.clusters import rest_interval
 from harken.kernels.compile import kernel
 from harken.kernels.deletes import is_dead
 from harken.kernels.rows import UP_TO, WITHIN
+from harken.kernels.sieve import PREDICATE
 from harken.kernels.vector import ONE_BIT, ROWS
 
 _WIDE = 0xFFFF_FFFF
@@ -140,3 +141,17 @@ def _interval(classes, first, bitmaps, at, bit, top):
         elif lowest and hole == 0:
             hole = np.int64(code)
     return (lowest, highest) if after == 0 else (after, highest)
+
+
+@kernel
+def sieve_rows(index, dead, slots, columns, lows, highs, found):
+    """The same for a sieve, appended."""
+    for slot in range(index.row_starts.size - 1):
+        if is_dead(dead, index.first_slot + slot):
+            continue
+        for at in range(index.row_starts[slot] * PREDICATE, index.row_starts[slot + 1] * PREDICATE, PREDICATE):
+            slots[found] = index.first_slot + slot
+            columns[found], lows[found] = index.rows[at], index.rows[at + 1]
+            highs[found] = (np.int64(index.rows[at + 1]) + np.int64(index.rows[at + 2])) & _WIDE
+            found += 1
+    return found

@@ -7,9 +7,12 @@ not parsed); it takes no part in comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite
+from operator import attrgetter
+from typing import Any
 
 from harken.schema.paths import Path, format_path
 from harken.schema.values import COMPARISONS, INT64_MAX, INT64_MIN, KINDS, Kind, Value
@@ -18,31 +21,37 @@ DEFAULT_ESCAPE = "\\"
 _WILDCARDS: dict[str, str | None] = {"%": None, "_": ""}
 
 
-@dataclass(frozen=True, slots=True)
+# Attributes, constants and comparisons set their fields themselves, which takes half as long as what a frozen dataclass
+# makes: most of parsing is making them.
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Attribute:
     """An attribute of the event, by its path."""
 
     path: Path
-    at: int = field(default=-1, compare=False, repr=False)
+    at: int = field(compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        if not self.path:
+    def __init__(self, path: Path, at: int = -1) -> None:
+        if not path:
             raise ValueError("an attribute needs a name")
+        _set(self, "path", path)
+        _set(self, "at", at)
 
     @property
     def name(self) -> str:
         return format_path(self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Constant:
     """A value written in the text."""
 
     value: Value
-    at: int = field(default=-1, compare=False, repr=False)
+    at: int = field(compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        value = self.value
+    def __init__(self, value: Value, at: int = -1) -> None:
         kind = type(value)
         if kind is int:
             if not INT64_MIN <= value <= INT64_MAX:  # type: ignore[operator]
@@ -52,6 +61,8 @@ class Constant:
                 raise ValueError("a number has to be finite and within the range of binary64")
         elif kind not in KINDS:
             raise TypeError(f"{kind.__name__} is not a kind of value")
+        _set(self, "value", value)
+        _set(self, "at", at)
 
     @property
     def kind(self) -> Kind:
@@ -77,21 +88,31 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """`left + right` over variables and numbers; a minus sign before a variable is `0 - ?x`."""
+    """`left + right` over numbers; a minus sign before an operand that is no constant is `0 - operand`."""
 
     left: Operand
     operator: str
     right: Operand
 
     def __post_init__(self) -> None:
-        if self.operator not in ("+", "-", "*", "/"):
+        if self.operator not in ("+", "-", "*", "/", "%"):
             raise ValueError(f"{self.operator!r} is not an arithmetic operator")
 
 
-Operand = Attribute | Constant | Variable | Arithmetic
-
-
 @dataclass(frozen=True, slots=True)
+class Function:
+    """`name(argument, …)`: a value worked out from others, by one of the functions of the language."""
+
+    name: str
+    """In small letters."""
+    arguments: tuple[Operand, ...]
+    at: int = field(default=-1, compare=False, repr=False)
+
+
+Operand = Attribute | Constant | Variable | Arithmetic | Function
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Comparison:
     """`left operator right`, with one of = <> < <= > >=."""
 
@@ -99,9 +120,12 @@ class Comparison:
     operator: str
     right: Operand
 
-    def __post_init__(self) -> None:
-        if self.operator not in COMPARISONS:
-            raise ValueError(f"{self.operator!r} is not a comparison")
+    def __init__(self, left: Operand, operator: str, right: Operand) -> None:
+        if operator not in COMPARISONS:
+            raise ValueError(f"{operator!r} is not a comparison")
+        _set(self, "left", left)
+        _set(self, "operator", operator)
+        _set(self, "right", right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +164,21 @@ class Like:
             raise ValueError("an escape is one character")
         self.pieces()
 
-    def pieces(self) -> list[str | None]:
+    def pieces(self) -> Sequence[str | None]:
         """The pattern as plain characters, with None for `%` and "" for `_`."""
         return like_pieces(str(self.pattern.value), self.escape)
+
+
+@dataclass(frozen=True, slots=True)
+class RLike:
+    """`operand RLIKE pattern`: a regular expression of RE2 is found somewhere in the text."""
+
+    operand: Operand
+    pattern: Constant
+
+    def __post_init__(self) -> None:
+        if self.pattern.kind is not Kind.STRING:
+            raise TypeError("a regular expression is a string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +198,9 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A bare boolean attribute, or TRUE or FALSE, standing as a condition."""
+    """A bare boolean attribute, a boolean function, or TRUE or FALSE, standing as a condition."""
 
-    operand: Attribute | Constant
+    operand: Attribute | Constant | Function
 
     def __post_init__(self) -> None:
         if isinstance(self.operand, Constant) and self.operand.kind is not Kind.BOOLEAN:
@@ -178,6 +214,14 @@ class Call:
     name: str
     arguments: tuple[Attribute | Constant | Variable, ...]
     at: int = field(default=-1, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsTruth:
+    """`condition IS TRUE` or, if that is wanted, `IS FALSE`: never unknown."""
+
+    item: Expression
+    wanted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +253,11 @@ class Or:
             raise ValueError("Or takes two or more items, none of them Or")
 
 
-Predicate = Comparison | Between | In | Like | IsNull | Contains | Holds | Call
-Expression = Predicate | Not | And | Or
+Predicate = Comparison | Between | In | Like | RLike | IsNull | Contains | Holds | Call
+Expression = Predicate | IsTruth | Not | And | Or
+
+# At hand, since making a union takes longer than asking for it.
+_JUNCTIONS, _WRAPPERS, _LEAVES = (And, Or), (Not, IsTruth), (Attribute, Constant, Variable)
 
 
 class EscapeError(ValueError):
@@ -221,8 +268,14 @@ class EscapeError(ValueError):
         self.index = index
 
 
-def like_pieces(pattern: str, escape: str) -> list[str | None]:
-    """A pattern as plain characters, with None for `%` and "" for `_`. Raises EscapeError where an escape is stray."""
+@lru_cache(maxsize=1_024)
+def like_pieces(pattern: str, escape: str) -> Sequence[str | None]:
+    """A pattern as plain characters, with None for `%` and "" for `_`. Raises EscapeError where an escape is stray.
+
+    It is asked for several times while a text is compiled.
+    """
+    if escape not in pattern:
+        return tuple([_WILDCARDS.get(character, character) for character in pattern])
     pieces: list[str | None] = []
     characters = enumerate(pattern)
     for index, character in characters:
@@ -236,7 +289,7 @@ def like_pieces(pattern: str, escape: str) -> list[str | None]:
             pieces.append(escaped)
         else:
             pieces.append(_WILDCARDS.get(character, character))
-    return pieces
+    return tuple(pieces)
 
 
 def conjunction(items: list[Expression]) -> Expression:
@@ -251,78 +304,106 @@ def disjunction(items: list[Expression]) -> Expression:
     return flat[0] if len(flat) == 1 else Or(tuple(flat))
 
 
-def predicates(expression: Expression) -> Iterator[tuple[Predicate, int]]:
+def predicates(expression: Expression) -> list[tuple[Predicate, int]]:
     """Every predicate, in the order of the text, with the number of AND, OR and NOT that it stands inside."""
+    found: list[tuple[Predicate, int]] = []
     waiting: list[tuple[Expression, int]] = [(expression, 0)]
     while waiting:
         node, depth = waiting.pop()
-        if isinstance(node, And | Or):
-            waiting.extend((item, depth + 1) for item in reversed(node.items))
-        elif isinstance(node, Not):
+        if type(node) in _PARTS:
+            found.append((node, depth))  # type: ignore[arg-type]
+        elif isinstance(node, _JUNCTIONS):
+            waiting += [(item, depth + 1) for item in reversed(node.items)]
+        elif isinstance(node, _WRAPPERS):
             waiting.append((node.item, depth + 1))
-        else:
-            yield node, depth
+    return found
 
 
-def leaves(node: Predicate | Operand) -> Iterator[Attribute | Constant | Variable]:
+_PARTS: dict[type, Callable[[Any], tuple[Operand, ...]]] = {
+    Comparison: attrgetter("left", "right"),
+    Between: attrgetter("operand", "low", "high"),
+    In: lambda node: (node.operand, *node.values),
+    Like: attrgetter("operand", "pattern"),
+    RLike: attrgetter("operand", "pattern"),
+    IsNull: lambda node: (node.attribute,),
+    Contains: attrgetter("attribute", "value"),
+    Holds: lambda node: (node.operand,),
+    Call: attrgetter("arguments"),
+}
+"""The operands of a predicate, in the order of the text."""
+
+
+def leaves(node: Predicate | Operand) -> list[Attribute | Constant | Variable]:
     """The attributes, constants and variables of a predicate or an operand, in the order of the text."""
-    match node:
-        case Attribute() | Constant() | Variable():
-            yield node
-        case Arithmetic():
-            waiting: list[Operand] = [node]
-            while waiting:  # without recursion, because nothing has limited its depth yet
-                operand = waiting.pop()
-                if isinstance(operand, Arithmetic):
-                    waiting += (operand.right, operand.left)
-                else:
-                    yield operand
-        case Comparison():
-            yield from leaves(node.left)
-            yield from leaves(node.right)
-        case Between():
-            for operand in (node.operand, node.low, node.high):
-                yield from leaves(operand)
-        case In():
-            yield from leaves(node.operand)
-            yield from node.values
-        case Like():
-            yield from leaves(node.operand)
-            yield node.pattern
-        case IsNull():
-            yield node.attribute
-        case Contains():
-            yield node.attribute
-            yield node.value
-        case Holds():
-            yield node.operand
-        case Call():
-            yield from node.arguments
+    parts_of = _PARTS.get(type(node))
+    parts: tuple[Any, ...] = (node,) if parts_of is None else parts_of(node)
+    found: list[Attribute | Constant | Variable] = []
+    for part in parts:
+        if isinstance(part, _LEAVES):
+            found.append(part)
+            continue
+        waiting: list[Operand] = [part]
+        while waiting:  # without recursion, because nothing has limited its depth yet
+            operand = waiting.pop()
+            if isinstance(operand, Arithmetic):
+                waiting += (operand.right, operand.left)
+            elif isinstance(operand, Function):
+                waiting += reversed(operand.arguments)
+            else:
+                found.append(operand)
+    return found
 
 
 def offset_of(node: Expression | Operand) -> int:
     """Where a node starts in its text: the offset of its first leaf, 0 if it was not parsed."""
-    if isinstance(node, Attribute | Constant | Variable | Arithmetic):
-        return next((leaf.at for leaf in leaves(node) if leaf.at >= 0), 0)
-    first = next(predicates(node))[0]
-    return first.at if isinstance(first, Call) else next(map(offset_of, leaves(first)))
+    if type(node) is Comparison and type(node.left) is Attribute:  # as most are
+        return max(node.left.at, 0)
+    while True:
+        if isinstance(node, Comparison):
+            node = node.left
+        elif isinstance(node, _JUNCTIONS):
+            node = node.items[0]
+        elif isinstance(node, _WRAPPERS):
+            node = node.item
+        else:
+            break
+    if isinstance(node, (Attribute, Call, Function)) and node.at >= 0:
+        return node.at
+    return next((leaf.at for leaf in leaves(node) if leaf.at >= 0), 0)
+
+
+def operands(predicate: Predicate) -> tuple[Operand, ...]:
+    """What a predicate is about, where that may be worked out."""
+    if isinstance(predicate, Comparison):
+        return predicate.left, predicate.right
+    if isinstance(predicate, Between):
+        return predicate.operand, predicate.low, predicate.high
+    return (predicate.operand,) if isinstance(predicate, In | Like | RLike | Holds) else ()
+
+
+def has_arithmetic(predicate: Predicate) -> bool:
+    """Whether one of its operands is arithmetic, or a function of it."""
+    waiting = list(operands(predicate))
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Arithmetic):
+            return True
+        if isinstance(operand, Function):
+            waiting += operand.arguments
+    return False
 
 
 def arithmetic_depth(predicate: Predicate) -> int:
-    """The levels of arithmetic in a predicate."""
+    """The levels of arithmetic and functions in a predicate."""
     deepest = 0
-    waiting: list[tuple[Operand, int]] = []
-    if isinstance(predicate, Comparison):
-        waiting = [(predicate.left, 0), (predicate.right, 0)]
-    elif isinstance(predicate, Between):
-        waiting = [(predicate.operand, 0), (predicate.low, 0), (predicate.high, 0)]
-    elif isinstance(predicate, In | Like):
-        waiting = [(predicate.operand, 0)]
+    waiting: list[tuple[Operand, int]] = [(operand, 0) for operand in operands(predicate)]
     while waiting:
         operand, depth = waiting.pop()
         deepest = max(deepest, depth)
         if isinstance(operand, Arithmetic):
             waiting += ((operand.left, depth + 1), (operand.right, depth + 1))
+        elif isinstance(operand, Function):
+            waiting += ((argument, depth + 1) for argument in operand.arguments)
     return deepest
 
 
@@ -336,5 +417,4 @@ def attributes(expression: Expression) -> list[Path]:
 
 def constants(expression: Expression) -> list[Constant]:
     """The constants of an expression, in the order of the text."""
-    found = (leaf for predicate, _ in predicates(expression) for leaf in leaves(predicate))
-    return [leaf for leaf in found if isinstance(leaf, Constant)]
+    return [leaf for each, _ in predicates(expression) for leaf in leaves(each) if isinstance(leaf, Constant)]

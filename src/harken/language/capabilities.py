@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from harken.language.intervals import Intervals, Line
 from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, line_of
+from harken.language.trees import Constrained, Tree, has_alternatives, leaves_of
+from harken.schema.derived import is_comparison, is_derived
 
 
 class Capability(StrEnum):
@@ -19,6 +21,7 @@ class Capability(StrEnum):
     PATTERN = "like"
     CONTAINS = "contains"
     ATTRIBUTE_COMPARISON = "attribute with attribute"
+    FUNCTION = "functions"
     DOMAIN_ORDER = "hierarchies and partial orders"
 
 
@@ -32,10 +35,28 @@ def required_capabilities(form: NormalForm) -> frozenset[Capability]:
     return frozenset(found)
 
 
+def capabilities_of_tree(tree: Tree) -> frozenset[Capability]:
+    """What a matcher has to be capable of to take a subscription of this tree."""
+    found: set[Capability] = set()
+    for leaf in leaves_of(tree):
+        if isinstance(leaf, Constrained):
+            found |= _required_by(Conjunction(((leaf.path, leaf.constraint),)))
+        else:
+            found |= _required_by(Conjunction((), (leaf,)))
+    if has_alternatives(tree):
+        found.add(Capability.DISJUNCTION)
+    return frozenset(found)
+
+
 def _required_by(conjunction: Conjunction) -> set[Capability]:
     found = {residual.capability for residual in conjunction.residuals}
-    for _, constraint in conjunction.constraints:
-        found |= _required_by_constraint(constraint)
+    for path, constraint in conjunction.constraints:
+        if is_comparison(path):
+            found.add(Capability.ATTRIBUTE_COMPARISON)
+        else:
+            found |= _required_by_constraint(constraint)
+    if any(is_derived(path) and not is_comparison(path) for path in conjunction.asked()):
+        found.add(Capability.FUNCTION)
     return found
 
 

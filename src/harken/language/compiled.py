@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from harken.errors import HarkenError, LanguageError
-from harken.language.capabilities import Capability, required_capabilities
+from harken.errors import HarkenError, LanguageError, ParseError
+from harken.language.capabilities import Capability, capabilities_of_tree, required_capabilities
 from harken.language.explanation import Explanation
 from harken.language.normal_form import NormalForm
 from harken.language.registry import DEFAULT_LANGUAGE, FindEvent, FrontEnd, explainer_of, front_end_of
+from harken.language.trees import TRUE, Tree, names_of
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
+
+Form = NormalForm | Tree
+"""What tells exactly whether an event matches."""
 
 
 class Plan(Protocol):
@@ -20,7 +24,7 @@ class Plan(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of index: `flat` is the one there is."""
+        """The kind of index: `flat` or `programs`."""
 
     @property
     def always(self) -> bool:
@@ -53,6 +57,27 @@ class FlatPlan:
         return self.form.names()
 
 
+@dataclass(slots=True)
+class ProgramPlan:
+    """A tree, for the index of programs, and how to multiply it out for matchers that take normal forms alone."""
+
+    tree: Tree
+    multiplied: Callable[[], NormalForm]
+    """Makes the normal form. Raises LimitError if it is too large."""
+    kind: ClassVar[str] = "programs"
+
+    @property
+    def always(self) -> bool:
+        return self.tree == TRUE
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return capabilities_of_tree(self.tree)
+
+    def names(self) -> set[str]:
+        return names_of(self.tree)
+
+
 class Compiled(NamedTuple):
     """A text that has been understood: its plan, and what to warn of.
 
@@ -71,11 +96,30 @@ class Compiled(NamedTuple):
 
     @property
     def normal_form(self) -> NormalForm:
-        """The normal form of a flat plan, for the matchers that take those."""
+        """The normal form, for the matchers that take those. Raises LimitError if it is too large."""
         plan = self.plan
-        if not isinstance(plan, FlatPlan):
-            raise TypeError(f"a plan of the kind {plan.kind!r} has no normal form")
-        return plan.form
+        if isinstance(plan, FlatPlan):
+            return plan.form
+        if isinstance(plan, ProgramPlan):
+            return plan.multiplied()
+        raise TypeError(f"a plan of the kind {plan.kind!r} has no normal form")
+
+    @property
+    def form(self) -> Form:
+        """What an event is verified by: a tree where there is one, else the normal form."""
+        return self.plan.tree if isinstance(self.plan, ProgramPlan) else self.normal_form
+
+
+def _refuse_halves(text: str) -> None:
+    """Raise ParseError for a text with half of a character in it: no event and no file could hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        half = text[problem.start]
+        from harken.language.sql.syntax_errors import located
+
+        place, _ = located(text, problem.start)
+        raise ParseError(f"the text has half of a character: {half!r}").at(place) from None
 
 
 class Compiler:
@@ -91,6 +135,8 @@ class Compiler:
         front_end = self._front_end(language)
         if not isinstance(text, str):
             raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}")
+        if not text.isascii():
+            _refuse_halves(text)
         return front_end.compile(text)
 
     def faults(self, text: str, language: str = DEFAULT_LANGUAGE) -> list[HarkenError]:

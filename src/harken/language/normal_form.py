@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harken.language.intervals import LINES, Intervals, Line, integers
 from harken.schema import CodedDomain, Domain, IntegerDomain, Kind
+from harken.schema.derived import needs_of, sources_of
 from harken.schema.paths import Path
 from harken.schema.values import INT64_MAX, INT64_MIN, KINDS
 
@@ -78,10 +79,14 @@ class Conjunction:
     def paths(self) -> list[Path]:
         """The attributes that it asks for a value of."""
         absent = {path for path, constraint in self.constraints if constraint is Presence.ABSENT}
-        return [path for path in self.every_path() if path not in absent]
+        return [need for path in self.asked() if path not in absent for need in needs_of(path)]
 
     def every_path(self) -> list[Path]:
         """The attributes that it looks at."""
+        return [source for path in self.asked() for source in sources_of(path)]
+
+    def asked(self) -> list[Path]:
+        """The paths of its constraints and residual predicates, derived ones among them."""
         found = [path for path, _ in self.constraints]
         if not self.residuals:
             return found
@@ -96,7 +101,14 @@ class NormalForm:
 
     def names(self) -> set[str]:
         """The attributes that it looks at, each by the name that its path begins with."""
-        return {path[0] for each in self.conjunctions for path in each.every_path()}
+        found: set[str] = set()
+        for conjunction in self.conjunctions:
+            for path in conjunction.asked():
+                if path[0]:  # as most are: no derived one
+                    found.add(path[0])
+                else:
+                    found.update(source[0] for source in sources_of(path))
+        return found
 
     @property
     def always(self) -> bool:
@@ -131,6 +143,8 @@ def union(left: Constraint, right: Constraint) -> Constraint:
 
 def line_of(kind: Kind, domain: Domain | None) -> Line:
     """The line of values of a kind, narrowed to the domain where there is one."""
+    if domain is None:
+        return LINES[kind]
     if isinstance(domain, IntegerDomain):
         low = INT64_MIN if domain.low is None else domain.low
         return integers(low, INT64_MAX if domain.high is None else domain.high)

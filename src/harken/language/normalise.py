@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from harken.errors import ContradictionError, LimitError
-from harken.language.ast import Expression
+from harken.language.ast import Constant, Expression
 from harken.language.ast import constants as constants_of
 from harken.language.normal_form import (
     Conjunction,
@@ -22,9 +22,11 @@ from harken.language.normal_form import (
     intersection,
     union,
 )
-from harken.language.outline import ALWAYS, NEVER, AllOf, AnyOf, Asked, Draft, Outline, outline
+from harken.language.outline import ALWAYS, NEVER, AllOf, AnyOf, Asked, Constants, Draft, Outline, outline
+from harken.language.trees import FALSE, Constrained, Every, Some, Tree, simplified
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema, Value, format_path
+from harken.schema.derived import needs_of
 from harken.schema.paths import Path
 
 # How much a normalisation may do for every conjunction that it may keep: constraints copied and cuts swept.
@@ -33,19 +35,35 @@ _WORK_PER_CONJUNCTION = 1_024
 
 def normalise(expression: Expression, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> NormalForm:
     """The normal form. Raises ContradictionError if no event can match, LimitError if the form is too large."""
-    return Template(expression, schema).fill([each.value for each in constants_of(expression)], limits)
+    constants = constants_of(expression)
+    return Template(expression, schema, constants).fill([each.value for each in constants], limits)
 
 
 class Template:
     """An expression with holes for its constants. No normal form comes of it unless all of them are filled."""
 
-    __slots__ = ("_has_schema", "_outline", "holes")
+    __slots__ = ("_has_schema", "_outline", "has_residuals", "holes")
 
-    def __init__(self, expression: Expression, schema: Schema | None = None) -> None:
-        constants = constants_of(expression)
+    def __init__(
+        self, expression: Expression, schema: Schema | None = None, constants: Sequence[Constant] | None = None
+    ) -> None:
+        if constants is None:
+            constants = constants_of(expression)
         self.holes = len(constants)
         self._outline = outline(expression, constants, schema)
         self._has_schema = schema is not None
+        self.has_residuals = _has_residuals(self._outline)
+        """Whether some predicate may be more than a constraint on one attribute."""
+
+    @property
+    def is_constraint(self) -> bool:
+        """Whether it is one constraint on one attribute."""
+        return isinstance(self._outline, Asked)
+
+    def constraint(self, constants: Sequence[Value]) -> tuple[Path, Constraint | None]:
+        """The constraint that it is, with these constants; None if nothing meets it."""
+        assert isinstance(self._outline, Asked)
+        return self._outline.path, self._outline.constraint(constants)
 
     def fill(self, constants: Sequence[Value], limits: Limits = DEFAULT_LIMITS) -> NormalForm:
         """The normal form with these constants, in the order of the text; each is of the kind of the one it is for.
@@ -64,6 +82,47 @@ class Template:
         conjunctions = [Conjunction(tuple(sorted(constraints.items())), rest) for constraints, rest in drafts]
         return NormalForm(tuple(conjunctions if len(conjunctions) == 1 else dict.fromkeys(conjunctions)))
 
+    def tree(self, constants: Sequence[Value]) -> Tree:
+        """The tree with these constants, in which nothing is multiplied out. Raises ContradictionError."""
+        return simplified(_grown(self._outline, constants))
+
+
+def _has_residuals(node: Outline) -> bool:
+    if isinstance(node, AllOf | AnyOf):
+        return any(map(_has_residuals, node.items))
+    return not isinstance(node, Asked)
+
+
+def _grown(node: Outline, constants: Constants) -> Tree:
+    if isinstance(node, AllOf):
+        return Every(tuple([_grown(item, constants) for item in node.items]))
+    if isinstance(node, AnyOf):
+        return Some(tuple([_grown(item, constants) for item in node.items]))
+    if isinstance(node, Asked):
+        constraint = node.constraint(constants)
+        return FALSE if constraint is None else Constrained(node.path, constraint)
+    return Some(tuple([_drafted(*draft) for draft in node.drafts(constants)]))
+
+
+def _drafted(constraints: dict[Path, Constraint], residuals: tuple[Residual, ...]) -> Tree:
+    # What a pattern's prefix implies is no news beside the pattern.
+    implied = {path for each in residuals if each.of_sets is False and len(each.paths) == 1 for path in each.paths}
+    items: list[Tree] = [Constrained(path, each) for path, each in constraints.items() if path not in implied]
+    return Every((*items, *residuals))
+
+
+def conjoined(parts: Iterable[tuple[Template, Sequence[Value]]]) -> NormalForm | None:
+    """The normal form of templates that are constraints, with their constants, all of which have to hold.
+
+    None if two are on one attribute, or if nothing meets one of them.
+    """
+    constraints: dict[Path, Constraint] = {}
+    for template, constants in parts:
+        path, constraint = template.constraint(constants)
+        if constraint is None or constraints.setdefault(path, constraint) is not constraint:
+            return None
+    return NormalForm((Conjunction(tuple(sorted(constraints.items()))),))
+
 
 class _Builder:
     """One normalisation: it knows the constants and the limits, and remembers what emptied a conjunction."""
@@ -72,9 +131,6 @@ class _Builder:
         self.limits = limits
         self.constants = constants
         self.emptied: Path | None = None
-        self.growing: Outline | None = None
-        """The part whose alternatives are being added or, if there are factors, multiplied with others."""
-        self.factors: tuple[int, int] | None = None
         self.work = 0
 
     def drafts(self, node: Outline) -> list[Draft]:
@@ -95,11 +151,14 @@ class _Builder:
         return found
 
     def is_possible(self, constraints: dict[Path, Constraint], residuals: tuple[Residual, ...]) -> bool:
-        """Whether no residual predicate is about an attribute that is to have no value: it would be unknown."""
+        """Whether nothing is asked of what is worked out from an attribute that is to have no value."""
+        asked = [path for path in constraints if not path[0]]  # derived ones
         for residual in residuals:
-            for path in residual.paths:
-                if constraints.get(path) is Presence.ABSENT:
-                    self.emptied = path
+            asked += residual.paths
+        for path in asked:
+            for need in needs_of(path):
+                if constraints.get(need) is Presence.ABSENT:
+                    self.emptied = need
                     return False
         return True
 
@@ -116,7 +175,7 @@ class _Builder:
         constraints: dict[Path, Constraint] = {}
         repeated: dict[Path, list[Constraint]] = {}
         residuals: list[Residual] = []
-        forks: list[tuple[Outline, list[Draft]]] = []
+        forks: list[list[Draft]] = []
         for item in items:
             if type(item) is Asked:  # as most are: without the detour through a list of one draft
                 path = item.path
@@ -131,7 +190,7 @@ class _Builder:
             if not alternatives:
                 return NEVER
             if len(alternatives) > 1:
-                forks.append((item, alternatives))
+                forks.append(alternatives)
                 continue
             added, more = alternatives[0]
             for path, constraint in added.items():
@@ -142,8 +201,7 @@ class _Builder:
             if not self._narrow(constraints, path, self._reduced(several, intersection)):
                 return NEVER
         drafts: list[Draft] = [(constraints, tuple(dict.fromkeys(residuals)))]
-        for item, alternatives in forks:
-            self.growing, self.factors = item, (len(drafts), len(alternatives))
+        for alternatives in forks:
             drafts = self._product(drafts, alternatives)
         return drafts
 
@@ -188,7 +246,6 @@ class _Builder:
                         absent[path] = None
                     else:
                         single.setdefault(path, []).append(constraint)
-            self.growing, self.factors = item, None
             drafts = self._limited(drafts)
         united = {path: self._reduced(several, union) for path, several in single.items()}
         if any(united.get(path) is Presence.PRESENT for path in absent):
@@ -216,20 +273,18 @@ class _Builder:
             self._spend(32 * len(drafts))
             drafts = list({(frozenset(each.items()), rest): (each, rest) for each, rest in drafts}.values())
         if len(drafts) > most:
-            raise self._too_large(f"the normal form has more than {most:,} conjunctions")
+            raise _too_large(f"the normal form has more than {most:,} conjunctions")
         return drafts
 
     def _spend(self, work: int) -> None:
         self.work += work
         if self.work > _WORK_PER_CONJUNCTION * self.limits.max_conjunctions:
-            raise self._too_large("the normal form takes too much work")
+            raise _too_large("the normal form takes too much work")
 
-    def _too_large(self, message: str) -> LimitError:
-        hint = "split it into several subscriptions, or use IN for alternatives of one attribute"
-        if self.factors is not None:
-            hint = "AND multiplies alternatives, here {:,} by {:,}: ".format(*self.factors) + hint
-        offset = None if self.growing is None else self.growing.at
-        return LimitError(message, limit="max_conjunctions", offset=offset, hint=hint)
+
+def _too_large(message: str) -> LimitError:
+    """The caller takes the tree instead."""
+    return LimitError(message, limit="max_conjunctions")
 
 
 _Join = Callable[[Constraint, Constraint], Constraint | None]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from typing import NamedTuple
 
 from harken.errors import UnavailableError
 from harken.language import intervals
@@ -21,23 +22,28 @@ from harken.language.ast import (
     Constant,
     Contains,
     Expression,
+    Function,
     Holds,
     In,
     IsNull,
+    IsTruth,
     Like,
     Not,
     Operand,
     Or,
     Predicate,
+    RLike,
     like_pieces,
     offset_of,
 )
+from harken.language.derived import Term, comparing, has_attributes, term
 from harken.language.intervals import LINES, Intervals
 from harken.language.normal_form import Constraint, Presence, Residual, ValueSet, line_of
-from harken.language.predicates import compare, either, like_matcher
-from harken.language.residuals import ComparisonResidual, ContainsResidual, LikeResidual
+from harken.language.predicates import compare, either, like_matcher, rlike_matcher
+from harken.language.residuals import ContainsResidual, LikeResidual, RLikeResidual
 from harken.schema import CodedDomain, Domain, HierarchicalDomain, IntegerDomain, Kind, Schema, Value
 from harken.schema.paths import Path
+from harken.schema.scalar_functions import EQUAL, GREATER, LESS, NEITHER, network
 from harken.schema.values import KINDS
 
 # A conjunction in the making. Nobody changes one that a predicate made: it may be shared.
@@ -48,17 +54,25 @@ NEVER: list[Draft] = []
 Constants = Sequence[Value]
 _ConstraintOf = Callable[[Constants], Constraint | None]
 _DraftsOf = Callable[[Constants], list[Draft]]
+_ValueOf = Callable[[Constants], Value | None]
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _FALSE_OF_EQUALS = ("<>", "<", ">")
+_TRUE_OF = {
+    "=": (EQUAL,),
+    "<>": (LESS, GREATER, NEITHER),
+    "<": (LESS,),
+    "<=": (LESS, EQUAL),
+    ">": (GREATER,),
+    ">=": (EQUAL, GREATER),
+}
 # Integers below this are what many subscriptions compare with.
 _SMALL = 256
 # At hand, since it takes long to look up a member of an enumeration.
 _NUMBER, _STRING = Kind.NUMBER, Kind.STRING
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A predicate that is one constraint on one attribute; with some constants it is None, and nothing meets it."""
 
     path: Path
@@ -109,88 +123,208 @@ class _Outliner:
         """The place of each constant, by the identity of its node."""
         self.schema = schema
 
-    def outline(self, node: Expression, wanted: bool) -> Outline:
-        """The outline of what makes the node true, or false if that is what is wanted."""
+    def outline(self, node: Expression, wanted: bool, lenient: bool = False) -> Outline:
+        """The outline of what makes the node true, or false if that is wanted; if lenient, unknown will do too."""
+        if isinstance(node, Comparison):  # first, since most are
+            return self._comparison(node, wanted, lenient, offset_of(node))
         if isinstance(node, Not):
-            return self.outline(node.item, not wanted)
-        if isinstance(node, And | Or):
-            items = tuple([self.outline(item, wanted) for item in node.items])
+            return self.outline(node.item, not wanted, lenient)
+        if isinstance(node, IsTruth):  # never unknown; to be not true is to be false or unknown
+            return self.outline(node.item, node.wanted is wanted, not wanted)
+        if isinstance(node, (And, Or)):
+            items = tuple([self.outline(item, wanted, lenient) for item in node.items])
             return (AllOf if isinstance(node, And) is wanted else AnyOf)(items, offset_of(node))
-        return self._predicate(node, wanted)
+        return self._predicate(node, wanted, lenient)
 
-    def _predicate(self, node: Predicate, wanted: bool) -> Outline:
+    def _predicate(self, node: Predicate, wanted: bool, lenient: bool) -> Outline:
         at = offset_of(node)
         match node:
-            case Between(operand=Attribute(path=path), low=Constant() as low, high=Constant() as high) if (
-                low.kind is high.kind and not isinstance(self._domain(path), CodedDomain)
-            ):
-                return Asked(path, _between(self._hole(low), self._hole(high), self._domain(path), wanted), at)
-            case Between(operand=operand, low=low, high=high):
-                return self.outline(And((Comparison(operand, ">=", low), Comparison(operand, "<=", high))), wanted)
-            case In(operand=Attribute(path=path), values=values):
-                return Asked(path, _listed([*map(self._hole, values)], self._domain(path), wanted), at)
-            case In(operand=operand, values=values):
-                return _settled(_is_listed(self._hole(operand), [*map(self._hole, values)]), wanted, at)
-            case Like(operand=Attribute(path=path), pattern=pattern, escape=escape):
-                return Drafted(path, _like(path, self._hole(pattern), escape, self._domain(path), wanted), at)
-            case Like(operand=operand, pattern=pattern, escape=escape):
-                return _settled(_is_like(self._hole(operand), self._hole(pattern), escape), wanted, at)
+            case Comparison():
+                return self._comparison(node, wanted, lenient, at)
             case IsNull(attribute=attribute):
                 presence = Presence.ABSENT if wanted else Presence.PRESENT
                 return Asked(attribute.path, lambda constants: presence, at)
             case Contains(attribute=attribute, value=value):
-                path = attribute.path
-                return Drafted(None, _contains(path, self._hole(value), self._domain(path), wanted), at)
-            case Holds(operand=Attribute(path=path)):
-                constraint = _compared("=", 0, self._domain(path), wanted)((True,))
-                return Asked(path, lambda constants: constraint, at)
-            case Holds(operand=operand):
-                hole = self._hole(operand)
-                return _settled(lambda constants: constants[hole] is True, wanted, at)
+                return self._contains(attribute.path, self._hole(value), wanted, lenient, at)
             case Call():
                 raise UnavailableError(f"the operator `{node.name}` is not available")
-            case Comparison():
-                return self._comparison(node, wanted, at)
+            case Between(operand=operand, low=low, high=high):
+                domain = self._domain(operand)
+                if has_attributes(operand) and _are_alike(low, high) and not isinstance(domain, CodedDomain):
+                    constraint = partial(_between, self._hole(low), self._hole(high), domain)
+                    return self._asked(operand, constraint, wanted, lenient, at)
+                both = And((Comparison(operand, ">=", low), Comparison(operand, "<=", high)))
+                return self.outline(both, wanted, lenient)
+            case _ if not has_attributes(node.operand):
+                return _settled(self._truth(node), wanted, lenient, at)
+            case In(operand=operand, values=values):
+                constraint = partial(_listed, [*map(self._hole, values)], self._domain(operand))
+                return self._asked(operand, constraint, wanted, lenient, at)
+            case Like(operand=operand, pattern=pattern, escape=escape):
+                drafts = partial(_like, self._hole(pattern), escape, self._domain(operand))
+                return self._pattern(operand, drafts, wanted, lenient, at)
+            case RLike(operand=operand, pattern=pattern):
+                return self._pattern(operand, partial(_rlike, self._hole(pattern)), wanted, lenient, at)
+            case Holds(operand=Function(name="cidr_contains", arguments=(network, address))):
+                made = term(address, self.holes).inside("address")
+                return _judged(made, None, partial(_in_network, self._hole(network)), wanted, lenient, at)
+            case Holds(operand=operand):
+                domain = self._domain(operand)
+                return self._asked(operand, partial(_is_true, domain), wanted, lenient, at)
 
-    def _comparison(self, node: Comparison, wanted: bool, at: int) -> Outline:
+    def _truth(self, node: In | Like | RLike | Holds) -> Callable[[Constants], bool | None]:
+        """The truth of a predicate that has no attributes, by its constants."""
+        value = self._value(node.operand)
+        match node:
+            case In(values=values):
+                return _is_listed(value, [*map(self._hole, values)])
+            case Like(pattern=pattern, escape=escape):
+                return _is_like(value, self._hole(pattern), escape)
+            case RLike(pattern=pattern):
+                return _is_rlike(value, self._hole(pattern))
+            case Holds():
+                return lambda constants: found if isinstance(found := value(constants), bool) else None
+
+    def _comparison(self, node: Comparison, wanted: bool, lenient: bool, at: int) -> Outline:
         left, right, operator = node.left, node.right, node.operator
-        if isinstance(left, Attribute) and isinstance(right, Attribute):
-            if left == right and (operator in _FALSE_OF_EQUALS) is wanted:
-                return Asked(left.path, lambda constants: None, at)
-            residual = ComparisonResidual(left.path, operator, right.path, not wanted, self._domain(left.path))
-            drafts: list[Draft] = [({}, (residual,))]
-            return Drafted(None, lambda constants: drafts, at)
-        if isinstance(right, Attribute):
+        if isinstance(left, Attribute) and isinstance(right, Constant) and not lenient:  # as most are
+            return Asked(left.path, _compared(operator, self._hole(right), self._domain(left), wanted), at)
+        if has_attributes(right):
+            if has_attributes(left):
+                return self._compared_with_other(node, wanted, lenient, at)
             left, right, operator = right, left, _MIRRORED[operator]
-        if isinstance(left, Attribute):
-            return Asked(left.path, _compared(operator, self._hole(right), self._domain(left.path), wanted), at)
-        mine, theirs = self._hole(left), self._hole(right)
-        return _settled(lambda constants: compare(operator, constants[mine], constants[theirs]), wanted, at)
+        elif not has_attributes(left):
+            mine, theirs = self._value(left), self._value(right)
+            return _settled(lambda given: compare(operator, mine(given), theirs(given)), wanted, lenient, at)
+        domain = self._domain(left)
+        if isinstance(right, Constant):
+            constraint = partial(_compared, operator, self._hole(right), domain)
+        else:
+            constraint = partial(_compared_with_value, operator, self._value(right), domain)
+        return self._asked(left, constraint, wanted, lenient, at)
+
+    def _compared_with_other(self, node: Comparison, wanted: bool, lenient: bool, at: int) -> Outline:
+        """Attribute against attribute asks for an attribute that is derived from both: how they compare."""
+        left, right, operator = node.left, node.right, node.operator
+        if left == right and (operator in _FALSE_OF_EQUALS) is wanted and not lenient:
+            path = left.path if isinstance(left, Attribute) else None
+            return Drafted(path, lambda constants: NEVER, at)
+        domain = self._domain(left)
+        order = domain if isinstance(domain, CodedDomain) and domain == self._domain(right) else None
+        made, is_swapped = comparing(term(left, self.holes), term(right, self.holes), order)
+        asked = _MIRRORED[operator] if is_swapped else operator
+        return _judged(made, None, partial(_ordered, asked, order), wanted, lenient, at)
+
+    def _asked(
+        self, operand: Operand, constraint: Callable[[bool], _ConstraintOf], wanted: bool, lenient: bool, at: int
+    ) -> Outline:
+        if isinstance(operand, Attribute) and not lenient:
+            return Asked(operand.path, constraint(wanted), at)
+        return _judged(term(operand, self.holes), self._domain(operand), constraint, wanted, lenient, at)
+
+    def _pattern(
+        self, operand: Operand, drafts: Callable[[Path, bool], _DraftsOf], wanted: bool, lenient: bool, at: int
+    ) -> Outline:
+        if isinstance(operand, Attribute) and not lenient:
+            return Drafted(operand.path, drafts(operand.path, wanted), at)
+        made = term(operand, self.holes)
+        if made.path is not None:
+            found = Drafted(made.path, drafts(made.path, wanted), at)
+        else:
+            found = Drafted(None, lambda constants: drafts(made.path_of(constants), wanted)(constants), at)
+        if not lenient:
+            return found
+        unknown = Drafted(None, lambda constants: _lacking(made, [_STRING], constants), at)
+        return AnyOf((found, unknown), at)
+
+    def _contains(self, path: Path, hole: int, wanted: bool, lenient: bool, at: int) -> Outline:
+        domain = None if self.schema is None else self.schema.domain_of(path)
+        found = Drafted(None, _contains(path, hole, domain, wanted, lenient), at)
+        return AnyOf((found, Asked(path, lambda constants: Presence.ABSENT, at)), at) if lenient else found
 
     def _hole(self, operand: Operand) -> int:
-        if isinstance(operand, Constant):
-            return self.holes[id(operand)]
-        raise UnavailableError("variables are not available")
+        return self.holes[id(operand)]
 
-    def _domain(self, path: Path) -> Domain | None:
-        return None if self.schema is None else self.schema.domain_of(path)
+    def _value(self, operand: Operand) -> _ValueOf:
+        """The value of an operand without attributes."""
+        if isinstance(operand, Constant):
+            hole = self._hole(operand)
+            return lambda constants: constants[hole]
+        return term(operand, self.holes).value
+
+    def _domain(self, operand: Operand) -> Domain | None:
+        is_declared = self.schema is not None and isinstance(operand, Attribute)
+        return self.schema.domain_of(operand.path) if is_declared else None  # type: ignore[union-attr]
+
+
+def _are_alike(low: Operand, high: Operand) -> bool:
+    return isinstance(low, Constant) and isinstance(high, Constant) and low.kind is high.kind
+
+
+# Constraints on terms
+
+
+def _judged(
+    made: Term,
+    domain: Domain | None,
+    constraint: Callable[[bool], _ConstraintOf],
+    wanted: bool,
+    lenient: bool,
+    at: int,
+) -> Outline:
+    """What gives a predicate on a term the truth that is wanted: the values that do so or, if lenient, all values
+    but those that give it the other one, and none at all.
+    """
+    if not lenient:
+        return _asked(made, constraint(wanted), at)
+    excluded = constraint(not wanted)
+
+    def drafts(constants: Constants) -> list[Draft]:
+        found = excluded(constants)
+        if not isinstance(found, ValueSet):
+            return ALWAYS
+        others = _constraint({kind: admitted.complement() for kind, admitted in found.parts}, domain)
+        kinds = [kind for kind, _ in found.parts]
+        return [*_draft(made.path_of(constants), others), *_lacking(made, kinds, constants)]
+
+    return Drafted(None, drafts, at)
+
+
+def _asked(made: Term, constraint: _ConstraintOf, at: int) -> Outline:
+    if made.path is not None:
+        return Asked(made.path, constraint, at)
+    return Drafted(None, lambda constants: _draft(made.path_of(constants), constraint(constants)), at)
+
+
+def _lacking(made: Term, kinds: Sequence[Kind], constants: Constants) -> list[Draft]:
+    """That the term has no value of these kinds: a predicate on one is unknown then."""
+    return _draft(made.lacking(kinds).path_of(constants), _is_true(None, True)(constants))
 
 
 # Predicates over constants alone
 
 
-def _settled(truth: Callable[[Constants], bool | None], wanted: bool, at: int) -> Drafted:
-    return Drafted(None, lambda constants: ALWAYS if truth(constants) is wanted else NEVER, at)
+def _settled(truth: Callable[[Constants], bool | None], wanted: bool, lenient: bool, at: int) -> Drafted:
+    accepted = (wanted, None) if lenient else (wanted,)
+    return Drafted(None, lambda constants: ALWAYS if truth(constants) in accepted else NEVER, at)
 
 
-def _is_listed(hole: int, listed: list[int]) -> Callable[[Constants], bool | None]:
-    return lambda constants: either(compare("=", constants[hole], constants[each]) for each in listed)
+def _is_listed(value: _ValueOf, listed: list[int]) -> Callable[[Constants], bool | None]:
+    return lambda constants: either(compare("=", value(constants), constants[each]) for each in listed)
 
 
-def _is_like(hole: int, pattern: int, escape: str) -> Callable[[Constants], bool | None]:
+def _is_like(value: _ValueOf, pattern: int, escape: str) -> Callable[[Constants], bool | None]:
     def truth(constants: Constants) -> bool | None:
-        value = constants[hole]
-        return like_matcher(str(constants[pattern]), escape)(value) if isinstance(value, str) else None
+        text = value(constants)
+        return like_matcher(str(constants[pattern]), escape)(text) if isinstance(text, str) else None
+
+    return truth
+
+
+def _is_rlike(value: _ValueOf, pattern: int) -> Callable[[Constants], bool | None]:
+    def truth(constants: Constants) -> bool | None:
+        text = value(constants)
+        return rlike_matcher(str(constants[pattern]))(text) if isinstance(text, str) else None
 
     return truth
 
@@ -199,7 +333,7 @@ def _is_like(hole: int, pattern: int, escape: str) -> Callable[[Constants], bool
 
 
 def _compared(operator: str, hole: int, domain: Domain | None, wanted: bool) -> _ConstraintOf:
-    if isinstance(domain, CodedDomain):
+    if domain is not None and isinstance(domain, CodedDomain):  # which takes long to ask
         return _compared_by_code(operator, hole, domain, wanted)
     asked = operator if wanted else _NEGATED[operator]
     admitted_by = intervals.COMPARISONS[asked]
@@ -226,6 +360,55 @@ def _compared_by_code(operator: str, hole: int, domain: CodedDomain, wanted: boo
         return _admitting(KINDS[type(value)], _true_codes(domain, operator, str(value), wanted), domain)
 
     return constraint
+
+
+def _compared_with_value(operator: str, value: _ValueOf, domain: Domain | None, wanted: bool) -> _ConstraintOf:
+    """As `_compared`, with what was worked out of constants."""
+    compared = _compared(operator, 0, domain, wanted)
+
+    def constraint(constants: Constants) -> Constraint | None:
+        found = value(constants)
+        return None if found is None else compared((found,))
+
+    return constraint
+
+
+def _ordered(operator: str, order: Domain | None, wanted: bool) -> _ConstraintOf:
+    """How two values have to compare: see `compare` in schema/scalar_functions.py."""
+    admitted = set(_TRUE_OF[operator])
+    if not wanted:
+        # Where an order of its own relates two values neither way, only in a hierarchy is that known.
+        is_known = isinstance(order, HierarchicalDomain) or operator in ("=", "<>")
+        admitted = {LESS, EQUAL, GREATER, *([NEITHER] if is_known else [])} - admitted
+    constraint = ValueSet(((_NUMBER, _runs(admitted)),))
+    return lambda constants: constraint
+
+
+def _runs(admitted: set[int]) -> Intervals:
+    """A set of outcomes with as few cuts as can be; nothing lies beyond the least and the greatest."""
+    (*_, last) = ordered = sorted(admitted)
+    if len(ordered) == 1:
+        return intervals.points(ordered)
+    left_out = {LESS, EQUAL, GREATER, NEITHER} - admitted
+    if len(left_out) == 1:
+        return intervals.points(left_out).complement()
+    if last - ordered[0] == len(ordered) - 1:
+        return intervals.between(ordered[0], last)
+    return intervals.between(min(left_out), max(left_out)).complement()
+
+
+def _in_network(hole: int, wanted: bool) -> _ConstraintOf:
+    def constraint(constants: Constants) -> Constraint | None:
+        first, last = network(str(constants[hole]))
+        admitted = intervals.between(first, last)
+        return ValueSet(((_STRING, admitted if wanted else admitted.complement()),))
+
+    return constraint
+
+
+def _is_true(domain: Domain | None, wanted: bool) -> _ConstraintOf:
+    constraint = _compared("=", 0, domain, wanted)((True,))
+    return lambda constants: constraint
 
 
 def _between(low: int, high: int, domain: Domain | None, wanted: bool) -> _ConstraintOf:
@@ -257,17 +440,17 @@ def _listed(holes: list[int], domain: Domain | None, wanted: bool) -> _Constrain
     return constraint
 
 
-def _contains(path: Path, hole: int, domain: Domain | None, wanted: bool) -> _DraftsOf:
+def _contains(path: Path, hole: int, domain: Domain | None, wanted: bool, lenient: bool) -> _DraftsOf:
     def drafts(constants: Constants) -> list[Draft]:
         value = constants[hole]
         if isinstance(domain, CodedDomain):
             domain.code(str(value))  # raises if it is outside the domain
-        return [({}, (ContainsResidual(path, KINDS[type(value)], value, not wanted),))]
+        return [({}, (ContainsResidual(path, KINDS[type(value)], value, not wanted, lenient),))]
 
     return drafts
 
 
-def _like(path: Path, hole: int, escape: str, domain: Domain | None, wanted: bool) -> _DraftsOf:
+def _like(hole: int, escape: str, domain: Domain | None, path: Path, wanted: bool) -> _DraftsOf:
     """A plain prefix is an interval of strings; any other pattern is a residual with the interval of its prefix."""
     is_coded = isinstance(domain, CodedDomain)
     equal = _compared("=", 0, domain, wanted)
@@ -287,6 +470,10 @@ def _like(path: Path, hole: int, escape: str, domain: Domain | None, wanted: boo
         return [(narrowed, (LikeResidual(path, pattern, escape, not wanted),))]
 
     return drafts
+
+
+def _rlike(hole: int, path: Path, wanted: bool) -> _DraftsOf:
+    return lambda constants: [({}, (RLikeResidual(path, str(constants[hole]), not wanted),))]
 
 
 def _draft(path: Path, constraint: Constraint | None) -> list[Draft]:
@@ -309,6 +496,8 @@ def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constrain
     if not sets:
         return None
     parts = tuple(sets.items()) if len(sets) == 1 else tuple(sorted(sets.items()))
+    if domain is None:
+        return ValueSet(parts)
     coded = domain if isinstance(domain, CodedDomain) else None
     return ValueSet(parts, coded, domain if isinstance(domain, IntegerDomain) else None)
 

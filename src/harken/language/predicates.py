@@ -60,6 +60,17 @@ def like_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
     return matches
 
 
+@lru_cache(maxsize=65_536)
+def rlike_matcher(pattern: str) -> Callable[[str], bool]:
+    """A test of strings for a regular expression anywhere in them. Raises re2.error."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    search = re2.compile(pattern, options).search
+    return lambda text: search(text) is not None
+
+
 def _fits(segment: list[str], text: str, start: int) -> bool:
     """Whether the segment stands at this place; "" in it stands for any one character."""
     if "" not in segment:

@@ -1,4 +1,4 @@
-"""The residual predicates there are: patterns, CONTAINS, and comparisons of two attributes, each plain or negated.
+"""The residual predicates there are: patterns, regular expressions and CONTAINS, each plain or negated.
 
 To add one, write a class that has what `normal_form.Residual` asks for, and let a front end put it into its
 conjunctions. Indexing and verification go by that protocol.
@@ -7,14 +7,14 @@ conjunctions. Indexing and verification go by that protocol.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from harken.language.capabilities import Capability
 from harken.language.intervals import FULL, LINES, points
 from harken.language.normal_form import Implied, Presence, ValueSet
-from harken.language.predicates import compare, either, like_matcher
-from harken.schema import Domain, Kind, Value
+from harken.language.predicates import compare, either, like_matcher, rlike_matcher
+from harken.schema import Kind, Value
 from harken.schema.paths import Path
 
 _ANY_STRING = ValueSet(((Kind.STRING, FULL),))
@@ -44,6 +44,28 @@ class LikeResidual:
 
 
 @dataclass(frozen=True, slots=True)
+class RLikeResidual:
+    """`path RLIKE pattern`, of a string."""
+
+    path: Path
+    pattern: str
+    negated: bool = False
+    capability: ClassVar[Capability] = Capability.PATTERN
+    of_sets: ClassVar[bool] = False
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+    def implied(self) -> Implied:
+        return ((self.path, _ANY_STRING),)
+
+    def holds(self, values: Sequence[Any]) -> bool:
+        (value,) = values
+        return isinstance(value, str) and rlike_matcher(self.pattern)(value) is not self.negated
+
+
+@dataclass(frozen=True, slots=True)
 class ContainsResidual:
     """`path CONTAINS value`: whether the value is one of all that the attribute has."""
 
@@ -52,6 +74,8 @@ class ContainsResidual:
     """The kind of the value: 1 and TRUE are equal in Python, and not the same here."""
     value: Value
     negated: bool = False
+    lenient: bool = False
+    """Whether it also holds where it is unknown because some value does not compare with this one."""
     capability: ClassVar[Capability] = Capability.CONTAINS
     of_sets: ClassVar[bool] = True
 
@@ -60,36 +84,12 @@ class ContainsResidual:
         return (self.path,)
 
     def implied(self) -> Implied:
-        if self.negated:
+        if self.negated or self.lenient:
             return ((self.path, Presence.PRESENT),)
         return ((self.path, ValueSet(((self.kind, LINES[self.kind].canonical(points([self.value]))),))),)
 
     def holds(self, values: Sequence[Any]) -> bool:
         (found,) = values
         # Unknown where there are none, and where none is equal but one could not be compared.
-        return bool(found) and either(compare("=", each, self.value) for each in found) is (not self.negated)
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonResidual:
-    """`left operator right`, of two attributes."""
-
-    left: Path
-    operator: str
-    right: Path
-    negated: bool = False
-    domain: Domain | None = field(default=None, compare=False, repr=False)
-    """The domain of both, which may bring an order of its own."""
-    capability: ClassVar[Capability] = Capability.ATTRIBUTE_COMPARISON
-    of_sets: ClassVar[bool] = False
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return self.left, self.right
-
-    def implied(self) -> Implied:
-        return (self.left, Presence.PRESENT), (self.right, Presence.PRESENT)
-
-    def holds(self, values: Sequence[Any]) -> bool:
-        left, right = values
-        return compare(self.operator, left, right, self.domain) is (not self.negated)
+        truth = either(compare("=", each, self.value) for each in found)
+        return bool(found) and (truth is not self.negated if self.lenient else truth is (not self.negated))

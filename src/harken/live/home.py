@@ -57,7 +57,7 @@ class Home:
         saved = load(self._folder, options, self._rebuilds)
         settings = saved.settings
         compiler = Compiler(settings.schema, settings.limits)
-        live = LiveSet(compiler, settings.algorithm, settings.options, saved.matcher, saved.catalogue, saved.numbering)
+        live = LiveSet(compiler, settings.algorithm, settings.options, saved.index, saved.catalogue, saved.numbering)
         live.sequence = saved.sequence
         self.version = saved.version
         self._note()

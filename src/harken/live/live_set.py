@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from harken.errors import DuplicateIdError, HarkenError, LimitError
 from harken.events import looked_at
-from harken.language.compiled import Compiled, Compiler
+from harken.language.compiled import Compiled, Compiler, Form
 from harken.language.normal_form import NormalForm
 from harken.limits import Limits
 from harken.live.catalogue import Catalogue
@@ -15,16 +16,24 @@ from harken.live.mismatch import Asking, FirstSubscriptions
 from harken.live.numbering import Numbering
 from harken.live.subscriptions import Fault, Record, Subscription
 from harken.matchers import Capability, Entry, FormOf, Matcher
-from harken.matchers.kinds import Indexes
-from harken.matchers.registry import create_matcher, refuse_incapable, refuse_unless_removing
-from harken.matchers.roles import TellsColumns
+from harken.matchers.kinds import FLAT, PROGRAMS, Indexes
+from harken.matchers.registry import create_matcher, create_other, refuse_incapable, refuse_unless_removing
 from harken.schema import Schema
 
 _MOST_FORMS = 65_536
+_KEPT_FORMS = 4_096
+"""So many forms are kept as they come: an index of few subscriptions verifies many of them."""
 _MOST_LOOKED_THROUGH = 20_000
 """Texts that are parsed again, at most, to learn which attributes are asked for."""
 
 Prepared = tuple[Record, Compiled]
+
+
+def new_index(
+    flat: Matcher, limits: Limits, others: Mapping[str, tuple[Matcher, Iterable[int]]] | None = None
+) -> Indexes:
+    """The matchers of a live set: the flat one, those that are there already, and others once they are needed."""
+    return Indexes(flat, lambda kind: create_other(kind, limits), others)
 
 
 class LiveSet:
@@ -43,26 +52,26 @@ class LiveSet:
         compiler: Compiler,
         algorithm: str,
         options: Mapping[str, Any],
-        matcher: Matcher | None = None,
+        index: Indexes | None = None,
         catalogue: Catalogue | None = None,
         numbering: Numbering | None = None,
     ) -> None:
-        """With a catalogue and no matcher, a new matcher takes its subscriptions from their texts."""
+        """With a catalogue and no index, a new index takes its subscriptions from their texts."""
         self.compiler = compiler
         self.algorithm = algorithm
         self.options = dict(options)
         self.catalogue = Catalogue() if catalogue is None else catalogue
         self.numbering = Numbering() if numbering is None else numbering
-        if matcher is None:
-            matcher = create_matcher(algorithm, compiler.limits, **options)
+        if index is None:
+            index = new_index(create_matcher(algorithm, compiler.limits, **options), compiler.limits)
             if len(self.catalogue):
                 from harken.live.loading import restore
 
-                restore(matcher, compiler, self.catalogue)
-        self.index = Indexes(matcher)
-        self._is_limited = matcher.capabilities != frozenset(Capability)
-        self._forms: dict[int, NormalForm] = {}
-        """Normal forms that were asked for again, by number. They are many times as large as their texts."""
+                restore(index, compiler, self.catalogue)
+        self.index = index
+        self._is_limited = index.flat.capabilities != frozenset(Capability)
+        self._forms: dict[int, Form] = {}
+        """Forms that were asked for again, by number. They are many times as large as their texts."""
         self._asking: Asking | None = None
         self._shrunk = False
         """Whether subscriptions have left since the names in `asked` were gathered."""
@@ -90,14 +99,14 @@ class LiveSet:
         return self.index.flat
 
     def form_of(self) -> FormOf:
-        """The normal form of a subscription by its number, from its text."""
+        """What verifies a subscription, by its number, from its text."""
         compiler, forms, catalogue = self.compiler, self._forms, self.catalogue
 
-        def form_of(number: int) -> NormalForm:
+        def form_of(number: int) -> Form:
             form = forms.get(number)
             if form is None:
                 known = catalogue.of(number)
-                form = compiler.compile(known.where, known.language).normal_form
+                form = compiler.compile(known.where, known.language).form
                 if len(forms) >= _MOST_FORMS:
                     forms.clear()
                 forms[number] = form
@@ -108,10 +117,16 @@ class LiveSet:
     def asking(self) -> Asking:
         """What tells the columns that subscriptions ask for."""
         if self._asking is None:
-            matcher = self.matcher
-            first = FirstSubscriptions(self.catalogue, self.form_of())
-            self._asking = matcher if isinstance(matcher, TellsColumns) else first
-        return self._asking
+            self._asking = FirstSubscriptions(self.catalogue, self._normal_form)
+        return self.index.asking() or self._asking
+
+    def _normal_form(self, number: int) -> NormalForm | None:
+        """The normal form of a subscription; None if it is too large."""
+        known = self.catalogue.of(number)
+        try:
+            return self.compiler.compile(known.where, known.language).normal_form
+        except LimitError:
+            return None
 
     # Changing
 
@@ -119,6 +134,9 @@ class LiveSet:
         """Understand a record. Raises LanguageError, LimitError, or CapabilityError if the algorithm cannot do it."""
         compiler = compiler or self.compiler
         compiled = compiler.compile(record.where, record.language)
+        if compiled.plan.kind == PROGRAMS and not self.index.leaves_patterns:
+            with suppress(LimitError):  # then it goes to the index of programs
+                _ = compiled.normal_form  # a contradiction that only this sees is the record's fault
         if self._is_limited:
             refuse_incapable(self.algorithm, compiled.capabilities)
         return compiled
@@ -146,8 +164,12 @@ class LiveSet:
             Subscription(record.id, record.where, record.language, number, record.fields, form.warnings)
             for (record, form), number in zip(prepared, numbers, strict=True)
         ]
-        for number in numbers:
-            self._forms.pop(number, None)
+        is_small = len(self._forms) + len(new) <= _KEPT_FORMS  # then none has to be made again from its text
+        for number, (_, form) in zip(numbers, prepared, strict=True):
+            if is_small and form.plan.kind in (FLAT, PROGRAMS):
+                self._forms[number] = form.form
+            else:
+                self._forms.pop(number, None)
         self.look_at({name for _, form in prepared for name in form.plan.names()})
         self.catalogue.announce(new)
         try:
@@ -225,8 +247,9 @@ class LiveSet:
 
     def _names(self) -> frozenset[str] | None:
         """The names that subscriptions ask for; None where too many texts had to be looked through."""
-        if isinstance(self.matcher, TellsColumns):
-            paths, others = self.matcher.paths()
+        asking = self.index.asking()
+        if asking is not None:
+            paths, others = asking.paths()
             verified = set(others).difference(self.numbering.free)
         elif len(self.catalogue) > _MOST_LOOKED_THROUGH:
             return None
@@ -234,5 +257,6 @@ class LiveSet:
             paths, verified = set(), {each.number for each in self.catalogue}
         if len(verified) > _MOST_LOOKED_THROUGH:
             return None
-        form_of = self.form_of()
-        return frozenset(path[0] for path in paths).union(*(form_of(number).names() for number in verified))
+        compiled = ((known.where, known.language) for known in map(self.catalogue.of, verified))
+        names = (self.compiler.compile(*each).plan.names() for each in compiled)
+        return frozenset(path[0] for path in paths).union(*names)

@@ -13,7 +13,8 @@ from harken.language.compiled import Compiler
 from harken.live.changes import Change, latest
 from harken.live.live_set import LiveSet, Prepared
 from harken.live.subscriptions import Fault, Record, Subscription, records_of
-from harken.matchers import Entry, Matcher
+from harken.matchers import Entry
+from harken.matchers.kinds import Indexes
 from harken.matchers.roles import AddsInBulk
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def subscribe_table(
         try:
             flat = quick.flat(first)
             live.look_at({each.column.path[0] for each in flat.columns if len(each.rows)})
-            matcher.add_flat(flat, [each.number for each in leaving])
+            live.index.add_flat(flat, [each.number for each in leaving])
         except HarkenError as error:
             live.catalogue.drop_columns()
             for number in range(first, first + len(quick)):
@@ -118,14 +119,10 @@ def apply_changes(now: LiveSet, changing: Changing, changes: Iterable[Change]) -
     return _report(kept, [*faults, *rejected], rejected)
 
 
-def restore(matcher: Matcher, compiler: Compiler, subscriptions: Iterable[Subscription]) -> None:
-    """Fill a matcher from the texts of subscriptions that were taken before. Raises SegmentError."""
-    entries = (_entry(each, compiler) for each in subscriptions)
+def restore(index: Indexes, compiler: Compiler, subscriptions: Iterable[Subscription]) -> None:
+    """Fill an index from the texts of subscriptions that were taken before. Raises SegmentError."""
     with collector_paused():
-        if isinstance(matcher, AddsInBulk):
-            matcher.restore(entries)
-        else:
-            matcher.add(entries)
+        index.restore(_entry(each, compiler) for each in subscriptions)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from harken.errors import HarkenError, MismatchError, MismatchWarning, did_you_mean
 from harken.schema import EventColumns, Kind, Path, Schema, format_path, parse_path
+from harken.schema.derived import is_derived, needed
 from harken.schema.event_columns import Fields, Leaf, Node
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Asking(Protocol):
 class FirstSubscriptions:
     """The same for matchers that do not tell it: by the normal forms of the first subscriptions."""
 
-    def __init__(self, catalogue: Catalogue, form_of: Callable[[int], NormalForm]) -> None:
+    def __init__(self, catalogue: Catalogue, form_of: Callable[[int], NormalForm | None]) -> None:
         self._catalogue = catalogue
         self._form_of = form_of
         self._changes = -1
@@ -189,7 +190,8 @@ class FirstSubscriptions:
         changes = self._catalogue.changes
         if self._rows is None or changes != self._changes:
             first = islice(self._catalogue, MOST_COMPARED)
-            self._rows = Flat.of_forms((each.number, self._form_of(each.number)) for each in first)
+            forms = ((each.number, self._form_of(each.number)) for each in first)
+            self._rows = Flat.of_forms((number, form) for number, form in forms if form is not None)
             self._changes = changes
             found = tuple(each.column for each in self._rows.columns)
             self._columns = self._columns if found == self._columns else found
@@ -265,8 +267,8 @@ def _counted(asking: Asking, catalogue: Catalogue, wrong: Sequence[Column], even
         fails = numpy.zeros(len(flat), numpy.bool_)
         for predicates in flat.columns:
             if predicates.column in wrong:
-                for asks, rows in _asked_by(predicates, events):
-                    askers.setdefault((predicates.column.path, asks), []).append(flat.numbers[rows])
+                for path, asks, rows in _asked_by(predicates, events):
+                    askers.setdefault((path, asks), []).append(flat.numbers[rows])
                     fails[rows] |= asks != _NULL
         failing.append(flat.numbers[fails])
         others.append(flat.numbers[~fails])
@@ -285,6 +287,8 @@ def _counted(asking: Asking, catalogue: Catalogue, wrong: Sequence[Column], even
 
 
 def _fits(path: Path, kind: Kind | None, events: EventColumns, schema: Schema | None) -> bool:
+    if is_derived(path):
+        return all(_fits(*need, events, schema) for need in needed(path, kind))
     node = events.at(path)
     if node is None or kind is None:  # any value will do, also a struct
         return node is not None
@@ -296,23 +300,28 @@ def _fits(path: Path, kind: Kind | None, events: EventColumns, schema: Schema | 
     return is_declared and node.kind is Kind.STRING and kind in _AS_TEXT
 
 
-def _asked_by(predicates: ColumnPredicates, events: EventColumns) -> Iterator[tuple[str, NDArray[np.int32]]]:
-    """What the predicates of a column ask for, and the rows that ask it."""
+def _asked_by(predicates: ColumnPredicates, events: EventColumns) -> Iterator[tuple[Path, str, NDArray[np.int32]]]:
+    """What the predicates of a column ask for, of which attribute, and the rows that ask it."""
     import numpy
 
     from harken.codes.constants import Pairs, constants_of
 
     column = predicates.column
+    if is_derived(column.path):
+        for path, kind in needed(column.path, column.kind):
+            if not _fits(path, kind, events, None):
+                yield path, _VALUE if kind is None or events.at(path) is None else str(kind), predicates.rows
+        return
     if column.kind is not None:
         is_missing = events.at(column.path) is None
-        yield (_VALUE if is_missing else str(column.kind)), predicates.rows
+        yield column.path, _VALUE if is_missing else str(column.kind), predicates.rows
         return
     constants = constants_of(column, predicates.constants)
     assert isinstance(constants, Pairs), "presence is False or True"
     is_null = numpy.asarray(constants.whole)[predicates.low] == 0
     for asks, rows in ((_NULL, predicates.rows[is_null]), (_VALUE, predicates.rows[~is_null])):
         if len(rows):
-            yield asks, rows
+            yield column.path, asks, rows
 
 
 def _distinct(numbers: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:

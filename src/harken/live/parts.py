@@ -15,39 +15,46 @@ from numpy.typing import NDArray
 from harken.codes.flat import Flat, joined
 from harken.live.catalogue import Catalogue, Columns
 from harken.live.numbering import Numbering
-from harken.matchers import Matcher
-from harken.matchers.roles import Divides
+from harken.matchers.kinds import Indexes
+from harken.matchers.roles import Divides, Renumbers
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Subscriptions and their matcher. None for a matcher that takes the subscriptions anew."""
+    """Subscriptions and their index. None for one that takes the subscriptions anew."""
 
     catalogue: Catalogue
     numbering: Numbering
-    matcher: Matcher | None
+    index: Indexes | None
 
 
-def cut(matcher: Matcher, catalogue: Catalogue, size: int, parts: int) -> list[Shard]:
+def cut(index: Indexes, catalogue: Catalogue, size: int, parts: int) -> list[Shard]:
     """Parts of about the same cost and size. All rows of a subscription are in one of them.
 
     Neighbours in the index stay together, so that a part has few clusters, and an event finds nothing in most.
     """
     table = catalogue.table(size)
-    if not isinstance(matcher, Divides):
+    matcher, others = index.flat, _others(index)
+    if not isinstance(matcher, Divides) or others is None:
         taken = np.flatnonzero(table.column(0).is_valid().to_numpy())
         return [_part(table.take(pa.array(each)), None, catalogue.asked) for each in np.array_split(taken, parts)]
     flat = matcher.rows()
     share = _shares(*matcher.weights(), size, parts)
+    for other in others.values():
+        for place, numbers in enumerate(np.array_split(np.sort(np.array(other.numbers(), np.int64)), parts)):
+            share[numbers] = place
     found = []
     for place in range(parts):
         chosen = np.flatnonzero(share == place)
         rows = _renumbered(flat.only(share[flat.numbers] == place), chosen)
-        found.append(_part(table.take(pa.array(chosen)), matcher.made_of(rows), catalogue.asked))
+        new = np.full(size, -1, np.int32)
+        new[chosen] = np.arange(len(chosen))
+        own = {kind: other.renumbered(new) for kind, other in others.items()}
+        found.append(_part(table.take(pa.array(chosen)), index.like(matcher.made_of(rows), own), catalogue.asked))
     return found
 
 
-def join(parts: Sequence[tuple[Matcher, Catalogue, int]]) -> tuple[Shard, list[str]]:
+def join(parts: Sequence[tuple[Indexes, Catalogue, int]]) -> tuple[Shard, list[str]]:
     """One of several parts, given with the size of their numberings, and the ids that a part before had taken.
 
     What was learnt of events is that of the first part.
@@ -59,21 +66,36 @@ def join(parts: Sequence[tuple[Matcher, Catalogue, int]]) -> tuple[Shard, list[s
     firsts = np.cumsum([0, *(each.num_rows for each in tables)])
     names = [catalogue.asked for _, catalogue, _ in parts]
     asked = None if None in names else frozenset[str]().union(*(each or () for each in names))
+    places = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     flats, own = [], []
-    for (matcher, _, _), first in zip(parts, firsts.tolist(), strict=False):
-        if not isinstance(matcher, Divides):
+    apart: dict[str, list[Renumbers]] = {}
+    for (index, _, size), first in zip(parts, firsts.tolist(), strict=False):
+        matcher, others = index.flat, _others(index)
+        if not isinstance(matcher, Divides) or others is None:
             return _part(table.take(pa.array(chosen)), None, asked), twice
         flat = matcher.rows()
         moved = Flat(flat.numbers + np.int32(first), flat.columns, flat.inexact, flat.overlapping)
         flats.append(_renumbered(moved.only(kept[moved.numbers]), chosen))
         own.append(matcher)
-    made = own[0].made_of(joined(flats)) if own else None
+        for kind, other in others.items():
+            apart.setdefault(kind, []).append(other.renumbered(places[first : first + size]))
+    if not own:
+        return _part(table.take(pa.array(chosen)), None, asked), twice
+    united = {kind: several[0].united(several[1:]) for kind, several in apart.items()}
+    made = parts[0][0].like(own[0].made_of(joined(flats)), united)
     return _part(table.take(pa.array(chosen)), made, asked), twice
 
 
-def _part(table: pa.Table, matcher: Matcher | None, asked: frozenset[str] | None) -> Shard:
+def _others(index: Indexes) -> dict[str, Renumbers] | None:
+    """The matchers that are not flat, if all of them can be divided."""
+    others = index.others()
+    found: dict[str, Renumbers] = {kind: matcher for kind, matcher in others.items() if isinstance(matcher, Renumbers)}
+    return found if len(found) == len(others) else None
+
+
+def _part(table: pa.Table, index: Indexes | None, asked: frozenset[str] | None) -> Shard:
     columns = [Columns(0, table)] if table.num_rows else []
-    return Shard(Catalogue(columns, asked=asked), Numbering(table.num_rows), matcher)
+    return Shard(Catalogue(columns, asked=asked), Numbering(table.num_rows), index)
 
 
 def _renumbered(flat: Flat, chosen: NDArray[np.int64]) -> Flat:

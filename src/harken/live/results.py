@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import HarkenError
@@ -70,6 +71,8 @@ class BatchMatches:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """The matches of event i are `numbers[offsets[i] : offsets[i + 1]]`."""
+        if len(self._results) == 1 and not self.refused:
+            return self._results[0][1].offsets
         import numpy as np
 
         counts = [np.empty(0, np.int64), *(np.diff(result.offsets) for _, result in self._results)]
@@ -89,9 +92,8 @@ class BatchMatches:
     def ids(self) -> list[list[str]]:
         """The ids of the matching subscriptions of each event."""
         known: list[Any] = self._reading.catalogue.ids_by_number()
-        ends = self.offsets.tolist()
         every = [known[number] for number in self.numbers.tolist()]
-        return [every[ends[i] : ends[i + 1]] for i in range(len(ends) - 1)]
+        return [every[begin:end] for begin, end in pairwise(self.offsets.tolist())]
 
     @cached_property
     def counts(self) -> list[int]:

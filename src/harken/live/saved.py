@@ -15,13 +15,13 @@ from harken.codes.dictionary import utf8_of
 from harken.errors import OutdatedError, SegmentError
 from harken.limits import Limits
 from harken.live.catalogue import Catalogue, Columns
-from harken.live.live_set import LiveSet
+from harken.live.live_set import LiveSet, new_index
 from harken.live.numbering import Numbering
-from harken.matchers import Matcher
-from harken.matchers.registry import load_matcher
-from harken.matchers.roles import Persists
+from harken.matchers.kinds import Indexes
+from harken.matchers.registry import load_matcher, load_others
 from harken.schema import Schema
 from harken.schema.files import format_schema, parse_schema
+from harken.versions.array_file import ArrayFile
 from harken.versions.folder import Draft, Folder
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Saved:
     settings: Settings
     catalogue: Catalogue
     numbering: Numbering
-    matcher: Matcher | None
+    index: Indexes | None
     """None if the algorithm has no files of its own, or those of an earlier Harken: then it takes the subscriptions
     anew."""
 
@@ -64,8 +64,7 @@ def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
         if seen is not None and draft.version != seen + 1:
             hint = "load it again, or save under another path"
             raise SegmentError(f"{folder.path} was changed by somebody else (version {draft.version - 1})", hint=hint)
-        if isinstance(live.matcher, Persists):
-            live.matcher.save(draft.write)
+        live.index.save(draft.write)
         _write_catalogue(live.catalogue, live.numbering.size, draft)
         schema, asked = live.schema, live.catalogue.asked
         draft.meta.update(
@@ -97,11 +96,11 @@ def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Sa
     ids = columns.table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
     try:
-        matcher = load_matcher(settings.algorithm, contents.files, settings.limits, options)
+        index = _read_index(settings, contents.files, options)
     except OutdatedError:
         if not rebuild:
             raise
-        matcher = None
+        index = None
         log.warning(
             "%s: the index of an earlier Harken is built anew from the texts, and what was learnt of events is lost; "
             "saving keeps it",
@@ -110,7 +109,15 @@ def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Sa
     names = meta.get("names")  # an earlier Harken did not write them
     asked = None if names is None else frozenset(names)
     catalogue = Catalogue([columns] if len(columns) else [], asked=asked)
-    return Saved(contents.version, meta.get("sequence"), settings, catalogue, Numbering(len(columns), free), matcher)
+    return Saved(contents.version, meta.get("sequence"), settings, catalogue, Numbering(len(columns), free), index)
+
+
+def _read_index(settings: Settings, files: Mapping[str, ArrayFile], options: Mapping[str, Any]) -> Indexes | None:
+    flat = load_matcher(settings.algorithm, files, settings.limits, options)
+    if flat is None:
+        return None
+    others = load_others(files, settings.limits)
+    return new_index(flat, settings.limits, {kind: (each, each.numbers()) for kind, each in others.items()})
 
 
 def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.language.capabilities import Capability
-from harken.language.compiled import Compiled
-from harken.language.normal_form import NormalForm
+from harken.language.compiled import Compiled, Form
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FormOf = Callable[[int], NormalForm]
-"""The normal form of a subscription that a matcher has taken, by its number: so that matchers need not keep it."""
+FormOf = Callable[[int], Form]
+"""What verifies a subscription that a matcher has taken, by its number: so that matchers need not keep it."""
 
 
 class Trait(StrEnum):
@@ -29,6 +28,9 @@ class Trait(StrEnum):
     """Subscriptions can leave, and be replaced."""
     IN_PLACE = "changes in place"
     """A change costs what the subscription costs, not what all of them do."""
+    PROGRAMS = "programs"
+    """Subscriptions with patterns or many alternatives are left to the index of programs. Other algorithms take them
+    as rows, and only what has no normal form goes there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,10 @@ class OneMatch(NamedTuple):
     candidates: int
     errors: list[tuple[int, int, HarkenError]]
     """As those of a MatchResult, for the event 0."""
+
+    def joined(self, other: OneMatch) -> OneMatch:
+        """This and what another matcher found for the same event, of other subscriptions."""
+        return OneMatch(self.numbers + other.numbers, self.candidates + other.candidates, self.errors + other.errors)
 
     def result(self) -> MatchResult:
         """The same as that of a batch of one."""

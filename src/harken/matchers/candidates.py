@@ -29,6 +29,8 @@ class Candidates:
 
     def distinct(self) -> Candidates:
         """Each pair once, and without doubt if one of its kind has none."""
+        if not len(self.numbers):
+            return self
         doubtful = np.zeros(len(self.numbers), np.bool_) if self.doubtful is None else self.doubtful
         keys = np.sort(self.events() << 33 | self.numbers.astype(np.int64) << 1 | doubtful)
         is_first = np.ones(len(keys), np.bool_)

@@ -20,7 +20,7 @@ class Naive:
     """Tests all subscriptions one by one. It can do all that the language can say."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
-    traits: ClassVar[frozenset[Trait]] = frozenset(Trait)
+    traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import CapabilityError, did_you_mean
+from harken.errors import CapabilityError, UnavailableError, did_you_mean
 from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Matcher, Trait
@@ -53,6 +53,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "naive": Algorithm("harken.matchers.naive:Naive"),
     "scan": _of_paper("scan:Scan"),
+    "rein": _of_paper("rein:Rein"),
     "counting_lists": _of_paper("counting_lists:CountingLists", "index", also=(CountsPredicates,)),
     "counting_bits": _of_paper("counting_bits:CountingBits", "index", also=(CountsPredicates,)),
     "counting_bytes": _of_paper("counting_bytes:CountingBytes", "index", also=(CountsPredicates,)),
@@ -64,6 +65,24 @@ ALGORITHMS: dict[str, Algorithm] = {
     "matching_tree": _of_paper("matching_tree:MatchingTree", "order", "collapse", "successors", "factor"),
 }
 DEFAULT_ALGORITHM = "columnar"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKind:
+    """The index of plans that are not flat."""
+
+    factory: str
+    """"module:name" of what makes a matcher: `factory(limits)`."""
+    loader: str
+    """"module:name" of what loads one that was saved: `loader(files, limits)`, or None if none was."""
+
+
+OTHER_KINDS: dict[str, OtherKind] = {
+    "programs": OtherKind(
+        "harken.matchers.programs:ProgramMatcher", loader="harken.matchers.programs.saving:load_programs"
+    ),
+}
+"""By the kind that plans name. Whatever the algorithm is, what it leaves to such an index is found by that."""
 
 
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
@@ -83,6 +102,20 @@ def load_matcher(
         return None
     found: Matcher | None = _imported(known.loader)(files, limits, **options)
     return found
+
+
+def create_other(kind: str, limits: Limits) -> Matcher:
+    """A new matcher for plans of a kind that is not flat. Raises UnavailableError if there is none."""
+    if kind not in OTHER_KINDS:
+        raise UnavailableError(f"there is no index for subscriptions of the kind {kind!r}")
+    matcher: Matcher = _imported(OTHER_KINDS[kind].factory)(limits)
+    return matcher
+
+
+def load_others(files: Mapping[str, ArrayFile], limits: Limits) -> dict[str, Any]:
+    """The matchers that are not flat and were saved as these files, by kind. They play `Renumbers`."""
+    found = {kind: _imported(other.loader)(files, limits) for kind, other in OTHER_KINDS.items()}
+    return {kind: matcher for kind, matcher in found.items() if matcher is not None}
 
 
 def algorithm_capabilities(algorithm: str) -> frozenset[Capability]:

@@ -5,7 +5,7 @@ Whoever needs more than `Matcher` asks for the role, by `isinstance`, and does w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
@@ -82,6 +82,20 @@ class Divides(Protocol):
 
     def made_of(self, rows: Flat) -> Self:
         """A matcher like this one, with its options and what it learnt, that has these rows."""
+
+
+@runtime_checkable
+class Renumbers(Protocol):
+    """Can be cut into matchers that share its subscriptions, and united with others, by their numbers alone."""
+
+    def numbers(self) -> list[int]:
+        """The numbers of all subscriptions."""
+
+    def renumbered(self, numbers: NDArray[np.int32]) -> Self:
+        """A matcher with the subscriptions whose new numbers are given, by the old ones; -1 leaves one out."""
+
+    def united(self, others: Sequence[Self]) -> Self:
+        """A matcher with the subscriptions of this one and of others, whose numbers are different."""
 
 
 @runtime_checkable

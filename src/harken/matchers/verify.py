@@ -8,30 +8,35 @@ Tests that compare elements of several arrays can tie these into a puzzle: `max_
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harken.errors import LimitError
 from harken.events import Event
-from harken.language.normal_form import Conjunction, NormalForm, Presence, ValueSet
+from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, Residual, ValueSet
+from harken.language.trees import Tree
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema.derived import Cursor, Derivation, Whole, advance, derivation
 from harken.schema.paths import Path
-
-_Cursor = tuple[Any, Path]
-"""A node of the event, and the path that is left to go from it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Test:
+class Test:
     """A test of the values at some cursors, at least one of which stands before an array."""
 
     passes: Callable[[list[Any]], bool]
-    cursors: tuple[_Cursor, ...]
+    cursors: tuple[Cursor, ...]
+    made: tuple[Derivation | None, ...] = (None,)
+    """For every value what works it out from those at its share of the cursors; None: it is the one at its cursor."""
 
 
-def is_match(form: NormalForm, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
-    """Whether the event meets one of the conjunctions. Raises LimitError."""
+def is_match(form: NormalForm | Tree, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether the event meets one of the conjunctions, or the tree. Raises LimitError."""
+    if not isinstance(form, NormalForm):
+        from harken.matchers.verify_trees import holds
+
+        return holds(form, event, limits)
     search: BindingSearch | None = None
     for conjunction in form.conjunctions:
         waiting = _left_open(conjunction, event)
@@ -45,48 +50,71 @@ def is_match(form: NormalForm, event: Event, limits: Limits = DEFAULT_LIMITS) ->
     return False
 
 
-def _left_open(conjunction: Conjunction, event: Event) -> list[_Test] | None:
+def _left_open(conjunction: Conjunction, event: Event) -> list[Test] | None:
     """The tests that wait for a binding, if all others pass; None if one does not."""
-    attributes = event.attributes
-    waiting: list[_Test] = []
+    waiting: list[Test] = []
     for path, constraint in conjunction.constraints:
-        if not isinstance(constraint, ValueSet):
-            if bool(event.values(path)) is not (constraint is Presence.PRESENT):
-                return None
-            continue
-        rest: Path = ()
-        if len(path) == 1:
-            node = attributes.get(path[0])
-        else:
-            node, rest = _advance((attributes, path))
-        if node is None:
+        found = open_constraint(path, constraint, event)
+        if found is False:
             return None
-        if type(node) is list:
-            waiting.append(_Test(_admits(constraint.admits), ((node, rest),)))
-        elif not constraint.admits(node):
-            return None
+        if found is not True:
+            waiting.append(found)
     for residual in conjunction.residuals:
-        if residual.of_sets:
-            if not residual.holds([event.values(path) for path in residual.paths]):
-                return None
-            continue
-        test = _Test(residual.holds, tuple(_advance((attributes, path)) for path in residual.paths))
-        if _arrays(test):
-            waiting.append(test)
-        elif not _settled(test):
+        found = open_residual(residual, event)
+        if found is False:
             return None
+        if found is not True:
+            waiting.append(found)
     return waiting
 
 
-def _advance(cursor: _Cursor) -> _Cursor:
-    """As far along the path as objects lead: to an array with the path that is left, or to a value, or to None."""
-    node, path = cursor
-    for steps, key in enumerate(path):
-        if type(node) is dict:
-            node = node.get(key)
-        else:
-            return (node, path[steps:]) if type(node) is list else (None, ())
-    return node, ()
+def open_constraint(path: Path, constraint: Constraint, event: Event) -> bool | Test:
+    """Whether the event meets a constraint, or the test that waits for a binding."""
+    if not isinstance(constraint, ValueSet):
+        return bool(event.values(path)) is (constraint is Presence.PRESENT)
+    rest: Path = ()
+    if len(path) == 1:
+        node = event.attributes.get(path[0])
+    elif not path[0]:
+        return _opened(Test(_admits_one(constraint.admits), *_cursors((path,), event)))
+    else:
+        node, rest = advance((event.attributes, path))
+    if node is None:
+        return False
+    if type(node) is list:
+        return Test(_admits_one(constraint.admits), ((node, rest),))
+    return constraint.admits(node)
+
+
+def open_residual(residual: Residual, event: Event) -> bool | Test:
+    """Whether a residual predicate is true of the event, or the test that waits for a binding."""
+    if residual.of_sets:
+        return residual.holds([event.values(path) for path in residual.paths])
+    return _opened(Test(residual.holds, *_cursors(residual.paths, event)))
+
+
+def _opened(test: Test) -> bool | Test:
+    """The test, if it has to wait for a binding; else whether it passes."""
+    return test if arrays_of(test) else settled(test)
+
+
+def _cursors(paths: Sequence[Path], event: Event) -> tuple[tuple[Cursor, ...], tuple[Derivation | None, ...]]:
+    """Where the values at some paths come from, and what works out those that are derived."""
+    cursors: list[Cursor] = []
+    made: list[Derivation | None] = []
+    for path in paths:
+        if path[0]:
+            cursors.append(advance((event.attributes, path)))
+            made.append(None)
+            continue
+        derived = derivation(path)
+        for source in derived.sources:
+            if source.is_whole:
+                cursors.append((Whole(event.values(source.path)), ()))
+            else:
+                cursors.append(advance((event.attributes, source.path)))
+        made.append(derived)
+    return tuple(cursors), tuple(made)
 
 
 class BindingSearch:
@@ -96,21 +124,21 @@ class BindingSearch:
         self.most = most
         self.made = 0
 
-    def finds(self, tests: list[_Test]) -> bool:
+    def finds(self, tests: list[Test]) -> bool:
         """Whether some binding passes every test. Raises LimitError."""
         try:
             return self.satisfiable(tests)
         except RecursionError:
             raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
-    def satisfiable(self, tests: list[_Test], picks: int = 0) -> bool:
+    def satisfiable(self, tests: list[Test], picks: int = 0) -> bool:
         """Whether elements of the arrays can be picked so that every test passes. Raises LimitError."""
         if picks > 1:  # to go once through one array is no puzzle, however long it is
             self.made += len(tests)
             if self.made > self.most:
                 raise LimitError(f"no binding was found in {self.most:,} tests", limit="max_bindings")
-        waiting = [test for test in tests if _arrays(test)]
-        if not all(_settled(test) for test in tests if not _arrays(test)):
+        waiting = [test for test in tests if arrays_of(test)]
+        if not all(settled(test) for test in tests if not arrays_of(test)):
             return False
         for group in _connected(waiting):
             array = _most_shared(group)
@@ -119,13 +147,13 @@ class BindingSearch:
         return True
 
 
-def _connected(tests: list[_Test]) -> list[list[_Test]]:
+def _connected(tests: list[Test]) -> list[list[Test]]:
     """The tests in groups: together are those that share an array, directly or through others."""
-    by_array: dict[int, list[_Test]] = {}
+    by_array: dict[int, list[Test]] = {}
     for test in tests:
-        for array in _arrays(test):
+        for array in arrays_of(test):
             by_array.setdefault(array, []).append(test)
-    groups: list[list[_Test]] = []
+    groups: list[list[Test]] = []
     seen: set[int] = set()
     for first in tests:
         group, waiting = [], [first]
@@ -134,39 +162,49 @@ def _connected(tests: list[_Test]) -> list[list[_Test]]:
             if id(test) not in seen:
                 seen.add(id(test))
                 group.append(test)
-                for array in _arrays(test):
+                for array in arrays_of(test):
                     waiting.extend(by_array.pop(array, ()))
         if group:
             groups.append(group)
     return groups
 
 
-def _arrays(test: _Test) -> set[int]:
+def arrays_of(test: Test) -> set[int]:
     """The arrays before which a test waits, by identity: in a canonical event every array is an object of its own."""
     return {id(node) for node, _ in test.cursors if type(node) is list}
 
 
-def _most_shared(group: list[_Test]) -> list[Any]:
+def _most_shared(group: list[Test]) -> list[Any]:
     """The array before which most tests wait: once it is picked from, the group may fall apart."""
     waiting = [node for test in group for node, _ in test.cursors if type(node) is list]
     counts = Counter(map(id, waiting))
     return max(waiting, key=lambda array: counts[id(array)])
 
 
-def _picked(group: list[_Test], array: list[Any], element: Any) -> list[_Test]:
+def _picked(group: list[Test], array: list[Any], element: Any) -> list[Test]:
     """The group with one element picked of one array."""
-    return [
-        _Test(
-            test.passes,
-            tuple(_advance((element, path)) if node is array else (node, path) for node, path in test.cursors),
-        )
-        for test in group
-    ]
+    return [picked_in(test, array, element) for test in group]
 
 
-def _settled(test: _Test) -> bool:
-    return test.passes([node for node, _ in test.cursors])
+def picked_in(test: Test, array: list[Any], element: Any) -> Test:
+    """A test with one element picked of one array."""
+    cursors = [advance((element, path)) if node is array else (node, path) for node, path in test.cursors]
+    return Test(test.passes, tuple(cursors), test.made)
 
 
-def _admits(admits: Callable[[Any], bool]) -> Callable[[list[Any]], bool]:
+def settled(test: Test) -> bool:
+    """Whether a test passes that waits for no binding."""
+    if test.made == (None,):
+        return test.passes([test.cursors[0][0]])
+    nodes = [node.values if type(node) is Whole else node for node, _ in test.cursors]
+    values: list[Any] = []
+    first = 0
+    for derived in test.made:
+        behind = first + (1 if derived is None else len(derived.sources))
+        values.append(nodes[first] if derived is None else derived.evaluate(nodes[first:behind]))
+        first = behind
+    return test.passes(values)
+
+
+def _admits_one(admits: Callable[[Any], bool]) -> Callable[[list[Any]], bool]:
     return lambda values: admits(values[0])

@@ -1,10 +1,15 @@
-"""Attribute names. A path is a tuple of keys: `seller.country` is ("seller", "country"), `` `a.b` `` is ("a.b",)."""
+"""Attribute names. A path is a tuple of keys: `seller.country` is ("seller", "country"), `` `a.b` `` is ("a.b",).
+
+That of a derived attribute begins with an empty key, which no name has: see derived.py.
+"""
 
 from __future__ import annotations
 
 import re
 
 Path = tuple[str, ...]
+DERIVED: Path = ("",)
+"""What the paths of derived attributes begin with."""
 
 # Words that the language keeps for itself; as names they need backticks.
 RESERVED = frozenset(
@@ -34,7 +39,14 @@ def parse_path(name: str) -> Path:
 
 
 def format_path(path: Path) -> str:
-    """The name of a path, quoted where it has to be, so that `parse_path` and the language read it back."""
+    """The name of a path, quoted where it has to be, so that `parse_path` and the language read it back.
+
+    That of a derived attribute is for people only.
+    """
+    if path[:1] == DERIVED:
+        from harken.schema.derived import format_derived
+
+        return format_derived(path) or ".".join(map(_format_key, path))
     return ".".join(map(_format_key, path))
 
 

@@ -78,6 +78,9 @@ def test_quick_can_be_narrowed(run: Run, asked: list[Settings]) -> None:
     ("options", "told"),
     [
         ("--workload w9", "there is no w9"),
+        ("--workload text", "there is no text"),
+        ("--grid --workload mixed", "there is no mixed"),
+        ("--grid --size many", "it is a number such as 100000, not many"),
         ("--matcher btree", "there is no btree"),
         ("--size many", "not many"),
         ("--size 0", "not 0"),
@@ -219,3 +222,19 @@ def test_a_missing_file(run: Run, options: list[str]) -> None:
     result = run("bench", *options, "nowhere.json")
     assert result.exit_code == 3
     assert "nowhere.json cannot be read" in result.stderr
+
+
+def test_the_grid_is_measured_shown_and_judged(run: Run, tmp_path: Path) -> None:
+    output, plots = tmp_path / "grid.json", tmp_path / "plots"
+    given = ["--quick", "--rounds", 1, "--workload", "stock", "--size", 20]
+    result = run("bench", "--grid", *given, "--output", output, "--plots", plots)
+    assert result.exit_code in (0, 1)
+    for text in ("Harken / closures", "Harken / scan", "expected / seen", "100 dicts", "stock"):
+        assert text in result.stdout, text
+    assert "of 5 cells hold their floor" in result.stderr
+    assert sorted(path.name for path in plots.iterdir()) == ["grid.png", "grid.svg"]
+    again = run("bench", "--grid", "--show", output, "--json")
+    assert (again.exit_code, len(lines(again.stdout))) == (result.exit_code, 5)
+    assert lines(again.stdout)[0]["shape"] == "stock"
+    assert run("bench", "--show", output).exit_code == 3, "it is no result of the other kind"
+    assert run("bench", "--grid", "--show", saved(tmp_path / "other.json", speedup=1.0)).exit_code == 3

@@ -116,6 +116,10 @@ def test_what_fails_leaves_the_old_files(run: Run, tmp_path: Path, monkeypatch: 
     ("arguments", "told"),
     [
         (["w4x", "--to", "x"], "there is no workload `w4x`; did you mean `w4`"),
+        (
+            ["text", "--to", "x", "--predicates", "--format", "arrow"],
+            "no list of predicates can say the subscriptions of text",
+        ),
         (["--to", "x"], "name a workload, or ask for them with --list"),
         (["w4"], "name the folder that the files go to"),
         (["w4", "--to", "x", "--format", "csv"], "it is one of jsonl, parquet, arrow, not csv"),

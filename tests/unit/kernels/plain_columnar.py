@@ -39,7 +39,8 @@ def main() -> None:
         if number % 9 == 0:
             event["a1"] = [1, 3]
         events.append(event)
-    for layouts in (("cluster", "list", "pool", "sketch"), ("cluster",), ("list",), ("pool",), ("sketch",)):
+    every = ("cluster", "list", "pool", "sketch", "sieve")
+    for layouts in (every, *((each,) for each in every)):
         engine = Engine(background=False, recent_rows=60, layouts=layouts, small_rows=0, settings=stepped)
         for id, where in texts(Random(4))[:80]:
             engine.subscribe(id, where)

@@ -40,7 +40,7 @@ def run(**environment: str) -> list[str]:
 def test_without_compilation_the_answers_are_the_same() -> None:
     compiled, plainly = run(), run(NUMBA_DISABLE_JIT="1")
     assert compiled == plainly
-    assert len(compiled) == 5
+    assert len(compiled) == 6
     assert len({line.partition("[")[2] for line in compiled}) == 1, "all layouts find the same"
     assert compiled[0].count("'") > 200
 

@@ -51,7 +51,9 @@ def crowd() -> tuple[dict[str, str], list[dict[str, int]], list[list[str]]]:
 
 
 @pytest.mark.seconds
-@pytest.mark.parametrize("allowed", [("cluster",), ("sketch",), ("list",), ("pool", "cluster"), LAYOUT_NAMES])
+@pytest.mark.parametrize(
+    "allowed", [("cluster",), ("sketch",), ("list",), ("pool", "cluster"), ("sieve",), LAYOUT_NAMES]
+)
 @pytest.mark.parametrize("is_narrow", [False, True])
 def test_what_does_not_fit_is_taken_in_smaller_chunks(
     crowd: tuple[dict[str, str], list[dict[str, int]], list[list[str]]],
@@ -346,7 +348,7 @@ def test_attributes_that_come_together_are_planned_so() -> None:
     assert planned(4) == planned(1)
 
 
-@pytest.mark.parametrize("layout", ["cluster", "list", "pool", "sketch"])
+@pytest.mark.parametrize("layout", LAYOUT_NAMES)
 def test_a_layout_can_be_forced(layout: str) -> None:
     engine = columnar(layouts=[layout])
     engine.subscribe_many((n, f"a = {n % 3} AND b > {n % 5}") for n in range(600))
@@ -620,7 +622,7 @@ def test_buffers_are_used_again() -> None:
     assert held.nbytes < large / 8, "one large answer does not hold its memory for ever"
 
 
-@pytest.mark.parametrize("layout", ["cluster", "list", "pool", "sketch"])
+@pytest.mark.parametrize("layout", LAYOUT_NAMES)
 def test_answers_of_unlike_sizes(layout: str) -> None:
     """The memory for an answer is taken before it is known: it may be too little for any event of a batch."""
     engine = columnar(layouts=[layout])

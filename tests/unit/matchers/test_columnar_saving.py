@@ -40,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "lists": {"layouts": ("list",)},
     "pools": {"layouts": ("pool",)},
     "sketches": {"layouts": ("sketch",)},
+    "sieves": {"layouts": ("sieve",)},
     "many layers": {"recent_rows": 8},
 }
 
@@ -92,6 +93,11 @@ class Subscribed:
         """Save the matcher, and go on with what is loaded."""
         save(self.matcher, folder)
         self.matcher = load(folder)
+
+
+def lasting(matcher: Columnar) -> dict[str, Any]:
+    """What a matcher tells of itself, but for what its batches took: that is not saved."""
+    return {key: value for key, value in matcher.stats().items() if key not in ("besides", "seen_ns")}
 
 
 def save(matcher: Columnar, folder: Folder) -> None:
@@ -171,7 +177,7 @@ def test_round_trip_of_workloads(folder: Folder, name: str) -> None:
     expected = answers(matcher, batch)
     save(matcher, folder)
     loaded = load(folder)
-    assert loaded.stats() == matcher.stats()
+    assert lasting(loaded) == lasting(matcher)
     assert answers(loaded, batch) == expected
     assert loaded.stats()["events_seen"] == 200
     loaded.merge()
@@ -348,7 +354,7 @@ def test_statistics_of_attributes_that_come_later(folder: Folder) -> None:
     known = {".".join(column.path): codes for column, codes in zip(statistics.columns, statistics.codes, strict=True)}
     assert (known["b"] == 2).mean() >= 0.9  # 1, the only constant
     save(other, folder)
-    assert load(folder).stats() == other.stats()
+    assert lasting(load(folder)) == lasting(other)
     assert {column.path for column in load(folder).statistics().columns} >= {("a",), ("b",)}
 
 

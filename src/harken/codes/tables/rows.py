@@ -1,7 +1,8 @@
 """Subscriptions from a table (id, predicates) to rows, without a text in between and without a loop over them.
 
 A predicate compares one attribute with one value, and all predicates of a subscription have to hold. So each is one
-interval already, and the normal form would say the same. Where it would say more, the subscription goes by its text.
+interval already, and several on one attribute are what their intervals have in common (narrow.py). Where the normal
+form would say more, the subscription goes by its text.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from harken.codes.columns import Column, ColumnPredicates
 from harken.codes.flat import Flat
+from harken.codes.tables.narrow import booleans, kept_kinds, narrowed
 from harken.codes.tables.operands import OPERAND_KINDS
-from harken.codes.tables.predicates import AT_LEAST, EQUAL, LESS, MORE, OPERATORS, UNEQUAL, Listed, listed
+from harken.codes.tables.predicates import LESS, MORE, OPERATORS, UNEQUAL, Listed, listed
 from harken.errors import HarkenError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Kind
@@ -35,7 +37,6 @@ _LOW_SIDE = np.array([0, 1, 0, 0, 1, 0, 0, 0], np.uint8)
 _HAS_HIGH = np.array([True, True, True, True, False, False, True, True])
 _HIGH_SIDE = np.array([1, 0, 0, 1, 0, 0, 1, 1], np.uint8)
 
-_BOOLEAN = OPERAND_KINDS.index(Kind.BOOLEAN)
 _MOST_NARROW = 1 << 16  # numbers of 16 bits are sorted by radix
 # Finding the different ones of n operands takes as long by sorting them as by marking them among so many times n.
 _MARKED_PER_SORTED = 32
@@ -48,7 +49,8 @@ class TableRows:
     flat: Flat
     """Exact rows, one for each subscription that is neither slow nor faulty."""
     slow: NDArray[np.int64]
-    """Those that have to go by their texts: they repeat an attribute, ask nothing, can never be true, or are long."""
+    """Those that have to go by their texts: they ask nothing, can never be true, are long, or leave out a value between
+    two others."""
     faults: list[tuple[int, HarkenError]]
     """Those that mean nothing, and why."""
     _listed: Listed = field(repr=False)
@@ -97,15 +99,11 @@ def rows_of_table(table: pa.Table, limits: Limits = DEFAULT_LIMITS) -> TableRows
     order = _by_attribute(found, rows)
     is_slow = _is_long(found, rows, limits)
     is_slow[found.counts == 0] = True
-    for several in (_repeating(found, rows, order), _special(found, rows)):
-        is_slow[several] = True
+    is_slow[_never(found, rows)] = True
+    columns = list(_columns(found, rows, order, is_slow))
     is_slow &= ~found.faulty
     wanted = ~(is_slow | found.faulty)
-    if not wanted.all():
-        order = order[wanted[rows[order]]]
-        rows = (np.cumsum(wanted, dtype=np.int32) - np.int32(1))[rows]
-    numbers = np.flatnonzero(wanted).astype(np.int32)
-    flat = Flat.of_predicates(numbers, list(_columns(found, rows, order)))
+    flat = Flat.of_predicates(np.arange(len(found), dtype=np.int32), columns).only(wanted)
     return TableRows(flat, np.flatnonzero(is_slow), found.faults, found)
 
 
@@ -133,42 +131,37 @@ def _is_long(found: Listed, rows: NDArray[np.int32], limits: Limits) -> NDArray[
     return is_long
 
 
-def _repeating(found: Listed, rows: NDArray[np.int32], order: NDArray[np.intp]) -> NDArray[np.int32]:
-    """The rows that ask for several things of one attribute: its constraint would be what they have in common."""
-    attributes, ordered = found.attributes[order], rows[order]
-    again = (ordered[1:] == ordered[:-1]) & (attributes[1:] == attributes[:-1])
-    repeating: NDArray[np.int32] = ordered[1:][again]
-    return repeating
-
-
-def _special(found: Listed, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The rows with a predicate that can never be true, or that is about the order of booleans."""
+def _never(found: Listed, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The rows with a predicate that can never be true."""
     values, operators, operands = found.values, found.operators, found.operands
-    special = np.zeros(len(rows), np.bool_)
+    never = np.zeros(len(rows), np.bool_)
     if values.least.any():
-        special |= (operators == LESS) & values.least[operands]
+        never |= (operators == LESS) & values.least[operands]
     if values.greatest.any():
-        special |= (operators == MORE) & values.greatest[operands]
-    if (values.kinds == _BOOLEAN).any():
-        special |= (operators >= LESS) & (operators <= AT_LEAST) & (values.kinds[operands] == _BOOLEAN)
-    return rows[special]
+        never |= (operators == MORE) & values.greatest[operands]
+    return rows[never]
 
 
 # Columns
 
 
-def _columns(found: Listed, rows: NDArray[np.int32], order: NDArray[np.intp]) -> Iterator[ColumnPredicates]:
-    """The predicates at these places, which are ordered by attribute, column by column."""
-    attributes = found.attributes[order]
-    rows, operators, operands = rows[order], found.operators[order], found.operands[order]
-    bounds = np.searchsorted(attributes, np.arange(len(found.paths) + 1))
-    for path, start, stop in zip(found.paths, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        part = slice(start, stop)
-        kinds = found.values.kinds[operands[part]]
+def _columns(
+    found: Listed, rows: NDArray[np.int32], order: NDArray[np.intp], is_slow: NDArray[np.bool_]
+) -> Iterator[ColumnPredicates]:
+    """The predicates at these places, which are ordered by attribute, column by column. Marks rows that are slow."""
+    counts = np.bincount(found.attributes[order], minlength=len(found.paths))
+    bounds = np.append(0, np.cumsum(counts)).tolist()
+    for path, start, stop in zip(found.paths, bounds[:-1], bounds[1:], strict=True):
+        part = order[start:stop]
+        asking, operators, operands = rows[part], found.operators[part], found.operands[part]
+        kinds = found.values.kinds[operands]
+        if (asking[1:] == asking[:-1]).any():
+            kept = kept_kinds(asking, kinds, operands, is_slow)
+            asking, operators, operands, kinds = asking[kept], operators[kept], operands[kept], kinds[kept]
         for kind in np.flatnonzero(np.bincount(kinds)):
             own = slice(None) if (kinds == kind).all() else kinds == kind
             column = Column(path, OPERAND_KINDS[kind])
-            yield _column(column, rows[part][own], operators[part][own], operands[part][own], found)
+            yield _column(column, asking[own], operators[own], operands[own], found, is_slow)
 
 
 def _column(
@@ -177,16 +170,14 @@ def _column(
     operators: NDArray[np.uint8],
     operands: NDArray[np.int32],
     found: Listed,
+    is_slow: NDArray[np.bool_],
 ) -> ColumnPredicates:
     used, places = _different(operands, len(found.values.kinds))
     constants = found.values.constants(column.kind, used)
     if column.kind is Kind.BOOLEAN:
-        # Not to be the one is to be the other.
-        places = (constants.whole[places] ^ (operators == UNEQUAL)).astype(np.int32)
-        constants = np.array([0, 1], np.int64)
-        operators = np.full(len(operators), EQUAL, np.uint8)
+        return booleans(column, rows, operators, constants.whole[places], is_slow)
     none = np.int32(-1)
-    return ColumnPredicates(
+    predicates = ColumnPredicates(
         column,
         constants,
         rows,
@@ -195,6 +186,7 @@ def _column(
         high=np.where(_HAS_HIGH[operators], places, none),
         high_side=_HIGH_SIDE[operators],
     )
+    return narrowed(predicates, operators == UNEQUAL, is_slow) if (rows[1:] == rows[:-1]).any() else predicates
 
 
 def _different(operands: NDArray[np.int32], count: int) -> tuple[NDArray[np.intp], NDArray[np.int32]]:

@@ -110,6 +110,11 @@ class Updater(threading.Thread):
 def settle(live: Live, events: pa.Table) -> None:
     """Match, so that whatever was put off is done, and wait for background merges."""
     live.match(events)
+    wait_for_merges()
+
+
+def wait_for_merges() -> None:
+    """Wait until no index is merged in the background."""
     for thread in threading.enumerate():
         if thread.name == _MERGER and thread.is_alive():  # not started yet: the next one waits for it
             thread.join()

@@ -14,6 +14,8 @@ LAYOUTS = {
     "are tested one by one.",
     "pool": "rows on attributes that have few values. For every value there is a bitmap with a bit a row; the bitmaps "
     "of an event's values are combined, and the bits that are left are the rows that match.",
+    "sieve": "rows of many ranges. The values of an attribute fall into a few dozen buckets, each with a bitmap of the "
+    "rows that may admit one of its values; the few rows that all bitmaps of an event have in common are tested.",
 }
 """How a group of rows can be stored."""
 

@@ -120,6 +120,31 @@ def bars(points: Sequence[Point], title: str, subtitle: str, x: str, colours: Ma
     return _styled(alt, chart, title, subtitle)
 
 
+def squares(points: Sequence[Point], title: str, subtitle: Sequence[str], x: str, colours: Mapping[float, str]) -> Any:
+    """A square for each `x` and `name`, with its `label` in it, in the colour of its `shade`. None without points.
+
+    Every colour is for shades from its key on.
+    """
+    if not points:
+        return None
+    alt = _altair()
+    base = alt.Chart().encode(
+        x=alt.X(
+            "x:O", title=x, sort=sorted({point["x"] for point in points}), axis=alt.Axis(format="~s", labelAngle=0)
+        ),
+        y=alt.Y("name:N", title=None, sort=list(dict.fromkeys(point["name"] for point in points))),
+    )
+    scale = alt.Scale(type="threshold", domain=list(colours)[1:], range=list(colours.values()))
+    square = base.mark_rect(stroke="white").encode(color=alt.Color("shade:Q", scale=scale, legend=None))
+    label = base.mark_text(fontSize=9).encode(text="label:N")
+    chart = alt.layer(square, label, data=alt.Data(values=points)).properties(width=270, height=230)
+    header = alt.Header(labelFontSize=13, labelFontWeight="bold", labelAnchor="start")
+    titles = list(dict.fromkeys(point["title"] for point in points))
+    return _styled(
+        alt, chart.facet(column=alt.Column("title:N", title=None, sort=titles, header=header)), title, subtitle
+    )
+
+
 def _altair() -> Any:
     """The library, untyped: its types are stricter than what it takes."""
     import altair
@@ -149,7 +174,7 @@ def _side_by_side(alt: Any, chart: Any, points: Sequence[Point]) -> Any:
     return chart.facet(facet=alt.Facet("title:N", title=None, sort=titles, header=header), columns=2)
 
 
-def _styled(alt: Any, chart: Any, title: str, subtitle: str) -> Any:
+def _styled(alt: Any, chart: Any, title: str, subtitle: str | Sequence[str]) -> Any:
     above = alt.TitleParams(title, subtitle=subtitle, anchor="start", fontSize=17, subtitleColor="#555", offset=12)
     return (
         chart.properties(title=above)

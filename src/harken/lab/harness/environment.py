@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("harken", "lark", "numpy", "pyarrow")
+_PACKAGES = ("harken", "numba", "numpy", "pyarrow")
 
 
 def environment(*more_packages: str) -> dict[str, Any]:

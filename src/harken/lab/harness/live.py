@@ -9,7 +9,7 @@ import pyarrow as pa
 from harken.events import validate
 from harken.lab.harness.answers import Answers
 from harken.lab.harness.contestants import Filled
-from harken.language.normal_form import NormalForm
+from harken.language.compiled import Form
 from harken.matchers import Entry, MatchResult
 
 
@@ -38,7 +38,7 @@ class Live:
         found = self.match(events)
         return Answers(found.numbers, found.offsets)
 
-    def _form_of(self, number: int) -> NormalForm:
+    def _form_of(self, number: int) -> Form:
         """What was added last may have to be verified."""
         form = self._forms.get(number)
         return self._filled.form_of(number) if form is None else form

@@ -63,6 +63,23 @@ class Conditions:
         return replace(self, rows=rows[self.rows])
 
 
+def as_predicates(conditions: Sequence[Conditions]) -> list[ColumnPredicates]:
+    """The conditions as an index takes them in: an attribute with both a lower and an upper bound has one predicate."""
+    by_attribute: dict[str, list[Conditions]] = {}
+    for each in conditions:
+        by_attribute.setdefault(each.attribute, []).append(each)
+    return [each[0].as_predicates() if len(each) == 1 else _between(*each) for each in by_attribute.values()]
+
+
+def _between(lower: Conditions, upper: Conditions) -> ColumnPredicates:
+    """What lies between two bounds, which the same subscriptions have."""
+    assert np.array_equal(lower.rows, upper.rows)
+    low, high = lower.as_predicates(), upper.as_predicates()
+    constants, places = np.unique(np.concatenate([lower.constants, upper.constants]), return_inverse=True)
+    lows, highs = np.split(places.astype(np.int32), [len(lower.constants)])
+    return replace(low, constants=constants, low=lows[low.low], high=highs[high.high], high_side=high.high_side)
+
+
 def on_integers(
     attribute: str, rows: NDArray[np.int32], operators: NDArray[np.uint8], values: NDArray[np.integer], least: int
 ) -> Conditions:

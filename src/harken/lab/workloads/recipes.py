@@ -23,6 +23,8 @@ class Recipe:
     model: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    has_table: bool = True
+    """Whether a table of predicates can say its subscriptions."""
 
     def model_with(self, parameters: Mapping[str, Any]) -> Model:
         """The model, with the given parameters in place of the recipe's. Raises ValueError."""
@@ -72,6 +74,29 @@ WORKLOADS: dict[str, Recipe] = {
     "orders": Recipe(
         "harken.lab.workloads.orders:Orders",
         "Orders of a shop: nested events, with tests of the customer, of one item among several, and of the total",
+    ),
+    "ranges": Recipe(
+        "harken.lab.workloads.ranges:Ranges",
+        "Rows of many ranges: 10 intervals, each half as wide as its domain, over 10 of 20 attributes",
+    ),
+    "attributes-many": Recipe(
+        "harken.lab.workloads.attributes_many:AttributesMany",
+        "5,000 attributes, of which an event has 30: 3 to 8 tests of what one kind of event has",
+    ),
+    "disjunctive": Recipe(
+        "harken.lab.workloads.disjunctive:Disjunctive",
+        "OR of 2 to 8 conjunctions, each of a string and one or two ranges",
+        has_table=False,
+    ),
+    "text": Recipe(
+        "harken.lab.workloads.text:Text",
+        "Saved searches: one LIKE each, on a title or on a body of words",
+        has_table=False,
+    ),
+    "detections": Recipe(
+        "harken.lab.workloads.detections:Detections",
+        "Rules that look for attacks in logs: lists of patterns on command lines, paths and hashes",
+        has_table=False,
     ),
     "mixed": Recipe(
         "harken.lab.workloads.mixed:Mixed",

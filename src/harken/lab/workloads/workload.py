@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harken.codes.columns import ColumnPredicates
-from harken.lab.workloads.conditions import Conditions
+from harken.lab.workloads.conditions import Conditions, as_predicates
 from harken.lab.workloads.listing import PREDICATE, Listing
 
 BLOCK = 65_536
@@ -29,6 +29,7 @@ class Drawn(NamedTuple):
     conditions: Sequence[Conditions]
     events: pa.Table
     parts: Mapping[str, Workload] = MappingProxyType({})
+    written: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,24 @@ class PlainModel(Model):
         """The events, with nulls where they lack an attribute."""
 
 
+@dataclass(frozen=True)
+class WrittenModel(Model):
+    """Draws subscriptions as texts, where a table of predicates cannot say them."""
+
+    def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
+        for_subscriptions, for_events = map(np.random.default_rng, seeds.spawn(2))
+        texts = list(self.texts(subscriptions, for_subscriptions))
+        return Drawn([], self.events(events, for_events), written=texts)
+
+    @abstractmethod
+    def texts(self, rows: int, rng: np.random.Generator) -> Iterator[str]:
+        """The subscriptions in Harken's language."""
+
+    @abstractmethod
+    def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
+        """The events, with nulls where they lack an attribute."""
+
+
 @dataclass(frozen=True, eq=False)
 class Workload:
     """Subscriptions and events of one kind. Subscription i is row i of the predicates, and has the id `s{i}`."""
@@ -74,11 +93,19 @@ class Workload:
     events: pa.Table = field(repr=False)
     parts: Mapping[str, Workload] = field(default_factory=dict, repr=False)
     """Of a mixed workload, what it was mixed from: each with rows of its own, and the attributes of the mixture."""
+    written: Sequence[str] | None = field(default=None, repr=False)
+    """The subscriptions as texts, where there are no conditions that say them."""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether a table of predicates says the subscriptions."""
+        return self.written is None
 
     @cached_property
     def predicates(self) -> list[ColumnPredicates]:
         """The subscriptions, column by column, as an index takes them in."""
-        return [each.as_predicates() for each in self.conditions]
+        self._refuse_written()
+        return as_predicates(self.conditions)
 
     def texts(self) -> pa.ChunkedArray:
         """The subscriptions in Harken's language."""
@@ -90,11 +117,20 @@ class Workload:
 
     def batches(self, form: Literal["where", "predicates"]) -> Iterator[pa.RecordBatch]:
         """The subscriptions a block at a time: `id`, and their texts or their lists of predicates."""
-        listing = self._listing
+        if form == "predicates":
+            self._refuse_written()
         for start in range(0, self.subscriptions, BLOCK):
             stop = min(start + BLOCK, self.subscriptions)
-            content = listing.texts(start, stop) if form == "where" else listing.predicates(start, stop)
+            if self.written is not None:
+                content = pa.array(self.written[start:stop], pa.string())
+            else:
+                listing = self._listing
+                content = listing.texts(start, stop) if form == "where" else listing.predicates(start, stop)
             yield pa.record_batch([_ids(start, stop), content], schema=subscription_schema(form))
+
+    def _refuse_written(self) -> None:
+        if self.written is not None:
+            raise ValueError(f"no table of predicates can say the subscriptions of {self.name}")
 
     @cached_property
     def _listing(self) -> Listing:

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 
 from harken.errors import CheckError, InvalidValueError, LanguageError, UnavailableError, did_you_mean, in_backticks
 from harken.language.ast import (
+    Arithmetic,
     Attribute,
     Between,
     Call,
@@ -15,17 +16,21 @@ from harken.language.ast import (
     Constant,
     Contains,
     Expression,
+    Function,
     Holds,
     In,
     Like,
     Operand,
     Predicate,
+    RLike,
     Variable,
     leaves,
     offset_of,
     predicates,
 )
+from harken.language.functions import FUNCTIONS, constant_fault
 from harken.language.sql.habits import CLOCKS, function_hint
+from harken.language.sql.printer import print_operand
 from harken.language.sql.syntax_errors import located
 from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_path
 from harken.schema.values import show
@@ -38,23 +43,33 @@ def check(expression: Expression, schema: Schema | None = None, text: str | None
     """Every fault of the expression, in the order of the text; with the text, each has its place."""
     found: list[tuple[LanguageError, int]] = []
     for predicate, _ in predicates(expression):
-        found.extend(_unavailable(predicate))
+        found += _unavailable(predicate)
         if schema is not None:
-            found.extend(_mistyped(predicate, schema))
+            found += _mistyped(predicate, schema)
     if text is not None:
         for error, at in found:
             error.at(*located(text, at))
     return [error for error, _ in found]
 
 
-def _unavailable(predicate: Predicate) -> Iterator[tuple[LanguageError, int]]:
+def _unavailable(predicate: Predicate) -> list[tuple[LanguageError, int]]:
+    """What this build cannot evaluate, and constants that no function takes."""
     if isinstance(predicate, Call):
         message = f"the operator `{predicate.name}` is not available: this version evaluates no operator predicates yet"
-        yield UnavailableError(message, hint=function_hint(predicate.name)), predicate.at
-        return
-    for leaf in leaves(predicate):
-        if isinstance(leaf, Variable):
-            yield UnavailableError(f"the variable ?{leaf.name} is not available: no operator binds it yet"), leaf.at
+        return [(UnavailableError(message, hint=function_hint(predicate.name)), predicate.at)]
+    found: list[tuple[LanguageError, int]] = [
+        (UnavailableError(f"the variable ?{leaf.name} is not available: no operator binds it yet"), leaf.at)
+        for leaf in leaves(predicate)
+        if isinstance(leaf, Variable)
+    ]
+    for call in _calls(predicate):
+        if isinstance(call, Arithmetic):
+            continue
+        for place, argument in enumerate(call.arguments):
+            fault = constant_fault(call.name, place, argument.value) if isinstance(argument, Constant) else None
+            if fault is not None:
+                found.append((CheckError(fault[0], hint=fault[1]), offset_of(argument)))
+    return found
 
 
 def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
@@ -64,9 +79,13 @@ def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageEr
         yield CheckError(f"the schema has no attribute `{leaf.name}`", hint=hint), leaf.at
     if unknown:
         return
+    wrong = [fault for call in _calls(predicate) for fault in _wrong_arguments(call, schema)]
+    if wrong:
+        yield from wrong
+        return
     match predicate:
-        case Comparison(left=left, right=right):
-            yield from _unlike(left, right, schema)
+        case Comparison(left=left, operator=operator, right=right):
+            yield from _unlike(left, right, schema, operator)
         case Between(operand=operand, low=low, high=high):
             yield from _unlike(operand, low, schema)
             yield from _unlike(operand, high, schema)
@@ -77,25 +96,77 @@ def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageEr
             yield from _unlike(attribute, value, schema)
         case Like(operand=operand):
             yield from _not_of_kind(operand, Kind.STRING, "LIKE is for strings", schema)
+        case RLike(operand=operand):
+            yield from _not_of_kind(operand, Kind.STRING, "RLIKE is for strings", schema)
         case Holds(operand=operand):
             message = "only a boolean can stand alone as a condition"
             yield from _not_of_kind(operand, Kind.BOOLEAN, message, schema)
 
 
-def _unlike(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
-    """Faults of comparing two operands: kinds that differ, domains that differ, a value outside its domain."""
-    if isinstance(left, Constant) and isinstance(right, Attribute):
-        left, right = right, left
+def _calls(predicate: Predicate) -> Iterator[Function | Arithmetic]:
+    """The functions and the arithmetic in a predicate."""
+    waiting: list[Operand]
+    match predicate:
+        case Comparison(left=left, right=right):
+            waiting = [right, left]
+        case Between(operand=operand, low=low, high=high):
+            waiting = [high, low, operand]
+        case In(operand=operand) | Like(operand=operand) | RLike(operand=operand) | Holds(operand=operand):
+            waiting = [operand]
+        case _:
+            waiting = []
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Function):
+            yield operand
+            waiting += reversed(operand.arguments)
+        elif isinstance(operand, Arithmetic):
+            yield operand
+            waiting += (operand.right, operand.left)
+
+
+def _wrong_arguments(call: Function | Arithmetic, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
+    """Arguments that are not of the kind that a function takes."""
+    if isinstance(call, Arithmetic):
+        for side in (call.left, call.right):
+            yield from _not_of_kind(side, Kind.NUMBER, "arithmetic is over numbers", schema)
+        return
+    signature = FUNCTIONS[call.name]
+    for place, argument in enumerate(call.arguments):
+        kind, taken = _kind(argument, schema), signature.parameter(place).kinds
+        if kind is not None and kind not in taken:
+            message = f"`{call.name}` takes a {' or '.join(sorted(taken))}, and this is {_described(argument, schema)}"
+            yield CheckError(message), offset_of(argument)
+    if signature.result is None:
+        first, *others = call.arguments
+        for other in others:
+            yield from _unlike_kinds(first, other, schema)
+
+
+def _unlike_kinds(left: Operand, right: Operand, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
     left_kind, right_kind = _kind(left, schema), _kind(right, schema)
-    if left_kind is None or right_kind is None:
+    if left_kind is not None and right_kind is not None and left_kind is not right_kind:
+        message = f"{_described(left, schema)} does not compare with {_described(right, schema)}"
+        yield CheckError(message, hint=_rewritten(right, left_kind)), offset_of(right)
+
+
+def _unlike(left: Operand, right: Operand, schema: Schema, operator: str = "=") -> Iterator[tuple[LanguageError, int]]:
+    """Faults of comparing two operands: kinds that differ, domains that differ, a value outside its domain."""
+    if isinstance(right, Attribute) and not isinstance(left, Attribute):
+        left, right = right, left
+    wrong = list(_unlike_kinds(left, right, schema))
+    if wrong or None in (_kind(left, schema), _kind(right, schema)):
+        yield from wrong
         return
     at = offset_of(right)
-    if left_kind is not right_kind:
-        message = f"{_described(left, schema)} does not compare with {_described(right, schema)}"
-        yield CheckError(message, hint=_rewritten(right, left_kind)), at
-        return
     domain, other = _domain(schema, left), _domain(schema, right)
-    if isinstance(right, Attribute):
+    if isinstance(right, Function):
+        if isinstance(domain, CodedDomain) and operator not in ("=", "<>"):
+            yield (
+                CheckError(f"{_described(left, schema)} has an order of its own, and {_described(right, schema)} none"),
+                at,
+            )
+    elif isinstance(right, Attribute):
         if domain != other and (isinstance(domain, CodedDomain) or isinstance(other, CodedDomain)):
             yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
     elif isinstance(domain, CodedDomain) and isinstance(right, Constant):
@@ -162,6 +233,12 @@ def _domain(schema: Schema, operand: Operand) -> Domain | None:
 def _kind(operand: Operand, schema: Schema) -> Kind | None:
     if isinstance(operand, Constant):
         return operand.kind
+    if isinstance(operand, Arithmetic):
+        return Kind.NUMBER
+    if isinstance(operand, Function):
+        result = FUNCTIONS[operand.name].result
+        kinds = (_kind(each, schema) for each in operand.arguments)
+        return next((kind for kind in kinds if kind is not None), None) if result is None else result
     domain = _domain(schema, operand)
     return None if domain is None else domain.kind
 
@@ -169,6 +246,8 @@ def _kind(operand: Operand, schema: Schema) -> Kind | None:
 def _described(operand: Operand, schema: Schema) -> str:
     if isinstance(operand, Constant):
         return f"the {operand.kind} {show(operand.value)}"
+    if isinstance(operand, Function | Arithmetic):
+        return f"`{print_operand(operand)}` ({_kind(operand, schema)})"
     domain = _domain(schema, operand)
     return f"`{_name(operand)}` ({domain.describe() if domain is not None else 'unknown'})"
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
-from harken.language.ast import DEFAULT_ESCAPE, Attribute, Constant, Contains, Expression, Like, leaves, predicates
-from harken.language.sql.habits import CLOCKS
+from harken.language.ast import (
+    DEFAULT_ESCAPE,
+    Attribute,
+    Constant,
+    Contains,
+    Expression,
+    Like,
+    has_arithmetic,
+    leaves,
+    predicates,
+)
+from harken.language.sql.habits import CLOCKS, ONE_NAME, name_hint, starts_before
 from harken.schema import Schema, StringDomain, Value
 from harken.schema.paths import Path
 from harken.schema.values import show
 
 _CURRENT = "current_"
+_SIGN_IN_NAME = re.compile(r"\w[-/][^\W\d]")
 _ESCAPED_PERCENT = DEFAULT_ESCAPE + "%"
 _BACKSLASH_AND_ANY = DEFAULT_ESCAPE + _ESCAPED_PERCENT
 
+
+_MOST_SIGNS = 16
+"""Attributes in arithmetic that are looked at: each time the line is read from its start."""
 
 Doubts = Callable[[str, Sequence[Value]], Iterator[str]]
 """What to warn of in a text, given its constants in the order of the text."""
@@ -22,22 +37,27 @@ Doubts = Callable[[str, Sequence[Value]], Iterator[str]]
 def doubts_of(expression: Expression, schema: Schema | None) -> Doubts:
     """What tells the doubts about the texts that have the shape of this expression, whatever their constants."""
     found: list[Doubts] = []
+    signs: list[Doubts] = []
     hole = 0
     for predicate, _ in predicates(expression):
         names = [leaf.name for leaf in leaves(predicate) if isinstance(leaf, Attribute)]
         if schema is None:
             found.extend(_about_name(name) for name in names if _is_clock(name))
+        if len(signs) < _MOST_SIGNS and has_arithmetic(predicate):
+            signs += [_about_sign(leaf.at) for leaf in leaves(predicate) if isinstance(leaf, Attribute)]
         last = hole + sum(isinstance(leaf, Constant) for leaf in leaves(predicate)) - 1
         if isinstance(predicate, Like):
             found.append(_about_pattern(last, predicate.escape))
         elif isinstance(predicate, Contains) and schema is not None and _is_string(predicate.attribute.path, schema):
             found.append(_about_contains(last, predicate.attribute.name))
         hole = last + 1
-    return lambda text, constants: (doubt for each in found for doubt in each(text, constants))
+    return lambda text, constants: (doubt for each in [*found, *signs] for doubt in each(text, constants))
 
 
 def may_be_doubtful(text: str, schema: Schema | None) -> bool:
     """A quick look at a text, because hardly any has something to warn of."""
+    if ("-" in text or "/" in text) and _SIGN_IN_NAME.search(text):
+        return True
     return _ESCAPED_PERCENT in text or "*" in text or (_CURRENT if schema is None else "contains") in text.lower()
 
 
@@ -58,6 +78,17 @@ def _about_name(name: str) -> Doubts:
     def doubts(text: str, constants: Sequence[Value]) -> Iterator[str]:
         if f"`{name}`" not in text:
             yield f"{name} is taken for an attribute's name; {CLOCKS[name.upper()]}"
+
+    return doubts
+
+
+def _about_sign(at: int) -> Doubts:
+    """A difference or a quotient of names without blanks: only texts of just these offsets share its doubts."""
+
+    def doubts(text: str, constants: Sequence[Value]) -> Iterator[str]:
+        hint = name_hint(text, at) if starts_before(text, at) else None
+        if hint is not None and hint.startswith(ONE_NAME):
+            yield f"the sign in {hint.removeprefix(ONE_NAME).strip('`')} is taken for arithmetic; {hint}"
 
     return doubts
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from harken.errors import ContradictionError, HarkenError, LimitError
 from harken.language.ast import Attribute, Expression, leaves, predicates
-from harken.language.compiled import Compiled, FlatPlan
-from harken.language.normalise import normalise
+from harken.language.compiled import Compiled
 from harken.language.sql import parser
 from harken.language.sql.check import check
 from harken.language.sql.doubts import may_be_doubtful
@@ -26,7 +25,7 @@ _ALWAYS_TRUE = "it is always true: every event will match"
 
 
 class SqlFrontEnd:
-    """The front end of SQL. It parses each shape once."""
+    """The front end of SQL."""
 
     def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self.schema = schema
@@ -35,17 +34,16 @@ class SqlFrontEnd:
 
     def compile(self, text: str) -> Compiled:
         try:
-            shape, constants = self._shapes.parse(text)
-            form = shape.template.fill(constants, self.limits)
+            plan, doubts = self._shapes.plan(text)
         except RecursionError:  # where max_nesting was set beyond what Python can follow
             message = "the expression is nested too deeply"
             raise LimitError(message, limit="max_nesting").at(*located(text, 0)) from None
-        except (ContradictionError, LimitError) as error:
+        except ContradictionError as error:
             raise self._placed(error, text) from None
-        warnings: tuple[str, ...] = (_ALWAYS_TRUE,) if form.always else ()
+        warnings: tuple[str, ...] = (_ALWAYS_TRUE,) if plan.always else ()
         if may_be_doubtful(text, self.schema):
-            warnings += tuple(shape.doubts(text, constants))
-        return Compiled(text, "sql", FlatPlan(form), warnings)
+            warnings += tuple(doubts())
+        return Compiled(text, "sql", plan, warnings)
 
     def faults(self, text: str) -> list[HarkenError]:
         found: list[HarkenError] = [*check(parser.parse(text, self.limits), self.schema, text)]
@@ -64,26 +62,14 @@ class SqlFrontEnd:
         return parser.parse(text, _NO_LIMITS)
 
     def _accept(self, expression: Expression, text: str) -> None:
+        if self.schema is None and "(" not in text and "?" not in text:
+            return  # without a schema only operators, functions and variables may be at fault
         faults = check(expression, self.schema, text)
         if faults:
             raise first_of(faults)
 
-    def _placed(self, error: ContradictionError | LimitError, text: str) -> HarkenError:
-        """The error at the part of the text that it is about, or at its start."""
-        if error.place is not None:
-            return error
-        expression = self.parse(text)
-        if isinstance(error, LimitError):
-            offset = self._offset_of_limit(expression)
-        else:
-            found = (leaf for each, _ in predicates(expression) for leaf in leaves(each))
-            offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), 0)
+    def _placed(self, error: ContradictionError, text: str) -> HarkenError:
+        """The error at the attribute that it is about, or at the start of the text."""
+        found = (leaf for each, _ in predicates(self.parse(text)) for leaf in leaves(each))
+        offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), 0)
         return error.at(*located(text, offset))
-
-    def _offset_of_limit(self, expression: Expression) -> int:
-        """Where normalising an expression of this very text passes a limit: that of a template has other offsets."""
-        try:
-            normalise(expression, self.schema, self.limits)
-        except LimitError as error:
-            return error.offset or 0
-        return 0

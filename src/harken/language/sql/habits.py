@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import re
 
+from harken.language.functions import FUNCTIONS
 from harken.schema.paths import format_path
 
-_SPELLINGS = "or list the spellings: x IN ('get', 'GET')"
-_NO_CASE_FOLDING = "= and LIKE tell upper from lower case: let the events carry a lower-cased attribute"
-_NO_PATTERNS = "there are no regular expressions; in a LIKE pattern % stands for any characters and _ for any one"
+_ANY_CASE = "= and LIKE tell upper from lower case: write lower(x) = 'get', or x ILIKE 'get%'"
+_REGULAR = "a regular expression is written x RLIKE '^a+b'; in a LIKE pattern % stands for any characters"
 _NO_CASTS = "there are no casts: a value has the type that the event, or the schema, gives it"
 _NO_CLOCK = "there is no clock: write the time itself, TIMESTAMP '2026-01-31 12:00:00'"
 _NO_CASE = "there is no CASE: join conditions with AND and OR"
 _NO_ORDER = "write only the condition, as it would stand between WHERE and ORDER BY"
 ONLY_CONDITION = "write only the condition, as it would follow WHERE"
-_STARTS = "write x LIKE 'start%'"
-_ENDS = "write x LIKE '%end'"
+_STARTS = "write x LIKE 'start%' or startswith(x, 'start')"
+_ENDS = "write x LIKE '%end' or endswith(x, 'end')"
 _INSIDE = "write x LIKE '%part%' to search in a string, tags CONTAINS 'red' to ask for a value of a set"
 _OF_SET = "write tags CONTAINS 'red'"
 _ABSENT = "write x IS NULL"
 _PRESENT = "write x IS NOT NULL, or x IS NULL for its opposite"
-_ANY = "write x IN (…) for a list of values, x LIKE … OR x LIKE … for patterns, tags CONTAINS 'red' for a set"
+_ANY = "write x IN (…) for a list of values, x LIKE ANY (…) for patterns, tags CONTAINS 'red' for a set"
 _DATED = "write DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', without parentheses"
-_COMPUTED = "let the events carry the result as an attribute of its own"
-NO_FUNCTIONS = f"there are no functions: {_COMPUTED}"
-NO_ARITHMETIC = f"leave the attribute alone on its side, price > 1.5 for price * 2 > 3; or {_COMPUTED}"
+NO_FUNCTIONS = f"the functions are {', '.join([*FUNCTIONS, 'startswith', 'endswith', 'contains'])}"
 
 OPERATORS: dict[str, str] = {
-    "ILIKE": f"{_NO_CASE_FOLDING}, or write one LIKE for each spelling, joined with OR",
-    **dict.fromkeys(("RLIKE", "REGEXP", "REGEXP_LIKE", "SIMILAR", "MATCHES", "MATCH", "GLOB"), _NO_PATTERNS),
+    **dict.fromkeys(("REGEXP_LIKE", "SIMILAR", "MATCHES", "MATCH", "GLOB"), _REGULAR),
     "XOR": "write (a OR b) AND NOT (a AND b)",
     **dict.fromkeys(("STARTSWITH", "STARTS", "BEGINS", "BEGINSWITH"), _STARTS),
     **dict.fromkeys(("ENDSWITH", "ENDS"), _ENDS),
@@ -43,8 +40,9 @@ OPERATORS: dict[str, str] = {
     "GT": "write >",
     "GE": "write >=",
     "GTE": "write >=",
-    **dict.fromkeys(("MOD", "DIV"), _COMPUTED),
-    "COLLATE": f"{_NO_CASE_FOLDING}, {_SPELLINGS}",
+    "MOD": "write x % 2",
+    "DIV": "write floor(x / 2)",
+    "COLLATE": _ANY_CASE,
     **dict.fromkeys(("WHEN", "THEN", "ELSE", "END"), _NO_CASE),
     "AS": _NO_CASTS,
     **dict.fromkeys(("FROM", "WHERE"), ONLY_CONDITION),
@@ -66,17 +64,22 @@ CLOCKS: dict[str, str] = dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "CURRENT_DAT
 """Names that other dialects read as the time of the query; here they are names."""
 
 _FUNCTIONS: dict[str, str] = {
-    **dict.fromkeys(("lower", "upper", "lcase", "ucase"), f"{_NO_CASE_FOLDING}, {_SPELLINGS}"),
-    **dict.fromkeys(("startswith", "starts_with", "left"), _STARTS),
-    **dict.fromkeys(("endswith", "ends_with", "right"), _ENDS),
-    **dict.fromkeys(("contains", "instr", "locate", "position", "charindex"), _INSIDE),
+    **dict.fromkeys(("starts_with", "left"), _STARTS),
+    **dict.fromkeys(("ends_with", "right"), _ENDS),
+    **dict.fromkeys(("instr", "locate", "position", "charindex"), _INSIDE),
     **dict.fromkeys(("array_contains", "list_contains"), _OF_SET),
     **dict.fromkeys(("any", "some"), _ANY),
-    "all": "join conditions with AND: x LIKE 'a%' AND x LIKE '%b'",
+    "all": "join conditions with AND; for patterns write x LIKE ALL ('a%', '%b')",
     "isnull": _ABSENT,
     **dict.fromkeys(("isnotnull", "exists"), _PRESENT),
-    **dict.fromkeys(("coalesce", "ifnull", "nvl"), "write (x = 1 OR x IS NULL)"),
-    **dict.fromkeys(("regexp", "regexp_like", "rlike", "similar_to", "matches"), _NO_PATTERNS),
+    **dict.fromkeys(("ifnull", "nvl"), "write coalesce(x, 1)"),
+    **dict.fromkeys(("similar_to", "matches", "regexp_matches", "regexp_contains"), _REGULAR),
+    **dict.fromkeys(("casefold", "initcap"), _ANY_CASE),
+    **dict.fromkeys(("len", "octet_length", "bit_length"), "write length(x)"),
+    **dict.fromkeys(("ltrim", "rtrim", "btrim"), "write trim(x)"),
+    **dict.fromkeys(("cardinality", "array_length", "array_size"), "write size(x)"),
+    **dict.fromkeys(("mod", "pmod"), "write x % 2"),
+    **dict.fromkeys(("extract", "date_part"), "write year(x), month(x), day(x), hour(x) or dayofweek(x)"),
     **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate", "today"), _NO_CLOCK),
     **dict.fromkeys(("date", "timestamp", "to_date", "to_timestamp"), _DATED),
     "cast": _NO_CASTS,
@@ -95,7 +98,7 @@ SIGNS: dict[str, str] = {
     "->": "a path is written with points: a.b",
     "->>": "a path is written with points: a.b",
     "//": "a comment is written -- to the end of the line, or /* between */",
-    **dict.fromkeys(("~", "!~", "=~", "!=~", "~*", "!~*", "~~", "!~~"), _NO_PATTERNS),
+    **dict.fromkeys(("~", "!~", "=~", "!=~", "~*", "!~*", "~~", "!~~"), _REGULAR),
 }
 """Signs of which the language has only a part, or none."""
 
@@ -110,7 +113,6 @@ CHARACTERS: dict[str, str] = {
     "?": "a variable is a question mark and a name: ?distance",
     ";": "a subscription is one expression, without a semicolon",
     **dict.fromkeys(":$", "there are no parameters: write the value itself"),
-    "%": f"% belongs in a LIKE pattern, in quotes; for the remainder of a division, {_COMPUTED}",
     "#": "a comment is written -- to the end of the line, or /* between */",
     **dict.fromkeys("[]", "a path goes through all elements of an array, without an index; IN takes (1, 2)"),
     **dict.fromkeys("{}", "there are no parameters and no braces: IN takes (1, 2)"),
@@ -124,6 +126,7 @@ CHARACTERS: dict[str, str] = {
 }
 """Characters that start no word and no sign of the language."""
 
+ONE_NAME = "if this is one name, write it in backticks: "
 _SIGN_RUN = re.compile(r"[-<>=!~*/:]+")
 _NAME_RUN = re.compile(r"[\w.@$#:/]+(?:-[\w.@$#:/]+)*")
 _LONGEST_NAME = 80
@@ -134,7 +137,7 @@ _DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
 
 
 def function_hint(name: str) -> str | None:
-    """What to write in place of a call of a well-known function."""
+    """What to write in place of a function that others have."""
     return _FUNCTIONS.get(name.lower())
 
 
@@ -153,7 +156,7 @@ def name_hint(text: str, at: int) -> str | None:
     name = format_path(tuple(run.split(".")))
     if run[:1].isdecimal():
         return _number_hint(run, name)
-    return f"if this is one name, write it in backticks: {name}" if name != run and _has_letter(run) else None
+    return f"{ONE_NAME}{name}" if name != run and _has_letter(run) else None
 
 
 def _number_hint(run: str, name: str) -> str | None:

@@ -1,31 +1,21 @@
-"""Text → AST. The grammar is in sql.lark; here its rules become nodes, and what it rejects an error with a place."""
+"""Text → AST, by operator precedence on two stacks: however deep a text is, no call is.
+
+Conditions and operands share one grammar, because a parenthesis may open either; nodes.py tells them apart when an
+operator takes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
-from typing import Any, TypeVar
-
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
 from harken.errors import LimitError, ParseError
 from harken.language.ast import (
-    DEFAULT_ESCAPE,
     Arithmetic,
     Attribute,
-    Between,
-    Call,
     Comparison,
     Constant,
-    Contains,
-    EscapeError,
     Expression,
-    Holds,
-    In,
-    IsNull,
-    Like,
     Not,
-    Operand,
     Variable,
     arithmetic_depth,
     conjunction,
@@ -34,15 +24,15 @@ from harken.language.ast import (
     offset_of,
     predicates,
 )
-from harken.language.sql.habits import NO_ARITHMETIC, NO_FUNCTIONS, function_hint, name_hint
-from harken.language.sql.syntax_errors import KEYWORDS, located, unexpected_character, unexpected_token
+from harken.language.sql import nodes
+from harken.language.sql.habits import ONE_NAME, name_hint
+from harken.language.sql.nodes import Null, Part, RefusedError
+from harken.language.sql.syntax_errors import located, unexpected
+from harken.language.sql.tokens import COMPARATOR, END, NAME, NAMES, NUMBER, QUOTED_NAME, STRING, VARIABLE, tokens_of
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.schema.paths import Path
-from harken.schema.values import Kind, parse_date, parse_timestamp
+from harken.schema.values import Kind
 
-_Made = TypeVar("_Made")
-_SHORT = 256
-"""Characters of a path that others may share."""
+_NUMBER = Kind.NUMBER
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
@@ -50,300 +40,16 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     if len(text) > limits.max_text_length:
         message = f"the text has {len(text):,} characters, more than {limits.max_text_length:,}"
         raise LimitError(message, limit="max_text_length").at(*located(text, limits.max_text_length))
+    parser = _Parser(text)
     try:
-        found: Any = _parser().parse(text)
-        expression = _condition(found)
-    except UnexpectedToken as problem:
-        raise unexpected_token(problem, text) from None
-    except UnexpectedCharacters as problem:
-        raise unexpected_character(problem, text) from None
-    except _RefusedError as refusal:
+        expression = nodes.condition(parser.parse())
+    except RefusedError as refusal:
         hint = name_hint(text, refusal.at) or refusal.hint
         raise ParseError(refusal.message, hint=hint).at(*located(text, refusal.at)) from None
-    _check_limits(expression, text, limits)
+    # Neither a level nor a constant comes without a token of its own.
+    if len(parser.words) > min(limits.max_nesting, limits.max_values):
+        _check_limits(expression, text, limits)
     return expression
-
-
-class _RefusedError(Exception):
-    """What was parsed makes no sense. Becomes a ParseError as soon as the text is at hand."""
-
-    def __init__(self, message: str, at: int, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message, self.at, self.hint = message, at, hint
-
-
-class _Null:
-    """NULL standing as a value, which the language has no use for."""
-
-    def __init__(self, at: int) -> None:
-        self.at = at
-
-
-_Part = Expression | Operand | Token | _Null  # a Token is a NUMBER
-
-
-def _recognise_keyword(token: Token) -> Token:
-    if token.isascii():  # the capital of a dotless i is an I
-        token.type = KEYWORDS.get(token.upper(), "NAME")
-    return token
-
-
-@cache
-def _parser() -> Lark:
-    return Lark.open(
-        "sql.lark",
-        rel_to=__file__,
-        parser="lalr",
-        lexer="basic",
-        maybe_placeholders=True,
-        transformer=_Nodes(),
-        lexer_callbacks={"NAME": _recognise_keyword},
-    )
-
-
-@v_args(inline=True)
-class _Nodes(Transformer[Token, Any]):
-    """A method a rule of the grammar. It keeps no state, so that threads can share the parser."""
-
-    def disjunction(self, *items: _Part) -> Expression:
-        return disjunction([_condition(item) for item in items])
-
-    def conjunction(self, *items: _Part) -> Expression:
-        return conjunction([_condition(item) for item in items])
-
-    def negation(self, _not: Token, item: _Part) -> Expression:
-        return Not(_condition(item))
-
-    def comparison(self, left: _Part, operator: Token, right: _Part) -> Expression:
-        symbol = "<>" if operator == "!=" else str(operator)
-        for side, other in ((left, right), (right, left)):
-            if isinstance(side, _Null):
-                wanted = f"{_named(other)} IS {'NOT ' if symbol == '<>' else ''}NULL"
-                raise _RefusedError(f"{symbol} NULL is never true", side.at, f"write {wanted}")
-        return Comparison(_compared(left), symbol, _compared(right))
-
-    def between(self, operand: _Part, negated: Token | None, low: _Part, high: _Part) -> Expression:
-        return _negated_if(negated, Between(_compared(operand), _compared(low), _compared(high)))
-
-    def in_values(self, operand: _Part, negated: Token | None, values: list[_Part] | None) -> Expression:
-        checked = _compared(operand)
-        if values is None:
-            raise _RefusedError("IN needs at least one value", offset_of(checked))
-        for value in values:
-            if isinstance(value, _Null):
-                raise _null_in_list(checked, value, is_negated=negated is not None, is_alone=len(values) == 1)
-        return _negated_if(negated, In(checked, tuple(_constant(value, "IN takes constants") for value in values)))
-
-    def like(self, operand: _Part, negated: Token | None, pattern: _Part, escape: _Part | None) -> Expression:
-        compared = _compared(operand)
-        if isinstance(pattern, _Null):
-            raise _RefusedError("LIKE NULL is never true", pattern.at, f"write {_named(compared)} IS NULL")
-        text = _string(pattern, "LIKE takes a pattern in quotes")
-        sign = DEFAULT_ESCAPE if escape is None else _escape(_string(escape, _ESCAPE_RULE))
-        try:
-            return _negated_if(negated, Like(compared, text, sign))
-        except EscapeError as problem:
-            raise _stray_escape(problem, text, sign) from None
-
-    def is_null(self, operand: _Part, negated: Token | None, _null: Token) -> Expression:
-        return _negated_if(negated, IsNull(_attribute(operand, "IS NULL asks about an attribute")))
-
-    def contains(self, operand: _Part, negated: Token | None, value: _Part) -> Expression:
-        attribute = _attribute(operand, "CONTAINS asks about an attribute")
-        if isinstance(value, _Null):
-            hint = f"write {attribute.name} IS NULL to ask whether it has no value at all"
-            raise _RefusedError("a set of values never has NULL in it", value.at, hint)
-        return _negated_if(negated, Contains(attribute, _constant(value, "CONTAINS takes a constant")))
-
-    def values(self, *values: _Part) -> list[_Part]:
-        return list(values)
-
-    def arithmetic(self, left: _Part, operator: Token, right: _Part) -> Operand:
-        return Arithmetic(_operand(left), str(operator), _operand(right))
-
-    def negative(self, minus: Token, operand: _Part) -> Operand:
-        at = minus.start_pos or 0
-        if isinstance(operand, Token):
-            return _number("-" + operand, at)
-        if isinstance(operand, Constant) and operand.kind is Kind.NUMBER:
-            return _made(at, Constant, -operand.value, at)  # type: ignore[operator]
-        return Arithmetic(Constant(0), "-", _operand(operand))
-
-    def path(self, *names: Token) -> Attribute:
-        path = tuple(map(_key, names))
-        is_short = sum(map(len, path)) <= _SHORT
-        return Attribute(_shared(path) if is_short else path, names[0].start_pos or 0)
-
-    def name(self, token: Token) -> Token:
-        return token
-
-    def call(self, name: Token, arguments: list[_Part] | None) -> Expression:
-        checked = [_operand(argument) for argument in arguments or []]
-        for argument in checked:
-            if isinstance(argument, Arithmetic):
-                raise _RefusedError("an operator takes attributes, constants and variables", offset_of(argument))
-        return Call(_key(name), tuple(checked), name.start_pos or 0)  # type: ignore[arg-type]
-
-    def variable(self, token: Token) -> Operand:
-        return Variable(token[1:], token.start_pos or 0)
-
-    def number(self, token: Token) -> Token:
-        return token  # it stays a token until its sign is known: -2^63 fits in 64 bits, 2^63 does not
-
-    def string(self, token: Token) -> Constant:
-        return _made(token.start_pos or 0, Constant, _unquoted(token), token.start_pos or 0)
-
-    def typed(self, keyword: Token, token: Token) -> Constant:
-        at = keyword.start_pos or 0
-        read: Callable[[str], Any] = parse_date if keyword.type == "DATE" else parse_timestamp
-        return Constant(_made(token.start_pos or 0, read, _unquoted(token)), at)
-
-    def true(self, token: Token) -> Constant:
-        return Constant(True, token.start_pos or 0)
-
-    def false(self, token: Token) -> Constant:
-        return Constant(False, token.start_pos or 0)
-
-    def null(self, token: Token) -> _Null:
-        return _Null(token.start_pos or 0)
-
-
-def _condition(part: _Part) -> Expression:
-    """The part as a condition: an attribute or a constant is one if it is boolean."""
-    if isinstance(part, Attribute):
-        return Holds(part)
-    if isinstance(part, Constant) and part.kind is Kind.BOOLEAN:
-        return Holds(part)
-    if isinstance(part, Token | Constant | Variable | Arithmetic):
-        raise _RefusedError(
-            "a condition is expected here, not a value",
-            offset_of(_operand(part)),
-            "compare it with an attribute; for one of several values write x IN ('a', 'b')",
-        )
-    if isinstance(part, _Null):
-        raise _RefusedError("NULL is not a condition", part.at, "write attribute IS NULL")
-    return part
-
-
-def _operand(part: _Part) -> Operand:
-    """The part as something that can be compared."""
-    if isinstance(part, Token):
-        return _number(part, part.start_pos or 0)
-    if isinstance(part, _Null):
-        raise _RefusedError("NULL is not a value to compare with", part.at, "write attribute IS NULL")
-    if isinstance(part, Attribute | Constant | Variable | Arithmetic):
-        return part
-    if isinstance(part, Call):
-        hint = function_hint(part.name) or NO_FUNCTIONS
-        raise _RefusedError(f"`{part.name}(…)` is not part of the language", part.at, hint)
-    raise _RefusedError("a value is expected here, not a condition", offset_of(part), "join conditions with AND or OR")
-
-
-def _compared(part: _Part) -> Operand:
-    """The part as one side of a predicate, where arithmetic has to be over variables and numbers."""
-    operand = _operand(part)
-    if isinstance(operand, Arithmetic):
-        _check_arithmetic(operand)
-    return operand
-
-
-def _check_arithmetic(part: Arithmetic) -> None:
-    found = list(leaves(part))
-    for leaf in found:
-        if isinstance(leaf, Attribute):
-            message = "arithmetic is over variables and numbers, not over attributes"
-            raise _RefusedError(message, leaf.at, NO_ARITHMETIC)
-        if isinstance(leaf, Constant) and leaf.kind is not Kind.NUMBER:
-            raise _RefusedError("arithmetic is over variables and numbers", leaf.at)
-    if not any(isinstance(leaf, Variable) for leaf in found):
-        raise _RefusedError("arithmetic over constants alone", offset_of(part), "write the result")
-
-
-def _attribute(part: _Part, message: str) -> Attribute:
-    if isinstance(part, Attribute):
-        return part
-    raise _RefusedError(message, part.at if isinstance(part, _Null) else offset_of(_operand(part)))
-
-
-def _named(part: _Part) -> str:
-    """What a hint calls this part of a comparison."""
-    return part.name if isinstance(part, Attribute) else "attribute"
-
-
-def _null_in_list(operand: Operand, null: _Null, is_negated: bool, is_alone: bool) -> _RefusedError:
-    name = _named(operand)
-    wanted = f"write {name} IS {'NOT ' if is_negated else ''}NULL"
-    if not is_negated:
-        hint = wanted if is_alone else f"write {name} IN (…) OR {name} IS NULL"
-        return _RefusedError("NULL in IN is never equal to anything", null.at, hint)
-    hint = wanted if is_alone else f"leave NULL out: NOT IN is true only where {name} has a value"
-    return _RefusedError("NOT IN with NULL in its list is never true", null.at, hint)
-
-
-def _stray_escape(problem: EscapeError, pattern: Constant, escape: str) -> _RefusedError:
-    """The refusal of an escape, at its place in the text, where a quote inside the pattern is written twice."""
-    before = str(pattern.value)[: problem.index]
-    sign = "a backslash" if escape == DEFAULT_ESCAPE else f"{escape} itself"
-    hint = f"in this pattern {sign} is written twice: {escape * 2}"
-    return _RefusedError(str(problem), pattern.at + 1 + len(before) + before.count("'"), hint)
-
-
-def _constant(part: _Part, message: str) -> Constant:
-    operand = _operand(part)
-    if isinstance(operand, Constant):
-        return operand
-    raise _RefusedError(message, offset_of(operand))
-
-
-_ESCAPE_RULE = "ESCAPE takes one character in quotes"
-
-
-def _escape(constant: Constant) -> str:
-    sign = str(constant.value)
-    if len(sign) != 1:
-        raise _RefusedError(_ESCAPE_RULE, constant.at)
-    return sign
-
-
-def _string(part: _Part, message: str) -> Constant:
-    constant = _constant(part, message)
-    if constant.kind is not Kind.STRING:
-        raise _RefusedError(message, constant.at)
-    return constant
-
-
-def _number(text: str, at: int) -> Constant:
-    if not text.lstrip("-").isdecimal():
-        return _made(at, Constant, float(text), at)
-    if len(text.lstrip("-0")) > 19:  # int() of a long text is slow, and past 4,300 digits an error
-        raise _RefusedError("the number does not fit in 64 bits", at, "write it with a point to make it a float")
-    return _made(at, Constant, int(text), at)
-
-
-def _made(at: int, make: Callable[..., _Made], *arguments: Any) -> _Made:
-    """What `make` makes, with its complaint at the given offset."""
-    try:
-        return make(*arguments)
-    except (ValueError, TypeError) as problem:
-        raise _RefusedError(str(problem), at) from None
-
-
-def _negated_if(negated: Token | None, expression: Expression) -> Expression:
-    return expression if negated is None else Not(expression)
-
-
-def _key(token: Token) -> str:
-    return token[1:-1].replace("``", "`") if token.type == "QUOTED_NAME" else str(token)
-
-
-@lru_cache(maxsize=4_096)
-def _shared(path: Path) -> Path:
-    """Equal paths as one object: subscriptions of many shapes ask for the same attributes."""
-    return path
-
-
-def _unquoted(token: Token) -> str:
-    return token[1:-1].replace("''", "'")
 
 
 def _check_limits(expression: Expression, text: str, limits: Limits) -> None:
@@ -357,3 +63,408 @@ def _check_limits(expression: Expression, text: str, limits: Limits) -> None:
             if values > limits.max_values:
                 message = f"the text has more than {limits.max_values:,} constants"
                 raise LimitError(message, limit="max_values").at(*located(text, leaf.at))
+
+
+# How tightly operators bind, from what is still open to a sign.
+_OPEN, _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGN = range(8)
+_ARITHMETIC = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+# What is open: the text, a parenthesis, the arguments of a call, values of IN, patterns of LIKE ANY and LIKE ALL.
+_TEXT, _GROUP, _CALL, _VALUES, _ANY, _ALL = "TEXT", "(", "CALL", "VALUES", "ANY", "ALL"
+_LISTS = frozenset((_CALL, _VALUES, _ANY, _ALL))
+_QUANTIFIERS = {"ANY": _ANY, "SOME": _ANY, "ALL": _ALL}
+# BETWEEN once its AND was read, LIKE and ILIKE once their ESCAPE was.
+_BOUNDED = "BETWEEN AND"
+_ESCAPED = {"LIKE": "LIKE ESCAPE", "ILIKE": "ILIKE ESCAPE"}
+_OF_THREE = frozenset((_BOUNDED, *_ESCAPED.values()))
+
+_AFTER_NOT = frozenset(("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "CONTAINS"))
+_AFTER_IS = frozenset(("NULL", "TRUE", "FALSE"))
+_PREDICATES = _AFTER_NOT | {COMPARATOR, "NOT", "IS"}
+_OPERANDS = NAMES | {NUMBER, STRING, VARIABLE, "TRUE", "FALSE", "NULL", "(", "-"}
+
+_PLAIN = frozenset((NUMBER, STRING))
+_ENDS = frozenset(("AND", "OR", ")", END))
+
+_COPIES_PER_TOKEN = 64
+"""How often junctions of one kind inside one another may copy what is in them."""
+
+_Operator = tuple[int, str, int, int]
+"""How tightly it binds; its kind; the place of its token; whether it is negated or, of a list, its first operand."""
+
+
+class _Parser:
+    """One text on its way: operands that are read, and operators that wait for what follows."""
+
+    __slots__ = ("is_complete", "kinds", "operands", "operators", "starts", "text", "words", "work")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words, self.kinds, self.starts = tokens_of(text)
+        self.operands: list[Part] = []
+        self.operators: list[_Operator] = [(_OPEN, _TEXT, 0, 0)]
+        self.work = 0
+        self.is_complete = False
+        """Whether the last operand is a predicate that nothing but AND, OR or a parenthesis may follow."""
+
+    def parse(self) -> Part:
+        """What the whole text is."""
+        kinds = self.kinds
+        place = self._operand(self._plain(0))
+        while True:
+            step = _STEPS.get(kinds[place])
+            if step is None:
+                break
+            place = step(self, place)
+        if kinds[place] != END:
+            raise self._unexpected(place)
+        self._finish(_OR, place)
+        if len(self.operators) > 1:
+            raise self._unexpected(place)
+        return self.operands[0]
+
+    # Each of these takes the place of a token, and gives the place behind what it read.
+
+    def _operand(self, place: int) -> int:
+        """An operand, with what may stand before it."""
+        kinds, words, starts, operands, operators = self.kinds, self.words, self.starts, self.operands, self.operators
+        self.is_complete = False
+        while True:
+            kind = kinds[place]
+            if kind in NAMES:
+                following = kinds[place + 1]
+                if following == COMPARATOR and kind == NAME:  # as it mostly does
+                    operands.append(nodes.attribute((words[place],), starts[place]))
+                    return place + 1
+                if following == "(":
+                    operators.append((_OPEN, _CALL, place, len(operands)))
+                    place += 2
+                    if kinds[place] == ")":
+                        return self._close(place)
+                    continue
+                if following == STRING and kind in ("DATE", "TIMESTAMP"):
+                    at, text_at = starts[place : place + 2]
+                    operands.append(nodes.day_or_time(kind == "DATE", words[place + 1], at, text_at))
+                    return place + 2
+                return self._path(place)
+            if kind == NUMBER:
+                operands.append(nodes.number(words[place], starts[place]))
+            elif kind == STRING:
+                operands.append(nodes.string_constant(words[place], starts[place]))
+            elif kind == "(":
+                operators.append((_OPEN, _GROUP, place, 0))
+                place += 1
+                continue
+            elif kind == "-":
+                operators.append((_SIGN, "-", place, 0))
+                place += 1
+                continue
+            elif kind == "NOT" and self._may_be_condition():
+                operators.append((_NOT, "NOT", place, 0))
+                place += 1
+                continue
+            else:
+                operands.append(self._word(kind, place))
+            return place + 1
+
+    def _path(self, place: int) -> int:
+        start = self.starts[place]
+        names = [self._key(place)]
+        while self.kinds[place + 1] == ".":
+            place += 2
+            if self.kinds[place] not in NAMES:
+                raise self._unexpected(place, NAMES)
+            names.append(self._key(place))
+        self.operands.append(nodes.attribute(tuple(names), start))
+        return place + 1
+
+    def _key(self, place: int) -> str:
+        word = self.words[place]
+        return word[1:-1].replace("``", "`") if self.kinds[place] == QUOTED_NAME else word
+
+    def _word(self, kind: str, place: int) -> Part:
+        at = self.starts[place]
+        if kind in ("TRUE", "FALSE"):
+            return Constant(kind == "TRUE", at)
+        if kind == "NULL":
+            return Null(at)
+        if kind == VARIABLE:
+            return Variable(self.words[place][1:], at)
+        expected = _OPERANDS | {"NOT"} if self._may_be_condition() else _OPERANDS
+        if self.operators[-1][1] in _LISTS and self.kinds[place - 1] == "(":
+            expected |= {")"}
+        raise self._unexpected(place, expected)
+
+    def _arithmetic(self, place: int) -> int:
+        kind = self.kinds[place]
+        if self.is_complete:
+            raise self._unexpected(place)
+        level = _ARITHMETIC[kind]
+        self._reduce(level)
+        self.operators.append((level, kind, place, 0))
+        return self._operand(place + 1)
+
+    def _junction(self, place: int) -> int:
+        """AND or OR."""
+        operators = self.operators
+        kind = self.kinds[place]
+        level = _AND if kind == "AND" else _OR
+        if operators[-1][0] > level:
+            self._reduce(_SUM)
+            if kind == "AND" and operators[-1][1] == "BETWEEN":
+                _, _, at, is_negated = operators[-1]
+                operators[-1] = (_PREDICATE, _BOUNDED, at, is_negated)
+                return self._operand(place + 1)
+            self._finish(level + 1, place)
+        if operators[-1][1] in _LISTS:
+            raise self._unexpected(place)
+        operators.append((level, kind, place, 0))
+        return self._operand(self._plain(place + 1))
+
+    def _plain(self, place: int) -> int:
+        """Comparisons of a name with a constant before an AND, as most of most texts are: in a loop of their own."""
+        kinds, words, starts, operands, operators = self.kinds, self.words, self.starts, self.operands, self.operators
+        while kinds[place] == NAME and kinds[place + 1] == COMPARATOR:
+            kind = kinds[place + 2]
+            if kind not in _PLAIN or kinds[place + 3] != "AND":
+                break
+            word, sign, at = words[place + 2], words[place + 1], starts[place + 2]
+            value = nodes.string_constant(word, at) if kind == STRING else nodes.operand(nodes.number(word, at))
+            name = nodes.attribute((words[place],), starts[place])
+            operands.append(Comparison(name, "<>" if sign == "!=" else sign, value))
+            operators.append((_AND, "AND", place + 3, 0))
+            place += 4
+        return place
+
+    def _comparison(self, place: int) -> int:
+        kinds, operands, operators = self.kinds, self.operands, self.operators
+        self._begin_predicate(place)
+        if kinds[place + 1] in _PLAIN and kinds[place + 2] in _ENDS and type(operands[-1]) is Attribute:
+            # As most comparisons are: an attribute and a constant, without arithmetic.
+            self._operand(place + 1)
+            value = nodes.operand(operands.pop())
+            sign = self.words[place]
+            operands[-1] = Comparison(operands[-1], "<>" if sign == "!=" else sign, value)
+            self.is_complete = True
+            return place + 2
+        operators.append((_PREDICATE, COMPARATOR, place, False))
+        return self._operand(place + 1)
+
+    def _predicate(self, place: int) -> int:
+        """BETWEEN, IN, LIKE and their like, with NOT before them or without."""
+        kinds, operators, operands = self.kinds, self.operators, self.operands
+        self._begin_predicate(place)
+        kind = kinds[place]
+        is_negated = kind == "NOT"
+        if is_negated:
+            place += 1
+            kind = kinds[place]
+            if kind not in _AFTER_NOT:
+                raise self._unexpected(place, _AFTER_NOT)
+        operators.append((_PREDICATE, kind, place, is_negated))
+        opened = _VALUES if kind == "IN" else None
+        if kind in _ESCAPED and kinds[place + 2 : place + 3] == ["("]:
+            opened = _QUANTIFIERS.get(self.words[place + 1].upper())
+            place += opened is not None
+        if opened is None:
+            return self._operand(place + 1)
+        if kinds[place + 1] != "(":
+            raise self._unexpected(place + 1, frozenset("("))
+        operators.append((_OPEN, opened, place, len(operands)))
+        return self._close(place + 2) if kinds[place + 2] == ")" else self._operand(self._constants(place + 2))
+
+    def _constants(self, place: int) -> int:
+        """Constants with commas behind them, as lists mostly are: in a loop of their own."""
+        kinds, words, starts, operands = self.kinds, self.words, self.starts, self.operands
+        while (kind := kinds[place]) in _PLAIN and kinds[place + 1] == ",":
+            word, at = words[place], starts[place]
+            operands.append(nodes.string_constant(word, at) if kind == STRING else nodes.number(word, at))
+            place += 2
+        return place
+
+    def _is(self, place: int) -> int:
+        operators, operands, kinds = self.operators, self.operands, self.kinds
+        is_negated = kinds[place + 1] == "NOT"
+        behind = place + 1 + is_negated
+        asked = kinds[behind]
+        self._reduce(_SUM)
+        # As in Spark a = 1 IS TRUE is (a = 1) IS TRUE.
+        if operators[-1][1] == COMPARATOR and asked in ("TRUE", "FALSE"):
+            self._reduce(_PREDICATE)
+        self._begin_predicate(place)
+        if asked not in _AFTER_IS:
+            raise self._unexpected(behind, _AFTER_IS if is_negated else _AFTER_IS | {"NOT"})
+        part = operands.pop()
+        found = nodes.is_null(part) if asked == "NULL" else nodes.is_truth(part, asked == "TRUE")
+        operands.append(Not(found) if is_negated else found)
+        self.is_complete = True
+        return behind + 1
+
+    def _escape(self, place: int) -> int:
+        self._reduce(_SUM)
+        level, kind, at, is_negated = self.operators[-1]
+        if kind not in _ESCAPED or self.is_complete:
+            raise self._unexpected(place)
+        self.operators[-1] = (level, _ESCAPED[kind], at, is_negated)
+        return self._operand(place + 1)
+
+    def _comma(self, place: int) -> int:
+        self._reduce(_SUM)
+        if self.operators[-1][1] not in _LISTS:
+            raise self._unexpected(place)
+        return self._operand(place + 1)
+
+    def _close(self, place: int) -> int:
+        """A parenthesis that ends a group or a list."""
+        operators, operands = self.operators, self.operands
+        self._finish(_OR, place)
+        if len(operators) == 1:
+            raise self._unexpected(place, frozenset((END,)))
+        _, kind, at, first = operators.pop()
+        self.is_complete = False
+        if kind == _GROUP:
+            return place + 1
+        items = operands[first:]
+        del operands[first:]
+        if kind == _CALL:
+            operands.append(nodes.call(self._key(at), items, self.starts[at]))
+            return place + 1
+        _, word, _, is_negated = operators.pop()
+        part = operands.pop()
+        if isinstance(part, Arithmetic):
+            self._check_name(part, *items)
+        if kind == _VALUES:
+            found = nodes.listed(part, items, bool(is_negated))
+            operands.append(Not(found) if is_negated else found)
+        else:
+            found_each = [nodes.like(part, item, folds=word == "ILIKE") for item in items]
+            if not found_each:
+                raise RefusedError(f"{word} {kind} needs at least one pattern", self.starts[at])
+            several = [Not(each) if is_negated else each for each in found_each]
+            operands.append((disjunction if kind == _ANY else conjunction)(several))
+        self.is_complete = True
+        return place + 1
+
+    # Operators that have all they wait for
+
+    def _finish(self, level: int, place: int) -> None:
+        """Apply what binds as tightly as this, or more, before the token at a place."""
+        if self.operators[-1][0] < level:
+            return
+        self._reduce(_SUM)
+        if self.operators[-1][1] == "BETWEEN":
+            raise self._unexpected(place)
+        self._reduce(level)
+
+    def _reduce(self, level: int) -> None:
+        operators, operands = self.operators, self.operands
+        while operators[-1][0] >= level:
+            tightness, kind, place, is_negated = operators.pop()
+            if tightness in (_AND, _OR):
+                count = 2
+                while operators[-1][0] == tightness:
+                    operators.pop()
+                    count += 1
+                items = [nodes.condition(part) for part in operands[-count:]]
+                del operands[-count:]
+                operands.append(joined := conjunction(items) if tightness == _AND else disjunction(items))
+                self._spend(len(joined.items), place)  # type: ignore[union-attr]
+            elif tightness == _PREDICATE:
+                own = operands[-3:] if kind in _OF_THREE else operands[-2:]
+                if Arithmetic in map(type, own):
+                    self._check_name(*own)
+                found = self._applied(kind, place)
+                operands.append(Not(found) if is_negated else found)
+            elif tightness == _NOT:
+                operands.append(Not(nodes.condition(operands.pop())))
+            elif tightness == _SIGN:
+                operands.append(nodes.negative(operands.pop(), self.starts[place]))
+            else:
+                right = operands.pop()
+                operands.append(nodes.arithmetic(operands.pop(), kind, right))
+
+    def _spend(self, work: int, place: int) -> None:
+        """Refuse a AND (b AND (c AND …: each level copies all that are inside it."""
+        self.work += work
+        if self.work > _COPIES_PER_TOKEN * len(self.words):
+            message = "the expression is nested too deeply"
+            raise LimitError(message, limit="max_nesting").at(*located(self.text, self.starts[place]))
+
+    def _applied(self, kind: str, place: int) -> Expression:
+        """The predicate of the last operands."""
+        operands = self.operands
+        last = operands.pop()
+        if kind == COMPARATOR:
+            first = operands.pop()
+            return nodes.comparison(first, self.words[place], last)
+        if kind == _BOUNDED:
+            low = operands.pop()
+            return nodes.between(operands.pop(), low, last)
+        if kind == "CONTAINS":
+            return nodes.contains(operands.pop(), last)
+        if kind in ("RLIKE", "REGEXP"):
+            return nodes.regular(operands.pop(), last)
+        escape = None
+        if kind not in _ESCAPED:
+            escape, last = last, operands.pop()
+        return nodes.like(operands.pop(), last, escape, folds=kind.startswith("I"))
+
+    def _check_name(self, *parts: Part) -> None:
+        """Refuse user-agent = 'x': that is a name, and no difference."""
+        for side in parts:
+            if isinstance(side, Arithmetic):
+                other = next((each for each in parts if isinstance(each, Constant) and each.kind is not _NUMBER), None)
+                at = offset_of(side)
+                if other is not None and (name_hint(self.text, at) or "").startswith(ONE_NAME):
+                    raise RefusedError(f"a number does not compare with a {other.kind}", at)
+
+    # What is wrong
+
+    def _may_be_condition(self) -> bool:
+        """Whether a condition may begin here, and not only an operand."""
+        level, kind, _, _ = self.operators[-1]
+        return level < _PREDICATE and kind not in _LISTS
+
+    def _begin_predicate(self, place: int) -> None:
+        """Apply what belongs to the operand before an operator of a predicate; refuse a second one."""
+        if self.operators[-1][0] >= _SUM:
+            self._reduce(_SUM)
+        level, kind, _, _ = self.operators[-1]
+        if self.is_complete or level >= _PREDICATE or kind in _LISTS:
+            raise self._unexpected(place)
+
+    def _unexpected(self, place: int, expected: frozenset[str] | None = None) -> ParseError:
+        if expected is None:
+            expected = self._expected(self.kinds[place])
+        return unexpected(self.text, self.words[place], self.kinds[place], self.starts[place], expected)
+
+    def _expected(self, found: str) -> frozenset[str]:
+        """What may stand behind an operand, where something else was found."""
+        level, kind, _, _ = next(each for each in reversed(self.operators) if each[0] <= _PREDICATE)
+        expected = set() if self.is_complete else set(_ARITHMETIC)
+        if kind == "BETWEEN":
+            return frozenset(expected | {"AND"})
+        if kind in _LISTS:
+            return frozenset(expected | {",", ")"})
+        opened = next(each[1] for each in reversed(self.operators) if each[0] == _OPEN)
+        closing = END if opened == _TEXT else ")"
+        if found == END:
+            return frozenset((closing,))
+        if level != _PREDICATE and not self.is_complete:
+            expected |= _PREDICATES
+        if kind in _ESCAPED:
+            expected.add("ESCAPE")
+        return frozenset(expected | {"AND", "OR", closing})
+
+
+_Step = Callable[[_Parser, int], int]
+_STEPS: dict[str, _Step] = {
+    **dict.fromkeys(_ARITHMETIC, _Parser._arithmetic),
+    **dict.fromkeys(("AND", "OR"), _Parser._junction),
+    **dict.fromkeys((*_AFTER_NOT, "NOT"), _Parser._predicate),
+    COMPARATOR: _Parser._comparison,
+    "IS": _Parser._is,
+    "ESCAPE": _Parser._escape,
+    ",": _Parser._comma,
+    ")": _Parser._close,
+}
+"""What a token means behind an operand."""

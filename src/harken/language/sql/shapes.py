@@ -1,9 +1,12 @@
 """Parsing by shape: texts that differ only in their constants are parsed once.
 
-A text is cut at its constants in one pass of a regular expression. What remains is its shape. The first text of a
-shape is parsed, and its expression becomes a template, with a hole in place of each constant; of every other text only
-the constants are read. Whatever goes wrong with them (a stray escape, a date that is none) is left to the parser, which
-gives the error its place. Only the parse is shared: the normal form is made for each text.
+A text is cut at its constants in one pass of a regular expression. What remains is its shape. When a shape comes the
+second time its expression becomes a template, with a hole in place of each constant; of every text after that only the
+constants are read. A text of another shape may still have conjuncts of known shapes: if it has no others, and each is
+one constraint on an attribute of its own, it is not parsed either.
+
+Whatever goes wrong with constants (a stray escape, a date that is none) is left to the parser, which gives the error
+its place. Only the parse is shared: the normal form is made for each text.
 """
 
 from __future__ import annotations
@@ -11,15 +14,31 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from operator import neg
-from typing import Any
+from typing import Any, NamedTuple
 
 from harken.errors import InvalidValueError
-from harken.language.ast import Attribute, Constant, Expression, Like, Predicate, leaves, like_pieces, predicates
+from harken.language.ast import (
+    And,
+    Attribute,
+    Constant,
+    Expression,
+    Like,
+    Predicate,
+    RLike,
+    arithmetic_depth,
+    leaves,
+    like_pieces,
+    predicates,
+)
 from harken.language.ast import constants as constants_of
-from harken.language.normalise import Template
+from harken.language.compiled import FlatPlan, Plan
+from harken.language.normal_form import NormalForm
+from harken.language.normalise import Template, conjoined
+from harken.language.planning import plan_of
 from harken.language.sql import parser
 from harken.language.sql.doubts import Doubts, doubts_of
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -29,13 +48,21 @@ from harken.schema.values import Value, parse_date, parse_timestamp
 # Names in backticks and comments are cut out too, so that nothing inside them is taken for a constant; a comment also
 # where it is not closed, or the search for its end would start over at each of many.
 _CUT = re.compile(
-    r"('(?:[^']|'')*'"
-    r"|`(?:[^`]|``)+`|--[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?"
+    r"('[^']*(?:''[^']*)*'"
+    r"|`(?:[^`]|``)+`|--[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?"
     r"|(?:(?<!\w)[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 )
 _CONSTANT_STARTS = frozenset("'.0123456789")
 # What stands for a constant in a shape. Texts with a NUL of their own are not cut.
+_MARK = "\0"
 _MARKS: dict[type, str] = {str: "\0s", int: "\0i", float: "\0f"}
+# The AND of BETWEEN has a constant behind it, that of two conjuncts hardly ever.
+_BETWEEN_CONJUNCTS = re.compile(" (?:AND|and) (?!\0)")
+# Conjuncts that can be told apart without parsing, all of whose constants are as they were cut.
+_PLAIN = re.compile(
+    r"[^\W\d][\w.]* (?:[<>=!]{1,2} \0.|(?:NOT )?BETWEEN \0. AND \0.|(?:NOT )?IN \(\0.(?:, \0.)*\)|IS (?:NOT )?NULL)",
+    re.IGNORECASE,
+)
 # Larger numbers stay in the shape, for the parser to refuse or, as with -2^63, to take.
 _TOO_MANY_DIGITS = 19
 _LARGEST_FLOAT = sys.float_info.max
@@ -57,17 +84,42 @@ class Shape:
 
     template: Template
     doubts: Doubts
-    booleans: _Booleans = ()
+    booleans: _Booleans
     """TRUE and FALSE are part of a shape, and yet constants: each with its place among all of them."""
-    readers: _Readers = ()
+    readers: _Readers
     """What makes or judges a constant, by its place."""
+
+    def read(self, constants: list[Value]) -> list[Value] | None:
+        """The constants of a text out of what was cut, in place; None if one is not what it should be."""
+        for index, value in self.booleans:
+            constants.insert(index, value)
+        try:
+            for index, read in self.readers:
+                constants[index] = read(constants[index])
+        except (ValueError, InvalidValueError):  # a stray escape, no date, no value of its domain
+            return None
+        return constants
+
+
+class _Conjunct(NamedTuple):
+    """A shape of conjuncts, each of which is one constraint on one attribute."""
+
+    template: Template
+    judges: list[_Reader]
+    """What judges every constant."""
+    cuts: int
+    """How many constants there are."""
+
+
+_ONCE, _NEVER = 1, 2
+"""A shape that came once; one that has no template."""
 
 
 class ShapeCache:
     """Shapes that are known, of texts that are checked against one schema.
 
-    `accept` is called with the first expression of each shape, and may refuse it by raising. Threads may share a cache:
-    at the worst, a race parses a shape twice.
+    `accept` is called with the expression of each text that is parsed, and may refuse it by raising. Threads may share
+    a cache: at the worst, a race parses a shape twice.
     """
 
     def __init__(
@@ -83,46 +135,107 @@ class ShapeCache:
         self.max_shapes = max_shapes
         self.hits = 0
         self.misses = 0
-        self._known: dict[str, Shape] = {}
+        self._known: dict[str, Shape | int] = {}
+        self._conjuncts: dict[str, _Conjunct | int] = {}
 
-    def parse(self, text: str) -> tuple[Shape, Sequence[Value]]:
-        """The shape of a text, and the constants to fill its template with.
+    def plan(self, text: str) -> tuple[Plan, Callable[[], Iterator[str]]]:
+        """The plan of a text, and what tells its doubts.
 
-        Raises ParseError or LimitError, each with its place, and what `accept` raises.
+        Raises ParseError or LimitError, each with its place, what `accept` raises, and what `plan_of` does.
         """
         if len(text) > self.limits.max_text_length or "\0" in text:
-            return self._alone(self._expression(text))
+            return self._parsed(self._expression(text), text)
         key, constants = _cut(text)
         shape = self._known.get(key)
-        if shape is not None:
-            for index, value in shape.booleans:
-                constants.insert(index, value)
-            try:
-                for index, read in shape.readers:
-                    constants[index] = read(constants[index])
-            except (ValueError, InvalidValueError):  # a stray escape, no date, no value of its domain
-                return self._alone(self._expression(text))
+        if isinstance(shape, Shape):
+            values = shape.read(constants)
+            if values is None:
+                return self._parsed(self._expression(text), text)
             self.hits += 1
-            return shape, constants
+            return plan_of(shape.template, values, self.limits), partial(shape.doubts, text, values)
+        parts = _BETWEEN_CONJUNCTS.split(key)
+        form = self._conjoined(parts, constants)
+        if form is not None:
+            self.hits += 1
+            return FlatPlan(form), lambda: self._doubts(parser.parse(text, self.limits), text)
         expression = self._expression(text)
         self.misses += 1
-        shape, values = self._alone(expression)
-        reading = _reading(expression, text, self.schema) if len(constants) <= _MOST_CONSTANTS else None
-        if reading is not None:
-            if len(self._known) >= self.max_shapes:
-                self._known.clear()  # rare, and cheaper than keeping an order of use for every text
-            self._known[key] = Shape(shape.template, shape.doubts, *reading)
-        return shape, values
+        is_short = len(constants) <= _MOST_CONSTANTS
+        if is_short and not self._keep_conjuncts(parts, expression) and self._is_second(self._known, key):
+            self._known[key] = self._shape(expression, text) or _NEVER
+        return self._parsed(expression, text)
 
     def _expression(self, text: str) -> Expression:
         expression = parser.parse(text, self.limits)
         self.accept(expression, text)
         return expression
 
-    def _alone(self, expression: Expression) -> tuple[Shape, Sequence[Value]]:
-        """A shape for one text only, and its constants."""
-        shape = Shape(Template(expression, self.schema), doubts_of(expression, self.schema))
-        return shape, [constant.value for constant in constants_of(expression)]
+    def _parsed(self, expression: Expression, text: str) -> tuple[Plan, Callable[[], Iterator[str]]]:
+        constants = constants_of(expression)
+        template = Template(expression, self.schema, constants)
+        plan = plan_of(template, [each.value for each in constants], self.limits)
+        return plan, lambda: self._doubts(expression, text)
+
+    def _doubts(self, expression: Expression, text: str) -> Iterator[str]:
+        return doubts_of(expression, self.schema)(text, [each.value for each in constants_of(expression)])
+
+    def _conjoined(self, parts: list[str], constants: list[Value]) -> NormalForm | None:
+        """The normal form of conjuncts of known shapes, if it takes no more than a constraint for each."""
+        limits = self.limits
+        if len(constants) > limits.max_values or not limits.max_nesting or not limits.max_conjunctions:
+            return None
+        filled: list[tuple[Template, Sequence[Value]]] = []
+        first = 0
+        for part in parts:
+            known = self._conjuncts.get(part)
+            if not isinstance(known, _Conjunct):
+                return None
+            values = constants[first : first + known.cuts]
+            try:
+                for judge in known.judges:
+                    values = [judge(value) for value in values]
+            except (ValueError, InvalidValueError):
+                return None
+            filled.append((known.template, values))
+            first += known.cuts
+        return conjoined(filled)
+
+    def _keep_conjuncts(self, parts: list[str], expression: Expression) -> bool:
+        """Remember the conjuncts of a text. Whether other texts can be made of all of them."""
+        items = expression.items if isinstance(expression, And) else (expression,)
+        conjuncts = self._conjuncts
+        if len(items) != len(parts):
+            return False
+        for part in parts:
+            if part not in conjuncts and not _PLAIN.fullmatch(part):
+                return False
+        are_all = True
+        for part, item in zip(parts, items, strict=True):
+            if self._is_second(conjuncts, part):
+                conjuncts[part] = self._conjunct(item, part.count(_MARK)) or _NEVER
+            are_all &= conjuncts.get(part) != _NEVER
+        return are_all
+
+    def _conjunct(self, item: Expression, cuts: int) -> _Conjunct | None:
+        ((predicate, _),) = predicates(item)
+        judges = _judges(predicate, self.schema)
+        template = Template(item, self.schema)
+        return None if judges is None or not template.is_constraint else _Conjunct(template, judges, cuts)
+
+    def _shape(self, expression: Expression, text: str) -> Shape | None:
+        reading = _reading(expression, text, self.schema)
+        if reading is None:
+            return None
+        return Shape(Template(expression, self.schema), doubts_of(expression, self.schema), *reading)
+
+    def _is_second(self, shapes: dict[str, Shape | int] | dict[str, _Conjunct | int], key: str) -> bool:
+        """Whether a shape came once, and now again."""
+        known = shapes.get(key)
+        if known is None:
+            if len(shapes) >= self.max_shapes:
+                shapes.clear()  # rare, and cheaper than keeping an order of use for every text
+            shapes[key] = _ONCE
+        return known == _ONCE
 
 
 def _cut(text: str) -> tuple[str, list[Value]]:
@@ -156,7 +269,9 @@ def _reading(expression: Expression, text: str, schema: Schema | None) -> tuple[
     In one order are the constants of the expression and the cuts of the text. A constant starts at its cut or, if
     something belongs to it that stands before, such as a sign, between the cut before and its own.
     """
-    starts = [found.start() for found in _CUT.finditer(text) if _constant(found[0]) is not None]
+    cuts = [(found.start(), _constant(found[0])) for found in _CUT.finditer(text)]
+    starts = [start for start, value in cuts if value is not None]
+    values: list[Any] = [value for _, value in cuts if value is not None]
     booleans: list[tuple[int, bool]] = []
     readers: list[tuple[int, _Reader]] = []
     place = cut = 0
@@ -173,7 +288,10 @@ def _reading(expression: Expression, text: str, schema: Schema | None) -> tuple[
                 judges = _judges(predicate, schema)
                 if judges is None or (before and before not in _READERS):
                     return None
-                readers.extend((place, read) for read in ([_READERS[before]] if before else []) + judges)
+                read_by = [*([_READERS[before]] if before else []), *judges]
+                if reduce(lambda value, read: read(value), read_by, values[cut]) != leaf.value:
+                    return None  # as startswith(a, 'x') is a LIKE 'x%'
+                readers.extend((place, read) for read in read_by)
                 cut += 1
             place += 1
     return (tuple(booleans), tuple(readers)) if cut == len(starts) else None
@@ -182,8 +300,10 @@ def _reading(expression: Expression, text: str, schema: Schema | None) -> tuple[
 def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None:
     """What judges the constants of a predicate: its pattern's escapes, or the domains of what they are compared with.
 
-    None if the predicate is about no attribute.
+    None if the predicate is about no attribute, or if something is worked out of it: of that the constants are a part.
     """
+    if arithmetic_depth(predicate) or isinstance(predicate, RLike):
+        return None
     if isinstance(predicate, Like):
         return [_pattern_reader(predicate.escape)] if isinstance(predicate.operand, Attribute) else None
     paths = [leaf.path for leaf in leaves(predicate) if isinstance(leaf, Attribute)]

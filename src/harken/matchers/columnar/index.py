@@ -13,9 +13,10 @@ from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Cl
 from harken.kernels.columnar import IndexSearch, One, Room, match_codes, match_one
 from harken.kernels.deletes import bury
 from harken.kernels.frozen import frozen
-from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
+from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
 from harken.kernels.presence import PresentBits
 from harken.kernels.runs import Runs
+from harken.kernels.sieve import GROUP, PREDICATE, Sieve, SieveRoom
 from harken.kernels.vector import LANES, ROWS, aligned
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.clusters import ClusterBuilder
@@ -24,6 +25,7 @@ from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import CodedRows
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.sieves import build_sieve
 
 _RUNS_A_LINE = 8
 
@@ -34,8 +36,9 @@ class ColumnarIndex:
 
     clusters: Clusters
     pools: Pools
+    sieve: Sieve
     ids: NDArray[np.int32]
-    """By slot: the number of the subscription, -1 where a block of a pool is not full. Padded by 64."""
+    """By slot: the number of the subscription, -1 where a block of a pool or sieve is not full. Padded by 64."""
     rows: int
     """The slots that are taken."""
     dead: NDArray[np.uint64]
@@ -50,7 +53,9 @@ class ColumnarIndex:
     @property
     def nbytes(self) -> int:
         return sum(
-            each.nbytes for each in (*self.clusters, *self.pools, *self.arrays()) if isinstance(each, np.ndarray)
+            each.nbytes
+            for each in (*self.clusters, *self.pools, *self.sieve, *self.arrays())
+            if isinstance(each, np.ndarray)
         )
 
     def arrays(self) -> tuple[NDArray[np.generic], ...]:
@@ -62,7 +67,11 @@ class ColumnarIndex:
         in_clusters = clusters.clusters[:, SLOT_COUNT] * (clusters.clusters[:, MASK_COUNT] + 1)
         blocks = np.diff(self.pools.block_starts) + len(self.pools.directory)
         in_pools = (blocks * self.pools.block_slots).sum()
-        return int(in_clusters.sum() + len(clusters.list_columns) + in_pools)
+        return int(in_clusters.sum() + len(clusters.list_columns) + in_pools + len(self.sieve.rows) // PREDICATE)
+
+    def parts(self) -> int:
+        """Its clusters, pools and sieve."""
+        return len(self.clusters.clusters) + len(self.pools.pools) + bool(len(self.sieve.block_slots))
 
     def taken(self) -> NDArray[np.int32]:
         """The slots that are taken, ascending."""
@@ -101,12 +110,17 @@ def build(
     clustered = np.concatenate([np.empty(0, np.int64), *builder.order])
     first_slot = -(-len(clustered) // BLOCK) * BLOCK
     pools, pooled = build_pools(rows, plan.pools, first_slot)
-    ids = aligned(first_slot + len(pooled) + ROWS, np.int32)
+    sifted = np.concatenate([np.empty(0, np.int64), *(each.rows for each in plan.sieves)])
+    laid = plan.sieves[0].laid if plan.sieves else None
+    sieve, sieved = build_sieve(rows, sifted, laid, first_slot + len(pooled))
+    blocked = np.concatenate([pooled, sieved])
+    ids = aligned(first_slot + len(blocked) + ROWS, np.int32)
     ids[:] = -1
     ids[: len(clustered)] = numbers[clustered]
-    filled = np.flatnonzero(pooled >= 0)
-    ids[first_slot + filled] = numbers[pooled[filled]]
-    index = ColumnarIndex(builder.arrays(numbers), pools, ids, len(numbers), np.zeros(len(ids) // 64 + 2, np.uint64))
+    filled = np.flatnonzero(blocked >= 0)
+    ids[first_slot + filled] = numbers[blocked[filled]]
+    dead = np.zeros(len(ids) // 64 + 2, np.uint64)
+    index = ColumnarIndex(builder.arrays(numbers), pools, sieve, ids, len(numbers), dead)
     if max(len(ids) + len(index.clusters.step_ids), 2 * _most_passed(index, 0)) > most_places:
         raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
     return index
@@ -125,9 +139,11 @@ class Finder:
         runs = len(clusters) + int((clusters[:, STEP_START] != NONE).sum())
         self._chunk = max(64, min(settings.chunk_events, settings.most_runs // max(1, columns, runs) // 64 * 64))
         self._room = _room(index, columns, self._chunk, runs, settings)
-        self.seen = np.zeros(len(index.clusters.clusters) + len(index.pools.pools), np.int64)
-        """By cluster and then by pool: the slots that were looked at so far."""
-        self._search = IndexSearch(index.clusters, index.pools, index.ids, self._room, _one(columns), self.seen)
+        self.seen = np.zeros(index.parts(), np.int64)
+        """By cluster, then by pool, and of the sieve: the slots that were looked at so far."""
+        self._search = IndexSearch(
+            index.clusters, index.pools, index.sieve, index.ids, self._room, _one(columns), self.seen
+        )
         self._frozen = frozen(self._search)
         self._ids_of_one = np.empty(settings.first_ids, np.int32)
 
@@ -224,6 +240,40 @@ def _room(index: ColumnarIndex, columns: int, chunk: int, runs: int, settings: S
         PresentBits(np.empty((columns + 1, chunk // 64), np.uint64), np.empty(columns, np.bool_)),
         np.empty((chunk, columns), np.uint32),
         np.empty(chunk, np.int64),
-        np.empty(len(index.clusters.clusters) + len(index.pools.pools), np.int64),
-        np.zeros(2, np.int64),
+        np.empty(index.parts(), np.int64),
+        np.zeros(3, np.int64),
+        _sieve_room(index.sieve, columns, chunk, settings),
+    )
+
+
+def _sieve_room(sieve: Sieve, columns: int, chunk: int, settings: Settings) -> SieveRoom:
+    """Space to match in a sieve; next to none if there is none."""
+    blocks = len(sieve.block_slots)
+    if not blocks:
+        columns = chunk = 0
+    # One event may have something in all blocks; what needs more is done in shorter chunks.
+    visits = min(max(settings.most_visits // GROUP, blocks), blocks * chunk)
+    pieces = min(max(settings.most_visits, blocks), blocks * chunk) * PIECES + GROUP * PIECES
+    nothing = np.empty(0, np.int32)
+    summaries = -(-blocks // BLOCK)
+    return SieveRoom(
+        Visits(
+            np.empty(-(-blocks // STRETCH) + 1, np.int64),
+            np.empty(visits, np.int32),
+            nothing,
+            nothing,
+            np.empty((0, 3), np.int32),
+            np.empty(visits, np.int64),
+            np.empty(pieces, np.uint32),
+        ),
+        np.empty((chunk, columns), np.uint32),
+        np.empty((chunk, columns), np.uint32),
+        np.empty((chunk, columns), np.uint32),
+        np.empty((chunk, columns), np.uint32),
+        np.empty((chunk, summaries * WORDS), np.uint64),
+        np.empty(GROUP * BLOCK, np.int64),
+        np.empty(GROUP * WORDS, np.uint64),
+        np.empty(GROUP, np.int64),
+        np.tile(sieve.columns, summaries),
+        aligned(WORDS, np.uint64),
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harken.codes.columns import Column
 from harken.codes.conjunctions import CodedPredicates, Conjunctions
 from harken.codes.dictionary import Dictionary
-from harken.kernels.unbuild import cluster_rows, pool_rows
+from harken.kernels.unbuild import cluster_rows, pool_rows, sieve_rows
 from harken.matchers.columnar.index import ColumnarIndex, build
 from harken.matchers.columnar.plan import IndexPlan, plan
 from harken.matchers.columnar.rows import rows_of
@@ -98,13 +98,14 @@ def weights(layer: Layer) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     numbers, costs = [np.empty(0, np.int32)], [np.empty(0, np.float64)]
     for index, planned in zip((layer.plain, layer.careful), layer.plans, strict=True):
         taken = index.taken()
-        in_groups = [np.repeat(each.cost / max(each.size, 1), each.size) for each in planned.groups]
-        in_pools = [np.repeat(each.cost / max(each.size, 1), each.size) for each in planned.pools]
+        parts = [(each.cost, each.size) for each in planned.groups]
+        parts += [(each.cost, each.size) for each in planned.pools]
+        parts += [(each.cost, each.size) for each in planned.sieves]
         alive = ~np.isin(taken, index.buried(), assume_unique=True)
         numbers.append(index.ids[taken][alive])
-        costs.append(np.concatenate([*costs[:1], *in_groups, *in_pools])[alive])
-    cost = np.concatenate(costs)
-    return np.concatenate(numbers), cost / max(cost.sum(), 1e-9) + 1 / max(len(cost), 1)
+        costs.append(np.repeat([cost / max(size, 1) for cost, size in parts], [size for _, size in parts])[alive])
+    every = np.concatenate(costs)
+    return np.concatenate(numbers), every / max(every.sum(), 1e-9) + 1 / max(len(every), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,7 @@ def _unbuilt(index: ColumnarIndex, dictionaries: Sequence[Dictionary]) -> _Unbui
     dead = index.dead.copy()  # others may delete meanwhile
     found = cluster_rows(index.clusters, dead, tops, keys, slots, columns, low, high)
     found = pool_rows(index.pools, dead, tops, slots, columns, low, high, found)
+    found = sieve_rows(index.sieve, dead, slots, columns, low, high, found)
     alive = np.setdiff1d(index.taken(), index.buried(dead), assume_unique=True)
     rows = np.searchsorted(alive, slots[:found]).astype(np.int32)
     order = np.lexsort((rows, columns[:found]))

@@ -54,10 +54,10 @@ class Match:
         for each, deleted in zip(self._version.middles, self._snapshot.deleted[1:], strict=True):
             self._exact.append(self._found(each.searched, deleted, careful=False))
         for recent, rows in zip(self._version.recents, self._snapshot.rows, strict=True):
-            if rows:
+            if rows and len(self._encoded.several) < self._events:
                 stale += self._find_recent(recent, rows)
         if len(self._encoded.several):
-            self._careful.append(self._find_several())
+            stale += self._find_several()
         return stale
 
     def result(self, form_of: FormOf, limits: Limits) -> MatchResult:
@@ -119,31 +119,48 @@ class Match:
         self._careful.append(Candidates(part.offsets, part.numbers, flags[again] & VERIFY != 0))
         return int(np.count_nonzero(flags & STALE))
 
-    def _find_several(self) -> Candidates:
-        """What may match the events that have several values in some column, all in doubt."""
+    def _find_several(self) -> int:
+        """Find what may match events with several values in some column, all in doubt. Returns how many are stale."""
         encoded, snapshot = self._encoded, self._snapshot
+        stale, several = 0, len(encoded.several)
+        if any(len(searched.layer) for searched in self._version.layers):
+            self._add_doubtful(*self._several_in_layers())
+        for recent, rows in zip(self._version.recents, snapshot.rows, strict=True):
+            if rows:
+                found = recent.find_several(rows, snapshot.moment, encoded.starts, encoded.values, several)
+                self._add_doubtful(*found)
+                stale += recent.count_stale(rows, found[1])
+        return stale
+
+    def _add_doubtful(self, ends: NDArray[np.int64], numbers: NDArray[np.int32]) -> None:
+        """Add candidates, all in doubt, for the events with several values, by where those of each of them end."""
+        if not len(numbers):
+            return
+        counts = np.zeros(self._events, np.int64)
+        counts[self._encoded.several] = ends[1:] - ends[:-1]
+        self._examined += counts
+        offsets = np.zeros(self._events + 1, np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        self._careful.append(Candidates(offsets, numbers, np.ones(len(numbers), np.bool_)))
+
+    def _several_in_layers(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        encoded, layers = self._encoded, list(zip(self._version.layers, self._snapshot.deleted, strict=True))
         event_codes = EventCodes(encoded.starts, encoded.values, len(self._codes))
-        counts = np.zeros(self._events + 1, np.int64)
+        ends = np.zeros(len(encoded.several) + 1, np.int64)
         out = np.empty(1_024, np.int32)
         found: list[NDArray[np.int32]] = []
-        for place, event in enumerate(encoded.several.tolist()):
-            end = -1
+        for place in range(len(encoded.several)):
             while True:
                 end = 0
-                for searched, deleted in zip(self._version.layers, snapshot.deleted, strict=True):
+                for searched, deleted in layers:
                     if end >= 0:
                         end = searched.find_several(deleted, event_codes, place, out, end)
-                for recent, rows in zip(self._version.recents, snapshot.rows, strict=True):
-                    if end >= 0:
-                        end = recent.find_several(rows, snapshot.moment, event_codes, place, out, end)
                 if end >= 0:
                     break
                 out = np.empty(2 * len(out), np.int32)
             found.append(out[:end].copy())
-            counts[event + 1] = end
-        self._examined += counts[1:]
-        numbers = np.concatenate(found)
-        return Candidates(np.cumsum(counts), numbers, np.ones(len(numbers), np.bool_))
+            ends[place + 1] = ends[place] + end
+        return ends, np.concatenate(found)
 
 
 def _part(offsets: NDArray[np.int64], numbers: NDArray[np.int32], wanted: NDArray[np.bool_]) -> Candidates:

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from time import thread_time
 from typing import Any, ClassVar, Self
 from weakref import WeakSet
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column
-from harken.codes.encode import EncodedBatch, encode
+from harken.codes.encode import EncodedBatch, encode, of_one, several_of_one
 from harken.codes.encode_one import codes_of_one
 from harken.codes.flat import Flat
 from harken.errors import CapabilityError
@@ -30,17 +31,18 @@ from harken.matchers.columnar.layer import weights
 from harken.matchers.columnar.match import Match
 from harken.matchers.columnar.match_one import find_one
 from harken.matchers.columnar.recent import Recent
-from harken.matchers.columnar.report import report
+from harken.matchers.columnar.report import Spent, report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.settings import Settings
 from harken.matchers.columnar.versions import Snapshot, Version, merged, middle, rows_of_base
 from harken.matchers.roles import Write
+from harken.schema.derived import sources_of
 from harken.schema.paths import Path
 
 RECENT_ROWS = 4_096
 """Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""
 SMALL_ROWS = 1_024
-"""As few rows as this are never indexed: the chains of recent rows, whose constants all are known, are as quick."""
+"""As few rows as this are not indexed where the chains of recent rows, whose constants all are known, are as quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class Columnar:
         """How many times something left. What a match sees is told by the moment at which it began."""
         self._stale = 0
         """Verifications since the last merge that would have been spared if codes knew all constants."""
+        self._spent = Spent()
         self._sample = Sample(0)
         self._supplied = NO_STATISTICS
         self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._settings)
@@ -187,7 +190,8 @@ class Columnar:
     def paths(self) -> tuple[set[Path], list[int]]:
         """The attributes that rows ask for, and the subscriptions that may look at others when they are verified."""
         version = self.state().version
-        return {each.path for each in version.columns}, version.base.layer.doubtful.tolist()
+        paths = {source for each in version.columns for source in sources_of(each.path)}
+        return paths, version.base.layer.doubtful.tolist()
 
     def favourite(self) -> Path | None:
         """The attribute by which most rows are found, if that is at least half of them."""
@@ -258,12 +262,33 @@ class Columnar:
         """What one event matches, in a fraction of the time that a batch of one takes. None if that has to do it."""
         with self._lock:
             snapshot, sample = self._snapshot()
-        codes = codes_of_one(event, snapshot.version.columns, snapshot.version.dictionaries)
+        version = snapshot.version
+        if not any(snapshot.rows) and not len(version):
+            return OneMatch([], 0, [])
+        codes = codes_of_one(event, version.columns, version.dictionaries, version.named)
         one = None if codes is None else find_one(snapshot, codes)
-        if codes is None or one is None or (one.stale and self._index_stale(snapshot, one.stale)):
+        if codes is None or one is None:
+            return self._match_alone(event, codes, snapshot, sample, form_of)
+        if one.stale and self._index_stale(snapshot, one.stale):
             return None
         sample.learn(codes)
         return one.result(event, form_of, self._limits)
+
+    def _match_alone(
+        self, event: Event, codes: NDArray[np.uint32] | None, snapshot: Snapshot, sample: Sample, form_of: FormOf
+    ) -> OneMatch | None:
+        """What one event matches that may have several bindings, or by an index of several layers or with doubts."""
+        version = snapshot.version
+        known = several_of_one(event, version.columns, version.dictionaries) if codes is None else of_one(codes)
+        if known is None:
+            return None
+        match = Match(snapshot, known, EventBatch.of((event,), (0,)), self._buffers)
+        stale = match.find()
+        if stale and self._index_stale(snapshot, stale):
+            return None
+        sample.learn(known.codes)
+        result = match.result(form_of, self._limits)
+        return OneMatch(result.numbers.tolist(), int(result.candidates[0]), result.errors)
 
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
         """What matches the events first:last of a batch, for several threads at once.
@@ -277,19 +302,25 @@ class Columnar:
 
     def _ready(self, batch: EventBatch, form_of: FormOf, may_merge: bool = True) -> MatchPart:
         """What matches parts of a batch, which is encoded, with the subscriptions that there are now."""
+        started = thread_time()
         with self._lock:
             snapshot, sample = self._snapshot()
         version = snapshot.version
-        encoded = encode(batch, version.columns, version.dictionaries)
+        encoded = encode(batch, version.columns, version.dictionaries, version.named)
         sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
 
+        encoding = (thread_time() - started) / max(1, len(batch))
+
         def matched(first: int, last: int) -> MatchResult:
+            began = thread_time()
             part = (encoded, batch) if last - first == len(batch) else (encoded.part(first, last), batch[first:last])
             match = Match(snapshot, *part, self._buffers)
             stale = match.find()
             if stale and may_merge and self._index_stale(snapshot, stale):
                 return self._ready(part[1], form_of, may_merge=False)(0, last - first)
-            return match.result(form_of, self._limits)
+            result = match.result(form_of, self._limits)
+            self._spent.add(last - first, len(result.numbers), encoding * (last - first) + thread_time() - began)
+            return result
 
         return matched
 
@@ -366,7 +397,7 @@ class Columnar:
             self._tell_failure()
             self._absorb()
             version = self._version
-        return report(version, self._sample, self._merges)
+        return report(version, self._sample, self._merges, self._spent)
 
     # Inside
 

@@ -1,9 +1,10 @@
 """The cost model: which rows go where, by what an event is expected to cost.
 
-Every row can be found in one of four ways. In a **cluster** with rows that ask for the same attributes, by key and
+Every row can be found in one of five ways. In a **cluster** with rows that ask for the same attributes, by key and
 range, perhaps behind a filter; in a **sketch**, a cluster that no cache holds, which is compared by the upper bits of
 its codes first; in a **list** with all rows of the same key, its predicates tested one by one; in a **pool** with rows
-that ask for attributes of few values, by bitmaps. Rows that ask for the same attributes are planned together, and go
+that ask for attributes of few values, by bitmaps; in a **sieve** with rows of many ranges, by bitmaps of buckets and a
+test of what is left. Rows that ask for the same attributes are planned together, and go
 where the expected nanoseconds an event are least.
 """
 
@@ -22,6 +23,7 @@ from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, LIST, SKETCH
 from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
 from harken.matchers.columnar.rows import CodedRows, attribute_sets
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.sieve_plan import SievePlan, plan_sieve
 from harken.matchers.columnar.statistics import Frequencies
 
 _COMPARED_BYTES = 8
@@ -65,6 +67,8 @@ class IndexPlan:
 
     groups: list[GroupPlan] = field(default_factory=list)
     pools: list[PoolPlan] = field(default_factory=list)
+    sieves: list[SievePlan] = field(default_factory=list)
+    """At most one."""
 
     def forgotten(self) -> IndexPlan:
         """The choices without the rows: what is kept once the index is built."""
@@ -72,11 +76,16 @@ class IndexPlan:
         return IndexPlan(
             [replace(group, rows=none) for group in self.groups],
             [replace(pool, rows=none) for pool in self.pools],
+            [replace(sieve, rows=none, laid=None) for sieve in self.sieves],
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The choices as plain data, without the rows."""
-        return {"groups": [_plain(each) for each in self.groups], "pools": [_plain(each) for each in self.pools]}
+        return {
+            "groups": [_plain(each) for each in self.groups],
+            "pools": [_plain(each) for each in self.pools],
+            "sieves": [_plain(each) for each in self.sieves],
+        }
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> IndexPlan:
@@ -84,11 +93,12 @@ class IndexPlan:
         return cls(
             [GroupPlan(**_arrays(each, "columns", "filtered")) for each in plain["groups"]],
             [PoolPlan(**_arrays(each, "columns", "directory")) for each in plain["pools"]],
+            [SievePlan(**_arrays(each, "columns")) for each in plain["sieves"]],
         )
 
 
-def _plain(choice: GroupPlan | PoolPlan) -> dict[str, Any]:
-    found = {each.name: getattr(choice, each.name) for each in fields(choice) if each.name != "rows"}
+def _plain(choice: GroupPlan | PoolPlan | SievePlan) -> dict[str, Any]:
+    found = {each.name: getattr(choice, each.name) for each in fields(choice) if each.name not in ("rows", "laid")}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
 
 
@@ -98,13 +108,14 @@ def _arrays(choice: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def plan(rows: CodedRows, known: Frequencies, settings: Settings = DEFAULT_SETTINGS) -> IndexPlan:
-    """The cheapest plan. Where the settings allow only pools, a row that cannot be pooled is listed."""
+    """The cheapest plan. Where the settings allow only pools or sieves, a row that goes into none is listed."""
     if not len(rows):
         return IndexPlan()
     leaders, set_of, sizes = attribute_sets(rows)
     keyed = _Keyed(rows, leaders, set_of, known, settings)
     pooled, pools = plan_pools(rows, leaders, set_of, sizes, keyed.set_costs, known, settings.costs, settings.layouts)
-    return IndexPlan(keyed.groups(~pooled), pools)
+    sieved, sieves = plan_sieve(rows, set_of, sizes, keyed.set_costs, ~pooled, known, settings)
+    return IndexPlan(keyed.groups(~pooled & ~sieved), pools, sieves)
 
 
 class _Filters(NamedTuple):
@@ -204,16 +215,31 @@ class _Keyed:
         rest = rows.lengths[lead] - (key >= 0) - is_settled
         # In a long run what is in doubt is read from all over it; and where an interval of two ends narrows the run
         # down, all of it is in doubt.
-        is_short = (here <= self._settings.most_sifted) & ~((bound >= 0) & (bound_class >= kernels.WITHIN))
+        is_within = (bound >= 0) & (bound_class >= kernels.WITHIN)
+        is_short = (here <= self._settings.most_sifted) & ~is_within
         sketched = (counts * rest * _COMPARED_BYTES > self._settings.cached_bytes) & is_short
         if CLUSTER not in self._layouts or SKETCH not in self._layouts:
             sketched[:] = SKETCH in self._layouts
         lines = rest * (here / ROWS + 1) + np.where(bound >= 0, np.minimum(keyed / _LINE_BOUNDS, _SEARCHED_LINES), 0)
-        compared = here * rest * np.where(sketched, costs.sketched, costs.slot)
+        slot = np.where(sketched, costs.sketched, np.where(is_within, costs.within_slot, costs.slot))
+        compared = here * rest * slot
+        if is_within.any():
+            compared += is_within * counts * self._passing(lead) * costs.passed
         filters = self._filters_of(lead, group_of, key, keyed)
         looked_at = filters.passing * (compared + sketched * (1 + lines) * costs.line)
         cost = costs.cluster + chance * (costs.look_up + looked_at)
         return _Estimate(cost, here * chance * filters.passing, here, sketched, filters)
+
+    def _passing(self, lead: NDArray[np.int64]) -> NDArray[Any]:
+        """For each of these rows the share of events that it lets through, of those that have its columns."""
+        rows = self._rows
+        lengths = rows.lengths[lead]
+        at = np.repeat(rows.starts[lead] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        columns, classes = rows.columns[at], rows.classes[at]
+        share = self._shares[classes, columns] / np.maximum(self._present[columns], 1e-9)
+        share = np.where(classes >= kernels.WITHIN, share / _LOOKED_AT, share)
+        owner = np.repeat(np.arange(len(lead)), lengths)
+        return np.exp(np.bincount(owner, np.log(np.clip(share, 1e-9, 1)), minlength=len(lead)))
 
     def _filters_of(
         self, lead: NDArray[np.int64], group_of: NDArray[np.int64], key: NDArray[np.int32], keyed: NDArray[Any]

@@ -21,7 +21,6 @@ from harken.kernels.delta import (
     find_several_in_delta,
 )
 from harken.kernels.frozen import frozen
-from harken.kernels.several import EventCodes
 from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.rows import rows_of
 
@@ -127,14 +126,22 @@ class Recent:
         return found
 
     def find_several(
-        self, rows: int, moment: int, event_codes: EventCodes, place: int, out: NDArray[np.int32], end: int
-    ) -> int:
-        """Append the numbers of the rows that may match an event with several values.
+        self, rows: int, moment: int, starts: NDArray[np.int64], values: NDArray[np.uint32], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Where the rows end that may match each of `count` events with several values, and their numbers."""
+        offsets = np.zeros(count + 1, np.int64)
+        out = np.empty(max(_FIRST_ROWS, 8 * count), np.int32)
+        kept, first = self._readable, 0
+        while True:
+            first = find_several_in_delta(kept[1], starts, values, count, rows, moment, first, out, offsets)
+            if first == count:
+                return offsets, out[: offsets[-1]]
+            out = np.concatenate([out, np.empty(max(len(out), rows), np.int32)])
 
-        Returns their end, or -1 without room.
-        """
-        found: int = find_several_in_delta(self._delta, event_codes, place, rows, moment, out, end)
-        return found
+    def count_stale(self, rows: int, numbers: NDArray[np.int32]) -> int:
+        """How many of the numbers are found only because codes do not know the constants of their rows."""
+        stale = self._delta.numbers[:rows][self._delta.flags[:rows] & STALE != 0]
+        return int(np.isin(numbers, stale).sum()) if len(stale) else 0
 
     def _make_room(self, rows: int, predicates: int, columns: int) -> None:
         delta = self._delta

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from harken.codes.dictionary import Dictionary
-from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUT_NAMES, POOL
+from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUT_NAMES, POOL, SIEVE
 from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.sample import Sample
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
 
+# What an event costs besides the search, in nanoseconds: for itself, for each column, for each number that is written,
+# and for a candidate that is verified or, where several rows may be true of one event, made unique.
+_EVENT_NS, _COLUMN_NS, _NUMBER_NS, _VERIFIED_NS, _UNIQUE_NS = 150.0, 60.0, 0.5, 5_000.0, 60.0
 
-def report(version: Version, sample: Sample, merges: int) -> dict[str, Any]:
+
+_MANY = 64
+
+
+@dataclass(slots=True)
+class Spent:
+    """What batches have cost so far, those of so many events that it tells something. Threads may lose a little."""
+
+    events: int = 0
+    numbers: int = 0
+    seconds: float = 0.0
+
+    def add(self, events: int, numbers: int, seconds: float) -> None:
+        if events >= _MANY:
+            self.events += events
+            self.numbers += numbers
+            self.seconds += seconds
+
+
+def report(version: Version, sample: Sample, merges: int, spent: Spent) -> dict[str, Any]:
     """Sizes and choices, as plain data."""
     names = [str(column) for column in version.columns]
     nbytes = sum(each.layer.nbytes for each in version.layers) + _bytes_of_recent(version)
@@ -31,7 +54,29 @@ def report(version: Version, sample: Sample, merges: int) -> dict[str, Any]:
         "events_seen": sample.seen,
         "events_sampled": len(sample),
         "layers": [_chains(version, names)] if _is_small(version) else [_layer(each, names) for each in version.layers],
+        "besides": _besides(version, spent),
+        "seen_ns": round(spent.seconds / spent.events * 1e9) if spent.events else None,
     }
+
+
+def _besides(version: Version, spent: Spent) -> dict[str, Any]:
+    """What an event costs besides the search: encoding, verifying candidates, writing as many numbers as were seen."""
+    careful = [
+        (sum(_candidates(layer.plans[1])), len(layer.doubtful) / max(1, len(layer.careful)))
+        for layer in (each.layer for each in version.layers)
+    ]
+    verifying = sum(count * (share * _VERIFIED_NS + _UNIQUE_NS) for count, share in careful)
+    written = spent.numbers / spent.events if spent.events else 0.0
+    return {
+        "encoding": {"expected_ns": round(_EVENT_NS + _COLUMN_NS * len(version.columns), 1)},
+        "verifying": {"expected_ns": round(verifying, 1)},
+        "writing": {"expected_ns": round(written * _NUMBER_NS, 1)},
+    }
+
+
+def _candidates(plan: IndexPlan) -> Iterator[float]:
+    yield from (group.candidates for group in plan.groups)
+    yield from (pool.reach * pool.visited * pool.size for pool in plan.pools)
 
 
 def _is_small(version: Version) -> bool:
@@ -94,7 +139,7 @@ def _groups(plan: IndexPlan, seen: Any, names: list[str], events: int, careful: 
                 "verified": careful,
             }
         )
-    for pool, looked_at in zip(plan.pools, seen[len(plan.groups) :], strict=True):
+    for pool, looked_at in zip(plan.pools, seen[len(plan.groups) :], strict=False):
         found.append(
             {
                 "layout": LAYOUT_NAMES[POOL],
@@ -104,6 +149,20 @@ def _groups(plan: IndexPlan, seen: Any, names: list[str], events: int, careful: 
                 "expected_candidates": round(pool.reach * pool.visited * pool.size, 3),
                 "seen_candidates": _mean(looked_at, events),
                 "expected_ns": round(pool.cost, 2),
+                "verified": careful,
+            }
+        )
+    for sieve, looked_at in zip(plan.sieves, seen[-1:], strict=False):
+        found.append(
+            {
+                "layout": LAYOUT_NAMES[SIEVE],
+                "rows": sieve.size,
+                "attributes": [names[column] for column in sieve.columns],
+                "directory": [],
+                "expected_candidates": round(sieve.live * sieve.size, 3),
+                "seen_candidates": _mean(looked_at, events),
+                "expected_tests": round(sieve.tested, 3),
+                "expected_ns": round(sieve.cost, 2),
                 "verified": careful,
             }
         )

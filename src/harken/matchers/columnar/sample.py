@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -27,6 +27,10 @@ class Statistics:
     """The constants that events had, or came next to."""
     codes: NDArray[np.uint32]
     """Columns by events."""
+    _places: dict[Column, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_places", {column: place for place, column in enumerate(self.columns)})
 
     def __len__(self) -> int:
         """How many events it tells of."""
@@ -34,9 +38,9 @@ class Statistics:
 
     def codes_in(self, column: Column, dictionary: Dictionary, events: int) -> NDArray[np.uint32] | None:
         """The column in the codes of a dictionary, for so many events; None if nothing is known of it."""
-        if column not in self.columns or not len(self):
+        place = self._places.get(column)
+        if place is None or not len(self):
             return None
-        place = self.columns.index(column)
         codes = _translation(column, self.dictionaries[place], dictionary)[self.codes[place]]
         return np.resize(codes, events)
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from harken.codes.columns import Column
-from harken.codes.constants import holds_strings
-from harken.codes.dictionary import Dictionary, Numbers, Strings
+from harken.codes.saving import SavedArrays
 from harken.errors import OutdatedError, SegmentError
 from harken.kernels.clusters import Clusters
 from harken.kernels.pool import Pools
+from harken.kernels.sieve import Sieve
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.columnar.index import ColumnarIndex
 from harken.matchers.columnar.layer import Layer
@@ -24,11 +20,10 @@ from harken.matchers.columnar.sample import Sample, SampleState, Statistics
 from harken.matchers.columnar.search import Searched
 from harken.matchers.columnar.versions import Version
 from harken.matchers.roles import Write
-from harken.schema import Kind
 from harken.versions.array_file import ArrayFile
 
 INDEX, STATISTICS = "index", "statistics"
-LAYOUT_OF = {INDEX: 4, STATISTICS: 2}
+LAYOUT_OF = {INDEX: 5, STATISTICS: 2}
 """Each to be counted up whenever its arrays come to mean something else: those of dictionaries are in both."""
 _REMEDIES = {
     INDEX: "load it with `Engine.load`, and save or publish it again",
@@ -48,6 +43,7 @@ def save_state(state: State, write: Write) -> None:
     for name, index, plan, seen in zip(_PARTS, (layer.plain, layer.careful), layer.plans, base.seen, strict=True):
         saved.put_named(f"{name}/clusters", index.clusters)
         saved.put_named(f"{name}/pools", index.pools)
+        saved.put_named(f"{name}/sieve", index.sieve)
         saved.put(name, ids=index.ids, dead=index.dead, seen=seen)
         saved.meta[name] = plan.to_dict()
         saved.meta["rows"][name] = len(index)
@@ -69,8 +65,9 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
     indexes, plans, seen = [], [], []
     for name in _PARTS:
         clusters, pools = saved.named(f"{name}/clusters", Clusters), saved.named(f"{name}/pools", Pools)
+        sieve = saved.named(f"{name}/sieve", Sieve)
         ids, dead = saved.arrays[f"{name}/ids"], saved.arrays[f"{name}/dead"]
-        indexes.append(ColumnarIndex(clusters, pools, ids, saved.meta["rows"][name], dead))
+        indexes.append(ColumnarIndex(clusters, pools, sieve, ids, saved.meta["rows"][name], dead))
         plans.append(IndexPlan.of_dict(saved.meta[name]))
         seen.append(saved.arrays[f"{name}/seen"])
     layer = Layer(indexes[0], indexes[1], saved.arrays["layer/doubtful"], (plans[0], plans[1]))
@@ -104,56 +101,8 @@ _PARTS = ("plain", "careful")
 
 
 @dataclass(frozen=True, slots=True)
-class _Saved:
-    """Arrays under names with slashes, and under some of these names plain data."""
-
-    meta: dict[str, Any]
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-    def put(self, name: str, **arrays: NDArray[Any]) -> None:
-        self.arrays.update({f"{name}/{each}": array for each, array in arrays.items()})
-
-    def put_named(self, name: str, given: Any) -> None:
-        """A named tuple of arrays and numbers."""
-        fields = given._asdict()
-        self.put(name, **{each: value for each, value in fields.items() if isinstance(value, np.ndarray)})
-        self.meta[name] = {each: value for each, value in fields.items() if not isinstance(value, np.ndarray)}
-
-    def named(self, name: str, kind: type[Any]) -> Any:
-        plain = self.meta[name]
-        arrays = {each: self.arrays[f"{name}/{each}"] for each in kind._fields if each not in plain}
-        return kind(**arrays, **plain)
-
-    def put_columns(self, name: str, columns: tuple[Column, ...], dictionaries: tuple[Dictionary, ...]) -> None:
-        self.meta[name] = []
-        for place, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
-            plain: dict[str, Any] = {"path": column.path, "kind": column.kind, "coded": column.coded}
-            if isinstance(dictionary, Strings):
-                self.put(f"{name}/{place}", data=dictionary.data, offsets=dictionary.offsets, index=dictionary.index)
-                plain["ordered"] = dictionary.ordered
-            else:
-                self.put(f"{name}/{place}", whole=dictionary.whole, table=dictionary.table)
-                if dictionary.part is not None:
-                    self.put(f"{name}/{place}", part=dictionary.part)
-            self.meta[name].append(plain)
-
-    def columns(self, name: str) -> tuple[tuple[Column, ...], tuple[Dictionary, ...]]:
-        columns: list[Column] = []
-        dictionaries: list[Dictionary] = []
-        for place, plain in enumerate(self.meta[name]):
-            kind, coded = plain["kind"], plain["coded"]
-            column = Column(
-                tuple(plain["path"]), None if kind is None else Kind(kind), None if coded is None else tuple(coded)
-            )
-            columns.append(column)
-            dictionaries.append(self._dictionary(f"{name}/{place}", column, plain))
-        return tuple(columns), tuple(dictionaries)
-
-    def _dictionary(self, name: str, column: Column, plain: Mapping[str, Any]) -> Dictionary:
-        if holds_strings(column):
-            data, offsets, index = (self.arrays[f"{name}/{each}"] for each in ("data", "offsets", "index"))
-            return Strings(data, offsets, index, plain["ordered"])
-        return Numbers(self.arrays[f"{name}/whole"], self.arrays.get(f"{name}/part"), self.arrays[f"{name}/table"])
+class _Saved(SavedArrays):
+    """With what was learnt of events."""
 
     def put_statistics(self, name: str, statistics: Statistics) -> None:
         self.put_columns(f"{name}/columns", statistics.columns, statistics.dictionaries)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.several import EventCodes, find_in_clusters, find_in_pools
+from harken.kernels.sieve import find_in_sieve
 from harken.matchers.columnar.deletions import Deletions
-from harken.matchers.columnar.index import ColumnarIndex, Finder
+from harken.matchers.columnar.index import Finder
 from harken.matchers.columnar.layer import Layer
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
@@ -46,7 +47,7 @@ class Searched:
         self.dead = 0
         self.events = 0
         """The events that were searched for."""
-        self._seen = [np.zeros(_parts(index), np.int64) for index in (layer.plain, layer.careful)]
+        self._seen = [np.zeros(index.parts(), np.int64) for index in (layer.plain, layer.careful)]
         """What finders that are gone have seen."""
         self._free: tuple[deque[Finder], deque[Finder]] = (deque(), deque())
 
@@ -56,7 +57,7 @@ class Searched:
 
     @property
     def seen(self) -> list[NDArray[np.int64]]:
-        """Of plain and careful, by cluster and pool: the slots that were looked at, by finders that are done."""
+        """Of plain and careful, by cluster, pool and sieve: the slots that were looked at, by finders that are done."""
         return [
             sum((each.seen for each in list(free)), seen) for seen, free in zip(self._seen, self._free, strict=True)
         ]
@@ -120,6 +121,9 @@ class Searched:
             if end >= 0:
                 admitted, words = np.empty(_CLASSES, np.bool_), np.empty(16, np.uint64)
                 end = find_in_pools(index.pools, index.ids, dead, event_codes, place, admitted, words, out, end)
+            if end >= 0:
+                buckets = np.empty(self.columns, np.uint64)
+                end = find_in_sieve(index.sieve, index.ids, dead, event_codes, place, buckets, words, out, end)
         return end
 
 
@@ -130,7 +134,3 @@ def _among(known: NDArray[np.int32], numbers: NDArray[np.int32]) -> NDArray[np.b
     places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
     found: NDArray[np.bool_] = known[places] == numbers
     return found
-
-
-def _parts(index: ColumnarIndex) -> int:
-    return len(index.clusters.clusters) + len(index.pools.pools)

@@ -28,6 +28,11 @@ class Settings:
     """A cluster has steps only if an event would have to compare at least this many slots."""
     repeated_share: float = 4
     """The steps of an index repeat at most 1/repeated_share of its rows."""
+    buckets_an_asking: int = 512
+    """Buckets that a column of a sieve would have if all rows asked for it: it has as many as rows ask for it."""
+    least_buckets: int = 16
+    most_buckets: int = 62
+    """But it has no fewer and no more than these, not counting those at its ends. 62 at most."""
 
     # Searching
     chunk_events: int = 2_048
@@ -60,6 +65,8 @@ class Settings:
     """A buffer that nobody took in this many turns is given up."""
 
     # Changing
+    most_chained: float = 64
+    """Few rows are not indexed if an event is expected to pass no more of them than this in their chains."""
     few_waiting: int = 16
     """As many subscriptions as this are coded one by one; more, column by column."""
     most_waiting: int = 256

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from harken.codes.columns import Column
+from harken.codes.columns import Column, NamedColumns
 from harken.codes.conjunctions import CodedPredicates, Conjunctions
 from harken.codes.dictionary import Dictionary, Strings, code_of, dictionary_of
 from harken.codes.flat import Flat, joined
@@ -50,8 +50,10 @@ class Version:
     """The last of them is still appended to."""
     places: dict[tuple[Path, Kind | None], int] = field(init=False, repr=False, compare=False)
     """Where the columns are that have no coded domain."""
+    named: NamedColumns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "named", NamedColumns.of(self.columns))
         places = {(each.path, each.kind): place for place, each in enumerate(self.columns) if each.coded is None}
         object.__setattr__(self, "places", places)
 
@@ -91,7 +93,8 @@ class Version:
 
     def knowing(self, columns: Sequence[Column]) -> Version:
         """The same with these columns too. A new one has no constants: its codes tell only that there is a value."""
-        new = [column for column in columns if column not in self.columns]
+        known = set(self.columns)
+        new = [column for column in columns if column not in known]
         if not new:
             return self
         dictionaries = [dictionary_of(column, [])[0] for column in new]
@@ -161,7 +164,7 @@ def merged(
     """A version that knows the constants of all these rows, and the sample in its codes.
 
     The sample is in the codes of the version before. The rows make up the base, unless they are no more than
-    `small_rows`: then their chains are quick enough, and there is no base.
+    `small_rows` and their chains are short: then these are quick enough, and there is no base.
     """
     flat = joined(flats)
     coded = flat.coded()
@@ -170,7 +173,7 @@ def merged(
         known = Sample(len(columns))
     else:
         known = sample.translated(before.columns, before.dictionaries, columns, dictionaries, given)
-    is_small = len(flat) <= small_rows
+    is_small = len(flat) <= small_rows and _passed_in_chains(coded) <= settings.most_chained
     based, overlapping = (coded.without_rows(), flat.overlapping[:0]) if is_small else (coded, flat.overlapping)
     layer = build_layer(based, overlapping, known.codes if len(known) else None, settings)
     base = Searched(layer, len(columns), settings=settings)
@@ -178,6 +181,18 @@ def merged(
     if is_small:
         version.add(flat)
     return version, known
+
+
+def _passed_in_chains(coded: Conjunctions) -> float:
+    """The rows that an event is expected to pass in the chains of recent rows.
+
+    A row with an equality is in the chain of its value, of the column with most constants; others are passed always.
+    """
+    constants = np.zeros(len(coded), np.int64)
+    for each in coded.predicates:
+        keyed = each.rows[each.low == each.high]
+        constants[keyed] = np.maximum(constants[keyed], len(each.dictionary))
+    return float((1 / np.maximum(constants, 1)).sum())
 
 
 def rows_of_base(version: Version) -> Flat:

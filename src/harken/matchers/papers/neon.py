@@ -6,13 +6,12 @@ table counts those that hold for each row; *n_predicates* tells how many have to
 
 An interval with two ends is two predicates. Rows that ask for an event type by equality have their operations under
 that type, as the paper has it; to events of other types they cost nothing. Attributes are compared with attributes as
-they are with constants (pairs.py), where the paper says that Neon "can be easily extended".
+they are with constants (schema/derived.py), where the paper says that Neon "can be easily extended".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -20,8 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.codes.columns import Column, ColumnPredicates
-from harken.codes.flat import Flat
+from harken.codes.columns import Column
 from harken.codes.growing import FIRST_LABEL, LAST_LABEL
 from harken.kernels.papers.neon import (
     ALWAYS,
@@ -40,12 +38,11 @@ from harken.kernels.papers.neon import (
     match,
 )
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry
 from harken.matchers.papers.growing_lists import GrowingLists
 from harken.matchers.papers.labelled_rows import grown, longer, predicates_of
-from harken.matchers.papers.pairs import PairedRows, Pairs, with_pairs
 from harken.matchers.papers.row_matcher import RowMatcher, RowSearch
 from harken.schema import EVENT_TYPE
+from harken.schema.derived import is_comparison
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -80,19 +77,7 @@ class Neon(RowMatcher):
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(limits)
-        self._pairs: Pairs = {}
-        self.rows = PairedRows(self._pairs)
         self._clear()
-
-    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
-        known = set(self._pairs)
-        forms = ((entry.number, with_pairs(entry.compiled.normal_form, self._pairs)) for entry in entries)
-        flat = Flat.of_forms(forms)
-        # The columns of pairs are columns too, without constraints: an array that several paths go through
-        # binds them together, and encoding looks at the paths of columns.
-        new = [pair for path, pair in self._pairs.items() if path not in known]
-        operands = [_nothing_on(Column(path, None)) for path in dict.fromkeys(path for pair in new for path in pair)]
-        self.add_flat(replace(flat, columns=[*flat.columns, *operands]), replaced)
 
     # The index
 
@@ -179,7 +164,7 @@ class Neon(RowMatcher):
             "operations": len(operations),
             "predicates": int(self._owners.table.sizes.sum()),
             "event_types": len({each.of_type for each in operations} - {ANY_TYPE}),
-            "pair_columns": sum(self.rows.columns[each].path in self._pairs for each in columns),
+            "pair_columns": sum(is_comparison(self.rows.columns[each].path) for each in columns),
         }
 
     def _table(self) -> PredicateTable:
@@ -345,8 +330,3 @@ def _always(places: NDArray[np.int64]) -> _Predicates:
 
 def _joined(several: list[_Predicates]) -> _Predicates:
     return _Predicates(*(np.concatenate(parts) for parts in zip(*several, strict=True)))
-
-
-def _nothing_on(column: Column) -> ColumnPredicates:
-    none, sides = np.empty(0, np.int32), np.empty(0, np.uint8)
-    return ColumnPredicates(column, [], none, none, sides, none, sides)

@@ -54,7 +54,7 @@ class RowMatcher(ABC):
     """A matcher on rows."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
-    traits: ClassVar[frozenset[Trait]] = frozenset(Trait)
+    traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
     bulk_share: ClassVar[int] = 0
     """Rebuild once more than 1/bulk_share of the rows changed; 0 disables."""
 

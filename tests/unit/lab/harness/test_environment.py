@@ -36,7 +36,7 @@ def test_it_is_json() -> None:
 
 def test_it_has_the_versions_of_what_harken_stands_on() -> None:
     packages = environment()["packages"]
-    assert {"harken", "lark", "numpy", "pyarrow"} <= set(packages)
+    assert {"harken", "numba", "numpy", "pyarrow"} <= set(packages)
     assert packages["pyarrow"] == version("pyarrow")
 
 

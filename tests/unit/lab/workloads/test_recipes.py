@@ -13,14 +13,17 @@ from harken.lab.workloads import WORKLOADS, generate
 from harken.lab.workloads.workload import Workload
 
 NAMES = list(WORKLOADS)
+TABLES = [name for name, each in WORKLOADS.items() if each.has_table]
 
 
 def same_subscriptions(one: Workload, other: Workload) -> bool:
-    return bool(one.table().equals(other.table()))
+    return bool(one.texts().equals(other.texts()))
 
 
 def test_the_names() -> None:
-    assert NAMES == ["w0", "w1", "w2", "w3", "w4", "le-subscribe", "stock", "gryphon", "orders", "mixed"]
+    papers = ["w0", "w1", "w2", "w3", "w4", "le-subscribe", "stock", "gryphon"]
+    others = ["orders", "ranges", "attributes-many", "disjunctive", "text", "detections", "mixed"]
+    assert papers + others == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,12 +46,19 @@ def test_subscriptions_and_events_are_independent(name: str) -> None:
 @pytest.mark.parametrize(("subscriptions", "events"), [(0, 0), (1, 1), (0, 3), (3, 0), (5, 5)])
 def test_any_size(name: str, subscriptions: int, events: int) -> None:
     workload = generate(name, subscriptions, events)
-    assert workload.subscriptions == len(workload.texts()) == workload.table().num_rows == subscriptions
+    assert workload.subscriptions == len(workload.texts()) == subscriptions
     assert workload.events.num_rows == events
-    assert workload.table()["id"].to_pylist() == [f"s{number}" for number in range(subscriptions)]
+    ids = [id for each in workload.batches("where") for id in each["id"].to_pylist()]
+    assert ids == [f"s{number}" for number in range(subscriptions)]
+    assert workload.has_table is WORKLOADS[name].has_table
+    if workload.has_table:
+        assert workload.table()["id"].to_pylist() == ids
+    else:
+        with pytest.raises(ValueError, match=f"no table of predicates can say the subscriptions of {name}"):
+            workload.table()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TABLES)
 def test_what_an_index_relies_on(name: str) -> None:
     workload = generate(name, 2_000, 10)
     assert len({each.column for each in workload.predicates}) == len(workload.predicates)
@@ -127,6 +137,17 @@ def test_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         ("orders", {"items": (3, 1)}, "`items` are a least and a most number"),
         ("orders", {"items": (1,)}, "`items` are a least and a most number"),
         ("orders", {"unknown": 2}, "`unknown` is a probability"),
+        ("ranges", {"predicates": 21}, "`predicates` from 1 to that"),
+        ("ranges", {"width": 0}, "`width` a share above 0"),
+        ("attributes-many", {"kinds": 0}, "`kinds` and `attributes` are 1 or more"),
+        ("attributes-many", {"predicates": (3, 26)}, "within 1 to 25"),
+        ("attributes-many", {"more": 26}, "`more` is at most `attributes`"),
+        ("disjunctive", {"numbers": 1}, "`numbers` 2 or more"),
+        ("disjunctive", {"string_values": 0}, "`number_values` are from 1"),
+        ("disjunctive", {"conjunctions": (3, 2)}, "`conjunctions` are a least and a most number"),
+        ("disjunctive", {"in_event": 2}, "`in_event` is a probability"),
+        ("text", {"vocabulary": 3}, "`vocabulary` is 16 to 1,000,000"),
+        ("mixed", {"kinds": ("w4", "text")}, "`kinds` are different ones of: w0"),
         ("mixed", {"kinds": ("w4", "mixed")}, "`kinds` are different ones of: w0"),
         ("mixed", {"kinds": ("w4", "w4")}, "`kinds` are different ones of: w0"),
     ],

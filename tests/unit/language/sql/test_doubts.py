@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harken.language.compiled import Compiler
-from harken.language.sql.doubts import substring_doubt
+from harken.language.sql.doubts import doubts_of, may_be_doubtful, substring_doubt
+from harken.language.sql.parser import parse
 from harken.schema import Schema, parse_schema
 
 ESCAPED = (
@@ -62,11 +63,22 @@ def test_a_star_is_no_wildcard() -> None:
 
 
 def test_texts_of_a_known_shape_are_warned_of_too() -> None:
-    """Only the first text of a shape is parsed, and each has constants of its own."""
+    """Only the first two texts of a shape are parsed, and each has constants of its own."""
     compiler = Compiler()
-    found = [compiler.compile(text).warnings for text in (r"a LIKE 'x%'", r"a LIKE '%\%'", r"a LIKE 'y%'")]
+    texts = ("a LIKE 'x%'", "a LIKE 'z%'", r"a LIKE '%\%'", "a LIKE 'y%'")
+    found = [compiler.compile(text).warnings for text in texts]
     assert compiler.stats()["shapes"]["hits"] == 2
-    assert found == [(), (ESCAPED,), ()]
+    assert found == [(), (), (ESCAPED,), ()]
+
+
+def test_a_sign_between_names_may_be_part_of_a_name() -> None:
+    one_name = "if this is one name, write it in backticks: `cs-method`"
+    assert doubts("a = cs-method") == [f"the sign in cs-method is taken for arithmetic; {one_name}"]
+    assert doubts("a = cs - method") == doubts("a = 'cs-method'") == doubts("a > 2-b") == []
+
+
+def doubts(text: str) -> list[str]:
+    return list(doubts_of(parse(text), None)(text, [])) if may_be_doubtful(text, None) else []
 
 
 def test_every_doubt_is_told() -> None:

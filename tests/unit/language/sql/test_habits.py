@@ -10,7 +10,7 @@ from harken.language.sql.habits import CHARACTERS, OPERATORS, SIGNS
 from harken.language.sql.parser import parse
 from unit.deadline import within
 
-NO_PATTERNS = "there are no regular expressions"
+REGULAR = "a regular expression is written x RLIKE"
 
 
 def refusal(text: str) -> HarkenError:
@@ -32,10 +32,10 @@ def column_of(text: str) -> int | None:
 # Operators and functions of others
 
 
-@pytest.mark.parametrize("word", ["ILIKE", "RLIKE", "regexp", "XOR", "STARTSWITH", "HAS", "eq", "COLLATE", "WHERE"])
+@pytest.mark.parametrize("word", ["SIMILAR", "matches", "XOR", "STARTSWITH", "HAS", "eq", "COLLATE", "WHERE"])
 @pytest.mark.parametrize("text", ["a {} 'x'", "a NOT {} 'x'"])
 def test_an_operator_of_others_is_named_as_such(text: str, word: str) -> None:
-    """It is not taken for a misspelt one of ours: `RLIKE` is not `LIKE`."""
+    """It is not taken for a misspelt one of ours."""
     error = refusal(text.format(word))
     assert error.message == f"`{word}` is not part of the language"
     assert "did you mean" not in str(error)
@@ -55,13 +55,13 @@ def test_a_name_that_others_keep_for_an_operator_is_a_name(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("a ILIKE '%x%'", "= and LIKE tell upper from lower case"),
-        ("a RLIKE 'x.*'", NO_PATTERNS),
-        ("a SIMILAR TO 'x'", NO_PATTERNS),
-        ("a ~ 'x'", NO_PATTERNS),
-        ("a !~ 'x'", NO_PATTERNS),
-        ("a =~ 'x'", NO_PATTERNS),
-        ("a !=~ 'x'", NO_PATTERNS),
+        ("a COLLATE nocase = 'x'", "= and LIKE tell upper from lower case: write lower(x)"),
+        ("a MOD 2 = 0", "write x % 2"),
+        ("a SIMILAR TO 'x'", REGULAR),
+        ("a ~ 'x'", REGULAR),
+        ("a !~ 'x'", REGULAR),
+        ("a =~ 'x'", REGULAR),
+        ("a !=~ 'x'", REGULAR),
         ("a STARTS WITH 'x'", "write x LIKE 'start%'"),
         ("a XOR b", "write (a OR b) AND NOT (a AND b)"),
         ("a ISNULL", "write x IS NULL"),
@@ -84,15 +84,14 @@ def test_operators(text: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "hint"),
     [
-        ("lower(a) = 'x'", "lower", "= and LIKE tell upper from lower case"),
-        ("a = UPPER('x')", "UPPER", "= and LIKE tell upper from lower case"),
-        ("a LIKE ANY ('x', 'y')", "ANY", "write x IN (…) for a list of values, x LIKE … OR x LIKE … for patterns"),
-        ("a NOT LIKE ALL ('x', 'y')", "ALL", "join conditions with AND"),
-        ("a = ANY (1, 2)", "ANY", "write x IN (…)"),
+        ("initcap(a) = 'x'", "initcap", "= and LIKE tell upper from lower case"),
+        ("a = ANY (1, 2)", "ANY", "write x IN (…) for a list of values, x LIKE ANY (…) for patterns"),
+        ("a > ALL (1, 2)", "ALL", "join conditions with AND"),
+        ("len(a) > 3", "len", "write length(x)"),
+        ("ifnull(a, 1) = 1", "ifnull", "write coalesce(x, 1)"),
         ("a > now()", "now", "there is no clock"),
         ("a > DATE('2026-01-31')", "DATE", "write DATE '2026-01-31'"),
-        ("coalesce(a, 1) = 1", "coalesce", "write (x = 1 OR x IS NULL)"),
-        ("length(a) > 3", "length", "there are no functions: let the events carry the result"),
+        ("sqrt(a) > 3", "sqrt", "the functions are lower, upper, trim, "),
     ],
 )
 def test_functions(text: str, name: str, hint: str) -> None:
@@ -105,8 +104,8 @@ def test_functions(text: str, name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("startswith(a, 'x')", "write x LIKE 'start%'"),
-        ("contains(a, 'x')", "write x LIKE '%part%' to search in a string"),
+        ("starts_with(a, 'x')", "write x LIKE 'start%' or startswith(x, 'start')"),
+        ("instr(a, 'x')", "write x LIKE '%part%' to search in a string"),
         ("array_contains(a, 'x')", "write tags CONTAINS 'red'"),
         ("EXISTS(a)", "write x IS NOT NULL"),
         ("near(a)", None),
@@ -118,8 +117,8 @@ def test_functions_that_could_be_operator_predicates(text: str, hint: str | None
     assert error.hint is None if hint is None else (error.hint or "").startswith(hint)
 
 
-def test_a_method_is_no_function_either() -> None:
-    assert hint_of("a.startswith('x')") == "the language has no functions"
+def test_a_function_is_no_method() -> None:
+    assert hint_of("a.startswith('x')") == "a function is written before what it is of: lower(x)"
 
 
 # IS
@@ -128,19 +127,16 @@ def test_a_method_is_no_function_either() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("a IS TRUE", "write x = TRUE"),
-        ("a IS FALSE", "write x = FALSE"),
-        ("a IS NOT TRUE", "write (x = FALSE OR x IS NULL)"),
-        ("a IS NOT FALSE", "write (x = TRUE OR x IS NULL)"),
-        ("a IS UNKNOWN", "write IS NULL"),
+        ("a IS UNKNOWN", "write x IS NOT TRUE AND x IS NOT FALSE"),
+        ("a IS NOT UNKNOWN", "write x IS TRUE OR x IS FALSE"),
         ("a IS NOT MISSING", "write IS NOT NULL"),
         ("a IS DISTINCT FROM 1", "write (x <> 1 OR x IS NULL)"),
         ("a IS NOT DISTINCT FROM 1", "write x = 1"),
-        ("a IS 5", "IS asks for NULL alone; a value is compared with ="),
-        ("a IS NOT 'x'", "IS asks for NULL alone; a value is compared with <>"),
+        ("a IS 5", "IS asks for NULL, TRUE and FALSE alone; a value is compared with ="),
+        ("a IS NOT 'x'", "IS asks for NULL, TRUE and FALSE alone; a value is compared with <>"),
     ],
 )
-def test_is_asks_for_null_alone(text: str, hint: str) -> None:
+def test_is_asks_for_no_value(text: str, hint: str) -> None:
     assert hint_of(text) == hint
 
 
@@ -156,7 +152,8 @@ def test_is_asks_for_null_alone(text: str, hint: str) -> None:
         ("a = 1 AND cs-uri-stem IN ('x')", "`cs-uri-stem`"),
         ("cs-method IS NULL", "`cs-method`"),
         ("cs-method CONTAINS 'x'", "`cs-method`"),
-        ("a = cs-method", "`cs-method`"),
+        ("cs-method ILIKE 'x'", "`cs-method`"),
+        ("a = 1 AND cs-method BETWEEN 'x' AND 'y'", "`cs-method`"),
         ("http.user-agent = 'x'", "http.`user-agent`"),
         ("@type = 'x'", "`@type`"),
         ("a = 1\nAND @type = 'x'", "`@type`"),
@@ -165,7 +162,7 @@ def test_is_asks_for_null_alone(text: str, hint: str) -> None:
         ("$ref = 'x'", "`$ref`"),
         ("a$b = 1", "`a$b`"),
         ("#a = 1", "`#a`"),
-        ("a/b = 1", "`a/b`"),
+        ("a/b = 'x'", "`a/b`"),
         ("a.1 = 1", "a.`1`"),
         ("a.in = 1", "a.`in`"),
     ],
@@ -175,7 +172,7 @@ def test_a_name_that_needs_backticks(text: str, name: str) -> None:
     assert parse(f"{name} = 1")
 
 
-@pytest.mark.parametrize("text", ["a - b > 1", "a = b * 2", "a = 'x-y' b = 1", "a = @", "a = 1 # b-c"])
+@pytest.mark.parametrize("text", ["a = 'x-y' b = 1", "a = @", "a = 1 # b-c"])
 def test_what_is_no_name_gets_another_hint(text: str) -> None:
     assert "one name" not in hint_of(text)
 
@@ -210,9 +207,9 @@ def test_what_starts_with_a_digit(text: str) -> None:
         ("a ≠ 1", "write <>"),
         ("a = 1 // why", "a comment is written -- to the end of the line"),
         ("a = 1 # why", "a comment is written -- to the end of the line"),
-        ("a % 2 = 0", "% belongs in a LIKE pattern"),
+        ("a LIKE %x", "% belongs in a LIKE pattern"),
+        ("a LIKE x%", "% belongs in a LIKE pattern"),
         ("a = “x”", "a string is written in straight single quotes"),
-        ("price * 2 > 3", "leave the attribute alone on its side"),
     ],
 )
 def test_values_and_signs(text: str, hint: str) -> None:

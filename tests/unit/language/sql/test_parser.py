@@ -17,23 +17,26 @@ from harken.language.ast import (
     Constant,
     Contains,
     Expression,
+    Function,
     Holds,
     In,
     IsNull,
+    IsTruth,
     Like,
     Not,
     Or,
+    RLike,
     Variable,
     leaves,
     predicates,
 )
-from harken.language.sql.habits import NO_ARITHMETIC
 from harken.language.sql.parser import parse
 from harken.limits import Limits
 from unit.deadline import within
 
 A, B, C = (Attribute((name,)) for name in "abc")
 ONE, TWO = Constant(1), Constant(2)
+LOWER_A = Function("lower", (A,))
 
 
 def constant_of(text: str) -> Constant:
@@ -77,6 +80,35 @@ def constant_of(text: str) -> Constant:
         ("false", Holds(Constant(False))),
         ("near('Bronx', ?d, a)", Call("near", (Constant("Bronx"), Variable("d"), A))),
         ("near()", Call("near", ())),
+        ("a RLIKE '^x+'", RLike(A, Constant("^x+"))),
+        ("a NOT REGEXP 'x'", Not(RLike(A, Constant("x")))),
+        ("regexp_like(a, 'x')", RLike(A, Constant("x"))),
+        ("a ILIKE 'X%'", Like(LOWER_A, Constant("x%"))),
+        ("a NOT ILIKE 'x!%' ESCAPE '!'", Not(Like(LOWER_A, Constant("x!%"), "!"))),
+        ("a LIKE ANY ('x')", Like(A, Constant("x"))),
+        ("a LIKE ANY ('x', 'y')", Or((Like(A, Constant("x")), Like(A, Constant("y"))))),
+        ("a like some ('x', 'y')", Or((Like(A, Constant("x")), Like(A, Constant("y"))))),
+        ("a LIKE ALL ('x', 'y')", And((Like(A, Constant("x")), Like(A, Constant("y"))))),
+        ("a NOT LIKE ANY ('x', 'y')", Or((Not(Like(A, Constant("x"))), Not(Like(A, Constant("y")))))),
+        ("a NOT LIKE ALL ('x', 'y')", And((Not(Like(A, Constant("x"))), Not(Like(A, Constant("y")))))),
+        ("a ILIKE ANY ('X', 'y')", Or((Like(LOWER_A, Constant("x")), Like(LOWER_A, Constant("y"))))),
+        ("startswith(a, '5%_\\')", Like(A, Constant("5\\%\\_\\\\%"))),
+        ("endswith(a, 'x')", Like(A, Constant("%x"))),
+        ("contains(a, 'x')", Like(A, Constant("%x%"))),
+        ("CONTAINS(lower(a), 'x')", Like(LOWER_A, Constant("%x%"))),
+        ("a IS TRUE", IsTruth(Holds(A), True)),
+        ("a IS NOT FALSE", Not(IsTruth(Holds(A), False))),
+        ("(a OR b) IS FALSE", IsTruth(Or((Holds(A), Holds(B))), False)),
+        ("a = 1 IS TRUE", IsTruth(Comparison(A, "=", ONE), True)),
+        ("NOT a IS TRUE", Not(IsTruth(Holds(A), True))),
+        ("cidr_contains('10.0.0.0/8', a)", Holds(Function("cidr_contains", (Constant("10.0.0.0/8"), A)))),
+        ("coalesce(a, FALSE)", Holds(Function("coalesce", (A, Constant(False))))),
+        ("LOWER(a) = 'x'", Comparison(LOWER_A, "=", Constant("x"))),
+        ("length(trim(a)) < 5", Comparison(Function("length", (Function("trim", (A,)),)), "<", Constant(5))),
+        ("substr(a, 1, 2) IN ('x')", In(Function("substring", (A, ONE, TWO)), (Constant("x"),))),
+        ("abs(a - b) > 1", Comparison(Function("abs", (Arithmetic(A, "-", B),)), ">", ONE)),
+        ("a % 2 = 1", Comparison(Arithmetic(A, "%", TWO), "=", ONE)),
+        ("-a < b", Comparison(Arithmetic(Constant(0), "-", A), "<", B)),
     ],
 )
 def test_predicates(text: str, expression: Expression) -> None:
@@ -120,7 +152,10 @@ def test_names(text: str, path: tuple[str, ...]) -> None:
     assert parse(text) == Holds(Attribute(path))
 
 
-@pytest.mark.parametrize("name", ["date", "timestamp", "contains", "escape", "DATE", "Contains"])
+@pytest.mark.parametrize(
+    "name",
+    ["date", "timestamp", "contains", "escape", "DATE", "Contains", "ilike", "rlike", "regexp", "any", "all", "lower"],
+)
 @pytest.mark.parametrize(
     "text",
     [
@@ -301,7 +336,7 @@ TWO_COMPARISONS = "join two comparisons with AND: low < x AND x < high"
         ("in = 5", "unexpected `in`", 1, "`in` is a word of the language; as a name it is written in backticks"),
         ("a.in = 5", "unexpected `in`", 3, "if this is one name, write it in backticks: a.`in`"),
         ("a. = 5", "unexpected `=`", 4, "expected a name"),
-        ("a IS NOT", "the text ends too early", 9, "expected NULL"),
+        ("a IS NOT", "the text ends too early", 9, "expected FALSE or NULL or TRUE"),
         ("a BETWEEN 1 OR 2", "unexpected `OR`", 13, "expected AND"),
         ("a == 1", "unexpected `=`", 4, "equality is written with one ="),
         ("a => 1", "unexpected `>`", 4, "write >="),
@@ -401,6 +436,28 @@ def test_null_where_it_makes_no_sense(text: str, message: str, column: int, hint
         ("b < (NOT a)", "a value is expected here, not a condition", 10, "join conditions with AND or OR"),
         ("5 IS NULL", "IS NULL asks about an attribute", 1, None),
         ("NULL IS NULL", "IS NULL asks about an attribute", 1, None),
+        ("lower(a) IS NULL", "IS NULL asks about an attribute", 1, None),
+        ("a LIKE ANY ()", "LIKE ANY needs at least one pattern", 8, None),
+        ("a ILIKE ALL ('x', 5)", "ILIKE takes a pattern in quotes", 19, None),
+        ("a LIKE ANY ('x', NULL)", "LIKE NULL is never true", 18, "write a IS NULL"),
+        ("a RLIKE b", "RLIKE takes a pattern in quotes", 9, None),
+        ("a ILIKE 'xA%' ESCAPE 'A'", "ILIKE takes no capital letter for its escape", 1, None),
+        ("startswith(a, b)", "startswith takes a string in quotes", 15, None),
+        ("contains(a)", "`contains` takes 2 arguments, not 1", 1, None),
+        ("lower(a, b) = 'x'", "`lower` takes 1 argument, not 2", 1, None),
+        ("b = 1 AND substring(a) = 'x'", "`substring` takes 2 to 3 arguments, not 1", 11, None),
+        ("coalesce() = 1", "`coalesce` takes 1 or more arguments, not 0", 1, None),
+        ("substring(a, b) = 'x'", "the position that `substring` takes is written in the text", 14, None),
+        ("substring(a, 'x') = 'x'", "the position that `substring` takes is a number, and this is a string", 14, None),
+        ("lower(length(a)) = 'x'", "the text that `lower` takes is a string, and this is a number", 7, None),
+        ("size(lower(a)) = 1", "the array that `size` takes is an attribute", 6, None),
+        ("lower('X') = a", "a function of constants alone", 1, "write the result"),
+        (
+            "length(a)",
+            "a condition is expected here, not a value",
+            1,
+            "compare it with an attribute; for one of several values write x IN ('a', 'b')",
+        ),
         ("'x' CONTAINS 1", "CONTAINS asks about an attribute", 1, None),
         ("a CONTAINS b", "CONTAINS takes a constant", 12, None),
         ("a IN (1, b)", "IN takes constants", 10, None),
@@ -455,6 +512,30 @@ def test_a_stray_escape_is_pointed_at(text: str, message: str, column: int, hint
     assert caught.value.place.column == column
 
 
+RE2 = "a regular expression is one of RE2's syntax"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "column"),
+    [
+        ("a RLIKE '(ab'", "missing ), at `(ab`", 10),
+        ("a RLIKE 'it''s [a'", "missing ], at `[a`", 16),
+        ("a RLIKE 'x(?=y)'", "invalid perl operator, at `(?=`", 11),
+        (r"regexp(a, 'x\1')", r"invalid escape sequence, at `\1`", 13),
+        ("a RLIKE 'x**'", "bad repetition operator, at `**`", 11),
+        ("a RLIKE 'é['", "missing ], at `[`", 11),
+        ("a RLIKE '\ud800'", "the regular expression is not text", 10),
+    ],
+)
+def test_a_regular_expression_that_is_none_is_pointed_at(text: str, message: str, column: int) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert caught.value.message.removeprefix("the regular expression cannot be read: ") == message
+    assert caught.value.hint == RE2
+    assert caught.value.place is not None
+    assert caught.value.place.column == column
+
+
 @pytest.mark.parametrize("number", ["9223372036854775808", "-9223372036854775809", "1" + "0" * 5000])
 def test_an_integer_beyond_64_bits(number: str) -> None:
     with pytest.raises(ParseError, match="does not fit in 64 bits") as caught:
@@ -467,10 +548,11 @@ def test_an_integer_beyond_64_bits(number: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "column", "hint"),
     [
-        ("a = b + 1", "arithmetic is over variables and numbers, not over attributes", 5, NO_ARITHMETIC),
-        ("-a = 1", "arithmetic is over variables and numbers, not over attributes", 2, NO_ARITHMETIC),
-        ("a = ?x + 'y'", "arithmetic is over variables and numbers", 10, None),
-        ("a = -TRUE", "arithmetic is over variables and numbers", 6, None),
+        ("a = ?x + 'y'", "arithmetic is over numbers", 10, None),
+        ("a = -TRUE", "arithmetic is over numbers", 6, None),
+        ("lower(a) + 1 = b", "arithmetic is over numbers", 1, None),
+        ("(a = 1) + 1 = b", "a value is expected here, not a condition", 2, "join conditions with AND or OR"),
+        ("a = NULL + 1", "NULL is not a value to compare with", 5, "write attribute IS NULL"),
         ("a = 1 + 2", "arithmetic over constants alone", 5, "write the result"),
         ("near(?x + 1)", "an operator takes attributes, constants and variables", 6, None),
     ],
@@ -535,8 +617,30 @@ def test_what_is_just_within_a_limit_is_taken(text: str, limits: Limits) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["NOT " * 16_000 + "a", "(" * 30_000, "- " * 30_000 + "?x = 1", "?x" + " + ?x" * 13_000 + " = 1"],
-    ids=["negations", "parentheses", "signs", "sums"],
+    [
+        "NOT " * 100_000 + "a",
+        "(" * 300_000,
+        "(" * 100_000 + "a" + ")" * 100_000 + " x",
+        "- " * 100_000 + "?x = 1",
+        "a" + " + a" * 100_000 + " = 1",
+        "abs(" * 250_000 + "a",
+        "abs(" * 50_000 + "a" + ")" * 50_000 + " = 1",
+        "a = 1 AND (b = 1 OR " * 10_000 + "a" + ")" * 10_000,
+        "a AND (" * 50_000 + "a" + ")" * 50_000,
+        "(a IS TRUE) IS FALSE AND " * 10_000 + "(" * 100 + "a",
+    ],
+    ids=[
+        "negations",
+        "open",
+        "closed",
+        "signs",
+        "sums",
+        "calls",
+        "closed calls",
+        "junctions",
+        "to the right",
+        "truths",
+    ],
 )
 def test_a_deep_text_is_refused_in_good_time(text: str) -> None:
     """Without a RecursionError, too."""

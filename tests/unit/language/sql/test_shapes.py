@@ -10,6 +10,7 @@ import pytest
 from harken.errors import CheckError, HarkenError, LimitError, ParseError
 from harken.language import Compiler, NormalForm, normalise, parse
 from harken.language.ast import Expression
+from harken.language.compiled import FlatPlan, ProgramPlan
 from harken.language.sql.shapes import ShapeCache
 from harken.limits import Limits
 from harken.schema import Schema
@@ -17,17 +18,20 @@ from unit.deadline import within
 
 
 def read(cache: ShapeCache, text: str) -> NormalForm:
-    shape, constants = cache.parse(text)
-    return shape.template.fill(constants)
+    plan = cache.plan(text)[0]
+    assert isinstance(plan, FlatPlan | ProgramPlan)
+    return plan.form if isinstance(plan, FlatPlan) else plan.multiplied()
 
 
 # Hits and misses
 
 
-def test_the_first_text_of_a_shape_is_parsed() -> None:
+@pytest.mark.parametrize("text", ["a = 1", "a LIKE '%x'", "a = 1 OR b = 2"])
+def test_the_first_two_texts_of_a_shape_are_parsed(text: str) -> None:
     cache = ShapeCache()
-    cache.parse("a = 1")
-    assert (cache.hits, cache.misses) == (0, 1)
+    for _ in range(3):
+        cache.plan(text)
+    assert (cache.hits, cache.misses) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +56,10 @@ def test_the_first_text_of_a_shape_is_parsed() -> None:
 )
 def test_texts_that_differ_in_constants_share_a_shape(first: str, second: str) -> None:
     cache = ShapeCache()
-    read(cache, first)
+    for text in (first, first):
+        read(cache, text)
     assert read(cache, second) == normalise(parse(second))
-    assert (cache.hits, cache.misses) == (1, 1)
+    assert (cache.hits, cache.misses) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -77,43 +82,108 @@ def test_texts_that_differ_in_constants_share_a_shape(first: str, second: str) -
 )
 def test_texts_that_differ_otherwise_do_not(first: str, second: str) -> None:
     cache = ShapeCache()
-    read(cache, first)
+    for text in (first, first):
+        read(cache, text)
     assert read(cache, second) == normalise(parse(second))
-    assert (cache.hits, cache.misses) == (0, 2)
+    assert (cache.hits, cache.misses) == (0, 3)
 
 
-@pytest.mark.parametrize("text", ["a LIKE '{}!%' ESCAPE '!'", "1 = 1 AND a = {}", "a = - -{}"])
+@pytest.mark.parametrize("text", ["a LIKE '{}!%' ESCAPE '!'", "1 = 1 AND a = {}", "a = - -{}", "startswith(a, '{}')"])
 def test_what_has_no_template_is_parsed_every_time(text: str) -> None:
     cache = ShapeCache()
-    for n in (1, 2):
+    for n in (1, 2, 3):
         assert read(cache, text.format(n)) == normalise(parse(text.format(n)))
-    assert (cache.hits, cache.misses) == (0, 2)
+    assert (cache.hits, cache.misses) == (0, 3)
 
 
 def test_a_template_is_not_changed_by_the_texts_that_use_it() -> None:
     cache = ShapeCache()
-    forms = [read(cache, f"a = {n} AND b IN ({n}, 'x')") for n in range(3)]
-    assert forms == [normalise(parse(f"a = {n} AND b IN ({n}, 'x')")) for n in range(3)]
+    texts = [f"a = {n} OR b IN ({n}, 'x')" for n in range(5)]
+    assert [read(cache, text) for text in texts] == [normalise(parse(text)) for text in texts]
+    assert cache.hits == 3
+
+
+# Conjuncts of known shapes
+
+CONJUNCTS = ["a = 1", "b.c <> 'x'", "d BETWEEN 2 AND 3", "e NOT IN (4, 5)", "f IS NOT NULL", "g >= 2.5", "h IS NULL"]
+
+
+def test_a_text_of_known_conjuncts_is_not_parsed() -> None:
+    cache = ShapeCache()
+    for text in CONJUNCTS * 2:
+        read(cache, text)
+    before = cache.misses
+    for text in (" AND ".join(CONJUNCTS), " and ".join(reversed(CONJUNCTS)), "g >= 7.5 AND a = 9"):
+        assert read(cache, text) == normalise(parse(text))
+    assert (cache.hits, cache.misses) == (3, before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1 AND a = 1.5",
+        "a = 1 AND (b.c <> 'x')",
+        "a = 1 OR b.c <> 'x'",
+        "a = 1 AND b.c <> 'x' OR g >= 2.5",
+        "NOT a = 1 AND g >= 2.5",
+        "a = 1 AND -5 < g",
+        "5 < a AND 6 < g",
+        "d BETWEEN 2 AND g AND 3 = a",
+        "d BETWEEN a AND g AND a = 1",
+        "d BETWEEN 2 AND 3 AND 5 < a",
+        "a = 1 -- AND g >= 2.5",
+        "a = 1 /* AND g >= 2.5 */ AND f IS NOT NULL",
+        "`a = 1 AND g` >= 2.5",
+        "a = 1 AND d BETWEEN -2 AND -3 AND g >= 2.5",
+        "a = 1 AND a IS NOT NULL AND g >= 1.5",
+        "f IS NOT NULL IS TRUE",
+    ],
+)
+def test_a_text_that_only_looks_like_known_conjuncts(text: str) -> None:
+    cache = ShapeCache()
+    for each in CONJUNCTS * 2:
+        read(cache, each)
+    for _ in range(3):
+        found, expected = outcome(lambda: read(cache, text)), outcome(lambda: normalise(parse(text)))
+        assert found == expected
+    for each in CONJUNCTS:
+        assert read(cache, each) == normalise(parse(each))
+
+
+def outcome(read: Callable[[], object]) -> object:
+    try:
+        return read()
+    except HarkenError as error:
+        return type(error), error.message, error.hint
+
+
+def test_the_limits_hold_for_known_conjuncts() -> None:
+    cache = ShapeCache(limits=Limits(max_values=3))
+    for text in ["a = 1", "b IN (1, 2)"] * 2:
+        read(cache, text)
+    assert read(cache, "a = 1 AND b IN (1, 2)")
+    with pytest.raises(LimitError):
+        read(cache, "b IN (1, 2) AND b IN (1, 2)")
 
 
 def test_a_refused_text_leaves_no_shape() -> None:
     cache = ShapeCache()
     for _ in range(2):
         with pytest.raises(ParseError):
-            cache.parse("a = = 1")
+            cache.plan("a = = 1")
     assert (cache.hits, cache.misses) == (0, 0)
 
 
-def test_accept_is_asked_once_for_a_shape() -> None:
+def test_accept_is_asked_of_what_is_parsed() -> None:
     asked: list[str] = []
 
     def accept(expression: Expression, text: str) -> None:
         asked.append(text)
 
     cache = ShapeCache(accept=accept)
-    for n in range(3):
-        cache.parse(f"a = {n}")
-    assert asked == ["a = 0"]
+    for n in range(4):
+        cache.plan(f"a = {n}")
+    assert asked == ["a = 0", "a = 1"]
 
 
 def test_a_shape_that_was_not_accepted_is_judged_again() -> None:
@@ -123,7 +193,7 @@ def test_a_shape_that_was_not_accepted_is_judged_again() -> None:
     cache = ShapeCache(accept=accept)
     for n in range(2):
         with pytest.raises(CheckError, match=f"a = {n}"):
-            cache.parse(f"a = {n}")
+            cache.plan(f"a = {n}")
 
 
 # The cache is bounded
@@ -133,37 +203,38 @@ def test_a_shape_that_was_not_accepted_is_judged_again() -> None:
 def test_a_shape_of_very_many_constants_is_not_kept(count: int, hits: int) -> None:
     cache = ShapeCache()
     text = f"a IN ({', '.join(map(str, range(count)))})"
-    forms = [read(cache, text) for _ in range(2)]
-    assert forms == [normalise(parse(text))] * 2
+    forms = [read(cache, text) for _ in range(3)]
+    assert forms == [normalise(parse(text))] * 3
     assert cache.hits == hits
 
 
 def shape(number: int) -> str:
-    return f"a{number} = 1"
+    return f"a{number} = 1 OR b = 2"
 
 
 def test_as_many_shapes_are_kept_as_it_says() -> None:
     cache = ShapeCache(max_shapes=3)
-    for number in (0, 1, 2, 0, 1, 2):
-        cache.parse(shape(number))
-    assert (cache.hits, cache.misses) == (3, 3)
+    for number in (0, 1, 2) * 3:
+        cache.plan(shape(number))
+    assert (cache.hits, cache.misses) == (3, 6)
 
 
 def test_one_shape_more_lets_go_of_the_others() -> None:
     cache = ShapeCache(max_shapes=3)
-    for number in (0, 1, 2, 3):
-        cache.parse(shape(number))
-    cache.parse(shape(3))
-    assert cache.hits == 1
-    cache.parse(shape(0))
-    assert (cache.hits, cache.misses) == (1, 5)
+    for number in (0, 0, 1, 2, 3, 3, 3):
+        cache.plan(shape(number))
+    assert (cache.hits, cache.misses) == (1, 6)
+    cache.plan(shape(0))
+    assert (cache.hits, cache.misses) == (1, 7)
 
 
 def test_the_number_of_shapes_stays_bounded() -> None:
     cache = ShapeCache(max_shapes=3)
     for number in range(100):
-        cache.parse(shape(number))
+        cache.plan(shape(number))
+        cache.plan(f"a{number} = 1")
         assert len(cache._known) <= 3
+        assert len(cache._conjuncts) <= 3
 
 
 # Errors are those of the parser, with its places
@@ -183,7 +254,8 @@ def test_the_number_of_shapes_stays_bounded() -> None:
 )
 def test_a_wrong_constant_of_a_known_shape_is_located(first: str, wrong: str, message: str, column: int) -> None:
     compiler = Compiler()
-    compiler.compile(first)
+    for _ in range(2):
+        compiler.compile(first)
     with pytest.raises(ParseError, match=message) as caught:
         compiler.compile(wrong)
     assert caught.value.place is not None
@@ -205,7 +277,8 @@ def test_a_value_outside_its_domain_is_found_in_a_known_shape(
     first: str, wrong: str, column: int, schema: Schema
 ) -> None:
     compiler = Compiler(schema)
-    compiler.compile(first)
+    for _ in range(2):
+        compiler.compile(first)
     with pytest.raises(CheckError, match="'pink' is no value of") as caught:
         compiler.compile(wrong)
     assert caught.value.place is not None
@@ -214,7 +287,8 @@ def test_a_value_outside_its_domain_is_found_in_a_known_shape(
 
 def test_a_wrong_constant_does_not_spoil_the_shape() -> None:
     compiler = Compiler()
-    compiler.compile("a = DATE '2026-01-01'")
+    for _ in range(2):
+        compiler.compile("a = DATE '2026-01-01'")
     with pytest.raises(ParseError):
         compiler.compile("a = DATE 'junk'")
     text = "a = DATE '2026-12-31'"
@@ -224,9 +298,9 @@ def test_a_wrong_constant_does_not_spoil_the_shape() -> None:
 
 def test_a_text_beyond_the_limit_is_not_cut() -> None:
     cache = ShapeCache(limits=Limits(max_text_length=10))
-    cache.parse("a = 1")
+    cache.plan("a = 1")
     with pytest.raises(LimitError):
-        cache.parse("a = 1" + " " * 10)
+        cache.plan("a = 1" + " " * 10)
 
 
 def refused(parse: Callable[[str], object], text: str) -> HarkenError:
@@ -238,12 +312,12 @@ def refused(parse: Callable[[str], object], text: str) -> HarkenError:
 @pytest.mark.parametrize("text", ["a = \0i", "a = 'x", "a = `x", "a = 1 /* open", "a = 1 2", "", "a = 5x"])
 def test_what_is_cut_oddly_is_refused_as_the_parser_refuses_it(text: str) -> None:
     cache = ShapeCache()
-    cache.parse("a = 1")
-    assert refused(cache.parse, text).to_dict() == refused(parse, text).to_dict()
+    cache.plan("a = 1")
+    assert refused(cache.plan, text).to_dict() == refused(parse, text).to_dict()
 
 
 @pytest.mark.parametrize("part", ["/* ", "'", "`", "1.", "''", "- ", "/*", "e1"])
 def test_cutting_is_quick_whatever_the_text(part: str) -> None:
     text = ("a = " + part * 65_536)[:65_536]
     with within(10), suppress(HarkenError):
-        ShapeCache().parse(text)
+        ShapeCache().plan(text)

@@ -1,0 +1,41 @@
+"""Which kind of index takes a subscription: rows, or programs where those would be too many, or inexact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from harken.errors import LimitError
+from harken.language.compiled import FlatPlan, Plan, ProgramPlan
+from harken.language.normalise import Template
+from harken.language.residuals import LikeResidual, RLikeResidual
+from harken.language.trees import Tree, leaves_of
+from harken.limits import Limits
+from harken.schema import Value
+
+_MANY = 64
+"""Conjunctions of which a program is quicker than as many rows."""
+
+
+def plan_of(template: Template, constants: Sequence[Value], limits: Limits) -> Plan:
+    """The plan of a text. Raises ContradictionError, and LimitError if even its tree is too large."""
+    if template.has_residuals:
+        tree = template.tree(constants)
+        if _has_patterns(tree):
+            return ProgramPlan(tree, lambda: template.fill(constants, limits))
+    try:
+        return FlatPlan(template.fill(constants, _few(limits)))
+    except LimitError as error:
+        if error.limit != "max_conjunctions":
+            raise
+        return ProgramPlan(template.tree(constants), lambda: template.fill(constants, limits))
+
+
+@cache
+def _few(limits: Limits) -> Limits:
+    return replace(limits, max_conjunctions=min(_MANY, limits.max_conjunctions))
+
+
+def _has_patterns(tree: Tree) -> bool:
+    return any(isinstance(leaf, LikeResidual | RLikeResidual) for leaf in leaves_of(tree))

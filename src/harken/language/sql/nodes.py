@@ -1,0 +1,432 @@
+"""Parts of a text → nodes: each function makes one sort of node, or refuses parts that make no sense together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import isfinite
+from typing import Any, TypeVar
+
+from harken.language.ast import (
+    DEFAULT_ESCAPE,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Constant,
+    Contains,
+    EscapeError,
+    Expression,
+    Function,
+    Holds,
+    In,
+    IsNull,
+    IsTruth,
+    Like,
+    Not,
+    Operand,
+    RLike,
+    Variable,
+    like_pieces,
+    offset_of,
+)
+from harken.language.functions import ALIASES, FUNCTIONS, Signature
+from harken.language.sql.habits import NO_FUNCTIONS, function_hint
+from harken.schema.paths import Path
+from harken.schema.values import Kind, parse_date, parse_timestamp
+
+_Made = TypeVar("_Made")
+_SHORT = 256
+"""Characters of a long path that others may share."""
+_LARGE = 19
+"""Digits of an integer that may not fit in 64 bits."""
+
+
+class RefusedError(Exception):
+    """What was parsed makes no sense. Becomes a ParseError as soon as the text is at hand."""
+
+    def __init__(self, message: str, at: int, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.at, self.hint = message, at, hint
+
+
+class Null:
+    """NULL standing as a value, which the language has no use for."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+class LargeNumber:
+    """A number that may be too large, and waits for its sign to be known: -2^63 fits in 64 bits, 2^63 does not."""
+
+    __slots__ = ("at", "text")
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text, self.at = text, at
+
+
+Part = Expression | Operand | Null | LargeNumber
+_OPERANDS = frozenset((Attribute, Constant, Variable, Arithmetic, Function))
+_PREDICATES = frozenset((Comparison, Between, In, Like, Not, IsNull))
+_ONLY_CONSTANTS = {Constant}
+
+
+# Operands
+
+
+def attribute(path: Path, at: int) -> Attribute:
+    return Attribute(_shared(path) if len(path) == 1 or sum(map(len, path)) <= _SHORT else path, at)
+
+
+@lru_cache(maxsize=16_384)
+def _shared(path: Path) -> Path:
+    """Equal paths as one object: subscriptions of many shapes ask for the same attributes."""
+    return path
+
+
+def number(text: str, at: int) -> Constant | LargeNumber:
+    if text.isdecimal():
+        return Constant(int(text), at) if len(text) < _LARGE else LargeNumber(text, at)
+    value = float(text)
+    return Constant(value, at) if isfinite(value) else LargeNumber(text, at)
+
+
+def string_constant(text: str, at: int) -> Constant:
+    return Constant(text[1:-1].replace("''", "'"), at)
+
+
+def day_or_time(is_day: bool, text: str, at: int, text_at: int) -> Constant:
+    read: Callable[[str], Any] = parse_date if is_day else parse_timestamp
+    return Constant(_made(text_at, read, string_constant(text, text_at).value), at)
+
+
+def negative(part: Part, at: int) -> Operand:
+    if isinstance(part, LargeNumber):
+        return _large("-" + part.text, at)
+    if isinstance(part, Constant) and part.kind is Kind.NUMBER:
+        return _made(at, Constant, -part.value, at)  # type: ignore[operator]
+    return Arithmetic(Constant(0), "-", _number(part))
+
+
+def arithmetic(left: Part, operator: str, right: Part) -> Operand:
+    return Arithmetic(_number(left), operator, _number(right))
+
+
+def call(name: str, arguments: Sequence[Part], at: int) -> Part:
+    """A function of the language or, under any other name, a predicate of an operator."""
+    small = name.lower()
+    small = ALIASES.get(small, small)
+    signature = FUNCTIONS.get(small)
+    if signature is not None:
+        return _function(small, signature, arguments, at)
+    around = _SEARCHES.get(small)
+    if around is not None:
+        subject, pattern = _pair(small, arguments, at)
+        return Like(compared(subject), _escaped(_string(pattern, f"{small} takes a string in quotes"), *around))
+    if small in _REGULAR:
+        return regular(*_pair(small, arguments, at))
+    checked = [operand(argument) for argument in arguments]
+    for argument in checked:
+        if isinstance(argument, Arithmetic | Function):
+            raise RefusedError("an operator takes attributes, constants and variables", offset_of(argument))
+    return Call(name, tuple(checked), at)  # type: ignore[arg-type]
+
+
+_SEARCHES: dict[str, tuple[str, str]] = {"startswith": ("", "%"), "endswith": ("%", ""), "contains": ("%", "%")}
+"""Functions that are LIKE, by what stands before and after the string in its pattern."""
+_REGULAR = frozenset(("rlike", "regexp", "regexp_like"))
+"""Functions that are RLIKE."""
+
+
+def _pair(name: str, arguments: Sequence[Part], at: int) -> tuple[Part, Part]:
+    if len(arguments) != 2:
+        raise RefusedError(f"`{name}` takes 2 arguments, not {len(arguments)}", at)
+    return arguments[0], arguments[1]
+
+
+def _escaped(searched: Constant, before: str, after: str) -> Constant:
+    """A pattern for a plain string."""
+    plain = str(searched.value).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return Constant(before + plain + after, searched.at)
+
+
+def _function(name: str, signature: Signature, arguments: Sequence[Part], at: int) -> Function:
+    least, most = signature.least, signature.most
+    if len(arguments) < least or (most is not None and len(arguments) > most):
+        wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
+        noun = "argument" if wanted == "1" else "arguments"
+        raise RefusedError(f"`{name}` takes {wanted} {noun}, not {len(arguments)}", at)
+    checked = tuple([operand(argument) for argument in arguments])
+    for place, argument in enumerate(checked):
+        parameter = signature.parameter(place)
+        kind = kind_of(argument)
+        named = f"the {parameter.name} that `{name}` takes is"
+        if parameter.is_constant and not isinstance(argument, Constant):
+            raise RefusedError(f"{named} written in the text", offset_of(argument))
+        if parameter.is_attribute and not isinstance(argument, Attribute):
+            raise RefusedError(f"{named} an attribute", offset_of(argument))
+        if kind is not None and kind not in parameter.kinds:
+            wanted = " or ".join(sorted(parameter.kinds))
+            raise RefusedError(f"{named} a {wanted}, and this is a {kind}", offset_of(argument))
+    if all(map(_is_known, checked)):
+        raise RefusedError("a function of constants alone", at, "write the result")
+    return Function(name, checked, at)
+
+
+def kind_of(part: Operand) -> Kind | None:
+    """The kind of an operand as far as the text tells."""
+    if isinstance(part, Constant):
+        return part.kind
+    if isinstance(part, Arithmetic):
+        return Kind.NUMBER
+    if isinstance(part, Function):
+        signature = FUNCTIONS[part.name]
+        if signature.result is not None:
+            return signature.result
+        known = (each.kind for each in part.arguments if isinstance(each, Constant))
+        return next(known, None)
+    return None
+
+
+def operand(part: Part) -> Operand:
+    """The part as something that can be compared."""
+    if type(part) in _OPERANDS:
+        return part  # type: ignore[return-value]
+    if isinstance(part, LargeNumber):
+        return _large(part.text, part.at)
+    if isinstance(part, Null):
+        raise RefusedError("NULL is not a value to compare with", part.at, "write attribute IS NULL")
+    if isinstance(part, Call):
+        hint = function_hint(part.name) or NO_FUNCTIONS
+        raise RefusedError(f"`{part.name}(…)` is not part of the language", part.at, hint)
+    raise RefusedError("a value is expected here, not a condition", offset_of(part), "join conditions with AND or OR")
+
+
+def compared(part: Part) -> Operand:
+    """The part as one side of a predicate, where arithmetic has to be over something that is not known yet."""
+    if type(part) is Attribute or type(part) is Constant:  # as most are
+        return part
+    side = operand(part)
+    if isinstance(side, Arithmetic) and _is_known(side):
+        raise RefusedError("arithmetic over constants alone", offset_of(side), "write the result")
+    return side
+
+
+def _is_known(part: Operand) -> bool:
+    """Whether the value of an operand is known already. That of a function is not, or it would have been refused."""
+    waiting = [part]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Arithmetic):
+            waiting += (each.left, each.right)
+        elif not isinstance(each, Constant):
+            return False
+    return True
+
+
+# Conditions
+
+
+def condition(part: Part) -> Expression:
+    """The part as a condition: an attribute, a constant or a function is one if it is boolean."""
+    if type(part) in _PREDICATES:  # as most are
+        return part  # type: ignore[return-value]
+    if isinstance(part, Attribute):
+        return Holds(part)
+    if isinstance(part, Constant | Function) and kind_of(part) in (Kind.BOOLEAN, None):
+        return Holds(part)
+    if isinstance(part, Constant | Function | Variable | Arithmetic | LargeNumber):
+        raise RefusedError(
+            "a condition is expected here, not a value",
+            offset_of(operand(part)),
+            "compare it with an attribute; for one of several values write x IN ('a', 'b')",
+        )
+    if isinstance(part, Null):
+        raise RefusedError("NULL is not a condition", part.at, "write attribute IS NULL")
+    return part
+
+
+def comparison(left: Part, operator: str, right: Part) -> Expression:
+    symbol = "<>" if operator == "!=" else operator
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Null):
+            wanted = f"{_named(other)} IS {'NOT ' if symbol == '<>' else ''}NULL"
+            raise RefusedError(f"{symbol} NULL is never true", side.at, f"write {wanted}")
+    return Comparison(compared(left), symbol, compared(right))
+
+
+def between(part: Part, low: Part, high: Part) -> Expression:
+    return Between(compared(part), compared(low), compared(high))
+
+
+def listed(part: Part, values: Sequence[Part], is_negated: bool) -> Expression:
+    checked = compared(part)
+    if not values:
+        raise RefusedError("IN needs at least one value", offset_of(checked))
+    if set(map(type, values)) == _ONLY_CONSTANTS:
+        return In(checked, tuple(values))  # type: ignore[arg-type]
+    for value in values:
+        if isinstance(value, Null):
+            raise _null_in_list(checked, value, is_negated, is_alone=len(values) == 1)
+    return In(checked, tuple([_constant(value, "IN takes constants") for value in values]))
+
+
+def like(part: Part, pattern: Part, escape: Part | None = None, folds: bool = False) -> Expression:
+    """LIKE or, if it folds case, ILIKE."""
+    word = "ILIKE" if folds else "LIKE"
+    side, text = compared(part), _pattern(part, pattern, word)
+    sign = DEFAULT_ESCAPE if escape is None else _escape(_string(escape, _ESCAPE_RULE))
+    try:
+        if not folds:
+            return Like(side, text, sign)
+        like_pieces(str(text.value), sign)
+    except EscapeError as problem:
+        raise _stray_escape(problem, text, sign) from None
+    if sign != sign.lower():
+        raise RefusedError("ILIKE takes no capital letter for its escape", offset_of(side))
+    return Like(Function("lower", (side,), offset_of(side)), Constant(str(text.value).lower(), text.at), sign)
+
+
+def regular(part: Part, pattern: Part) -> Expression:
+    """RLIKE."""
+    text = _pattern(part, pattern, "RLIKE")
+    problem = _regular_problem(str(text.value))
+    if problem is not None:
+        message, index = problem
+        raise RefusedError(message, _inside(text, index), "a regular expression is one of RE2's syntax")
+    return RLike(compared(part), text)
+
+
+def is_null(part: Part) -> Expression:
+    return IsNull(_attribute(part, "IS NULL asks about an attribute"))
+
+
+def is_truth(part: Part, wanted: bool) -> Expression:
+    return IsTruth(condition(part), wanted)
+
+
+def contains(part: Part, value: Part) -> Expression:
+    subject = _attribute(part, "CONTAINS asks about an attribute")
+    if isinstance(value, Null):
+        hint = f"write {subject.name} IS NULL to ask whether it has no value at all"
+        raise RefusedError("a set of values never has NULL in it", value.at, hint)
+    return Contains(subject, _constant(value, "CONTAINS takes a constant"))
+
+
+# What parts have to be
+
+
+def _number(part: Part) -> Operand:
+    """The part as one side of arithmetic."""
+    side = operand(part)
+    if kind_of(side) not in (Kind.NUMBER, None):
+        raise RefusedError("arithmetic is over numbers", offset_of(side))
+    return side
+
+
+def _large(text: str, at: int) -> Constant:
+    if not text.lstrip("-").isdecimal():
+        return _made(at, Constant, float(text), at)
+    if len(text.lstrip("-0")) > _LARGE:  # int() of a long text is slow, and past 4,300 digits an error
+        raise RefusedError("the number does not fit in 64 bits", at, "write it with a point to make it a float")
+    return _made(at, Constant, int(text), at)
+
+
+def _attribute(part: Part, message: str) -> Attribute:
+    if isinstance(part, Attribute):
+        return part
+    raise RefusedError(message, part.at if isinstance(part, Null) else offset_of(operand(part)))
+
+
+def _constant(part: Part, message: str) -> Constant:
+    found = operand(part)
+    if isinstance(found, Constant):
+        return found
+    raise RefusedError(message, offset_of(found))
+
+
+def _string(part: Part, message: str) -> Constant:
+    constant = _constant(part, message)
+    if constant.kind is not Kind.STRING:
+        raise RefusedError(message, constant.at)
+    return constant
+
+
+def _pattern(part: Part, pattern: Part, word: str) -> Constant:
+    if isinstance(pattern, Null):
+        raise RefusedError(f"{word} NULL is never true", pattern.at, f"write {_named(part)} IS NULL")
+    return _string(pattern, f"{word} takes a pattern in quotes")
+
+
+_ESCAPE_RULE = "ESCAPE takes one character in quotes"
+
+
+def _escape(constant: Constant) -> str:
+    sign = str(constant.value)
+    if len(sign) != 1:
+        raise RefusedError(_ESCAPE_RULE, constant.at)
+    return sign
+
+
+def _made(at: int, make: Callable[..., _Made], *arguments: Any) -> _Made:
+    """What `make` makes, with its complaint at the given offset."""
+    try:
+        return make(*arguments)
+    except (ValueError, TypeError) as problem:
+        raise RefusedError(str(problem), at) from None
+
+
+# What is wrong
+
+
+def _named(part: Part) -> str:
+    """What a hint calls this part of a comparison."""
+    return part.name if isinstance(part, Attribute) else "attribute"
+
+
+def _null_in_list(part: Operand, null: Null, is_negated: bool, is_alone: bool) -> RefusedError:
+    name = _named(part)
+    wanted = f"write {name} IS {'NOT ' if is_negated else ''}NULL"
+    if not is_negated:
+        hint = wanted if is_alone else f"write {name} IN (…) OR {name} IS NULL"
+        return RefusedError("NULL in IN is never equal to anything", null.at, hint)
+    hint = wanted if is_alone else f"leave NULL out: NOT IN is true only where {name} has a value"
+    return RefusedError("NOT IN with NULL in its list is never true", null.at, hint)
+
+
+def _stray_escape(problem: EscapeError, pattern: Constant, escape: str) -> RefusedError:
+    """The refusal of an escape, at its place in the text."""
+    sign = "a backslash" if escape == DEFAULT_ESCAPE else f"{escape} itself"
+    hint = f"in this pattern {sign} is written twice: {escape * 2}"
+    return RefusedError(str(problem), _inside(pattern, problem.index), hint)
+
+
+def _inside(pattern: Constant, index: int) -> int:
+    """The offset of a character of a pattern: in the text a quote is written twice."""
+    before = str(pattern.value)[:index]
+    return pattern.at + 1 + len(before) + before.count("'")
+
+
+@lru_cache(maxsize=4_096)
+def _regular_problem(pattern: str) -> tuple[str, int] | None:
+    """What RE2 has against a regular expression, and at which of its characters."""
+    import re2  # where no text has one it is not needed
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error as problem:
+        reason, part = problem.args[0], b""
+        if isinstance(reason, bytes):
+            reason, _, part = reason.partition(b": ")
+        shown = part.decode(errors="replace")
+        message = f"the regular expression cannot be read: {reason.decode(errors='replace')}"
+        return f"{message}, at `{shown}`" if shown else message, max(pattern.find(shown), 0)
+    except UnicodeEncodeError as problem:
+        return "the regular expression is not text", problem.start
+    return None

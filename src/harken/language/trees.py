@@ -1,0 +1,191 @@
+"""An expression as a tree of AND and OR over predicates, none of them negated: the form that is never multiplied out.
+
+It says what the normal form says, and is as large as the text. The index of programs takes it where the normal form
+would be large, or where predicates are patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harken.errors import ContradictionError
+from harken.language.normal_form import Constraint, Presence, Residual, intersection, union
+from harken.schema.derived import needs_of, sources_of
+from harken.schema.paths import Path, format_path
+
+
+@dataclass(frozen=True, slots=True)
+class Constrained:
+    """A predicate that is a constraint on one attribute."""
+
+    path: Path
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of the items hold. Without items it is true."""
+
+    items: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """One of the items holds. Without items it is false."""
+
+    items: tuple[Tree, ...]
+
+
+Tree = Constrained | Every | Some | Residual
+TRUE, FALSE = Every(()), Some(())
+
+
+def simplified(tree: Tree) -> Tree:
+    """A tree without what can be neither true nor false, given what has to hold beside it.
+
+    Raises ContradictionError if it is seen that no event can match: that is where a constraint leaves no value, alone
+    or with those that have to hold beside it. Not every contradiction between alternatives is seen.
+    """
+    simplifier = _Simplifier()
+    found = simplifier.simplified(tree, {})
+    if found == FALSE:
+        raise ContradictionError("no event can ever match this", path=simplifier.emptied, hint=simplifier.why_empty())
+    return found
+
+
+def leaves_of(tree: Tree) -> Iterator[Constrained | Residual]:
+    """The predicates of a tree, from left to right."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Every | Some):
+            waiting.extend(reversed(node.items))
+        else:
+            yield node
+
+
+def names_of(tree: Tree) -> set[str]:
+    """The attributes that a tree looks at, each by the name that its path begins with."""
+    paths = (path for leaf in leaves_of(tree) for path in paths_of(leaf))
+    return {source[0] for path in paths for source in sources_of(path)}
+
+
+def has_alternatives(tree: Tree) -> bool:
+    """Whether there is an OR in a tree."""
+    if isinstance(tree, Every):
+        return any(map(has_alternatives, tree.items))
+    return isinstance(tree, Some)
+
+
+def paths_of(leaf: Constrained | Residual) -> tuple[Path, ...]:
+    """The attributes that a predicate looks at."""
+    return (leaf.path,) if isinstance(leaf, Constrained) else leaf.paths
+
+
+_Known = dict[Path, Constraint]
+_MOST_PASSES = 4
+"""Times that the items of an AND are gone through: after that a tree is left as it is."""
+
+
+class _Simplifier:
+    """Takes out of a tree what can be neither true nor false, given what has to hold beside it."""
+
+    def __init__(self) -> None:
+        self.emptied: Path | None = None
+
+    def why_empty(self) -> str:
+        if self.emptied is None:
+            return "it is false, or unknown, whatever the event"
+        return f"its conditions on `{format_path(self.emptied)}` leave no value that meets them all"
+
+    def simplified(self, node: Tree, known: _Known) -> Tree:
+        """The same, given the constraints that have to be met in any case."""
+        if isinstance(node, Constrained):
+            return self._constrained(node, known)
+        if isinstance(node, Every):
+            return self._every(node.items, known)
+        if isinstance(node, Some):
+            return self._some(node.items, known)
+        return FALSE if self._lacks(node.paths, known) else node
+
+    def _lacks(self, paths: Iterable[Path], known: _Known) -> bool:
+        """Whether an attribute is to have no value without which a predicate on these paths is unknown."""
+        for need in (need for path in paths for need in needs_of(path)):
+            if known.get(need) is Presence.ABSENT:
+                self.emptied = need
+                return True
+        return False
+
+    def _constrained(self, node: Constrained, known: _Known) -> Tree:
+        beside = known.get(node.path)
+        if beside is None:
+            is_lost = not node.path[0] and self._lacks((node.path,), known)
+            return FALSE if is_lost else node
+        both = intersection(beside, node.constraint)
+        if both is None:
+            self.emptied = node.path
+            return FALSE
+        return TRUE if both == beside else node
+
+    def _every(self, items: Iterable[Tree], known: _Known) -> Tree:
+        own: _Known = {}
+        others: list[Tree] = []
+        waiting = list(items)
+        for _ in range(_MOST_PASSES):  # or until nothing becomes a constraint of its own any more
+            if not waiting:
+                break
+            others, again = [], [*others, *waiting]
+            waiting = []
+            for item in _flattened(again, Every):
+                if isinstance(item, Constrained):
+                    before = own.get(item.path)
+                    both = item.constraint if before is None else intersection(before, item.constraint)
+                    if both is None:
+                        self.emptied = item.path
+                        return FALSE
+                    own[item.path] = both
+                else:
+                    others.append(item)
+            beside = {**known, **own}
+            found = [self.simplified(item, beside) for item in others]
+            if FALSE in found:
+                return FALSE
+            others = [item for item in found if not isinstance(item, Constrained | Every)]
+            waiting = [item for item in found if isinstance(item, Constrained | Every) and item != TRUE]
+        beside = {**known, **own}
+        if any(not path[0] and self._lacks((path,), beside) for path in own):
+            return FALSE
+        mine = [self._constrained(Constrained(path, each), known) for path, each in own.items()]
+        if FALSE in mine:
+            return FALSE
+        return _one_or(Every, [*(each for each in mine if each != TRUE), *dict.fromkeys([*others, *waiting])])
+
+    def _some(self, items: Iterable[Tree], known: _Known) -> Tree:
+        found = [item for each in items if (item := self.simplified(each, known)) != FALSE]
+        united: _Known = {}
+        others: dict[Tree, None] = {}
+        for item in _flattened(found, Some):
+            if item == TRUE:
+                return TRUE
+            if isinstance(item, Constrained) and item.constraint is not Presence.ABSENT:
+                before = united.get(item.path)
+                united[item.path] = item.constraint if before is None else union(before, item.constraint)
+            else:
+                others[item] = None
+        absent = (each.path for each in others if isinstance(each, Constrained))
+        if any(united.get(path) is Presence.PRESENT for path in absent):
+            return TRUE
+        return _one_or(Some, [*(Constrained(path, each) for path, each in united.items()), *others])
+
+
+def _flattened(items: Iterable[Tree], kind: type[Every] | type[Some]) -> Iterator[Tree]:
+    for item in items:
+        if isinstance(item, kind):
+            yield from _flattened(item.items, kind)
+        else:
+            yield item
+
+
+def _one_or(kind: type[Every] | type[Some], items: list[Tree]) -> Tree:
+    return items[0] if len(items) == 1 else kind(tuple(items))

@@ -1,0 +1,165 @@
+"""Building a sieve: the buckets of its columns, the order of its rows, its blocks and their bitmaps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels import sieve as layout
+from harken.kernels import sieve_building as building
+from harken.kernels.pool import BLOCK, WORDS
+from harken.kernels.vector import aligned
+from harken.matchers.columnar.rows import CodedRows
+from harken.matchers.columnar.settings import Settings
+from harken.matchers.columnar.statistics import Frequencies
+
+_UNUSED = np.empty(0, np.int64)
+
+
+class Buckets(NamedTuple):
+    """The codes of columns in buckets, and where the bounds of predicates lie."""
+
+    columns: NDArray[np.int32]
+    """All columns that the rows ask for."""
+    places: NDArray[np.int64]
+    """By column, its place among these, or -1."""
+    cut_starts: NDArray[np.int64]
+    cuts: NDArray[np.uint32]
+    is_whole: NDArray[np.uint8]
+    """As in a sieve."""
+    whole_of: NDArray[np.bool_]
+    """By place and bucket."""
+    below: NDArray[np.float64]
+    """By place and bucket, the share of events below the bucket; 1 behind the last."""
+    first: NDArray[np.uint8]
+    last: NDArray[np.uint8]
+    """For each predicate of the rows, the buckets of its lowest and its highest code."""
+
+
+class Blocks(NamedTuple):
+    """The columns that get bitmaps, block by block, and what is expected of each block."""
+
+    columns: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    expected: NDArray[np.float64]
+    """By block: how often an event looks at it, how many slots are left then, and the share of these in doubt."""
+
+
+def buckets_of(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, settings: Settings) -> Buckets:
+    """The buckets for these rows. A column that few of them ask for has fewer: its bitmaps take as much memory."""
+    width = len(rows.tops)
+    code_starts = np.zeros(width + 1, np.int64)
+    np.cumsum(rows.tops + 2, out=code_starts[1:])
+    counts, asking = np.zeros(code_starts[-1], np.int32), np.zeros(width, np.int64)
+    building.count_cuts(rows.starts, rows.columns, rows.low, rows.high, members, rows.tops, code_starts, counts, asking)
+    columns = np.flatnonzero(asking).astype(np.int32)
+    places = np.full(width, -1, np.int64)
+    places[columns] = np.arange(len(columns))
+    bucket_of = np.empty(code_starts[-1], np.uint8)
+    below = np.ones((len(columns), layout.MOST_BUCKETS + 1))
+    whole_of = np.ones((len(columns), layout.MOST_BUCKETS), np.bool_)
+    cuts = [np.empty(0, np.uint32)] * width
+    is_whole = [np.ones(1, np.uint8)] * width
+    for place, column in enumerate(columns.tolist()):
+        wanted = round(settings.buckets_an_asking * asking[column] / len(members))
+        most = min(settings.most_buckets, max(settings.least_buckets, wanted))
+        chosen, whole = np.empty(most, np.uint32), np.ones(most + 1, np.uint8)
+        begin, end = code_starts[column], code_starts[column + 1] - 1
+        count = building.choose_cuts(counts[begin:end], most, chosen, whole)
+        cuts[column], is_whole[column] = chosen[:count], whole[: count + 1]
+        building.number_buckets(cuts[column], bucket_of[begin:end])
+        shares = known.cumulative[known.starts[column] : known.starts[column + 1]]
+        below[place, 0], below[place, 1] = 0, shares[1]
+        below[place, 2 : count + 2] = shares[cuts[column]]
+        whole_of[place, 1 : count + 2] = is_whole[column]
+    first, last = np.empty(len(rows.columns), np.uint8), np.empty(len(rows.columns), np.uint8)
+    building.place_bounds(rows.starts, rows.columns, rows.low, rows.high, members, code_starts, bucket_of, first, last)
+    cut_starts = np.zeros(width + 1, np.int64)
+    np.cumsum([len(each) for each in cuts], out=cut_starts[1:])
+    return Buckets(
+        columns,
+        places,
+        cut_starts,
+        np.concatenate([np.empty(0, np.uint32), *cuts]),
+        np.concatenate([np.empty(0, np.uint8), *is_whole]),
+        whole_of,
+        below,
+        first,
+        last,
+    )
+
+
+def sorted_rows(rows: CodedRows, members: NDArray[np.int64], buckets: Buckets) -> NDArray[np.int64]:
+    """The rows in the order of their slots."""
+    order = members.copy()
+    building.sort_rows(
+        rows.starts, rows.columns, rows.low, rows.high, buckets.first, buckets.last, buckets.places, buckets.below,
+        order,
+    )  # fmt: skip
+    return order
+
+
+def blocks_of(rows: CodedRows, order: NDArray[np.int64], buckets: Buckets, settings: Settings) -> Blocks:
+    """The blocks of rows in this order."""
+    blocks = -(-len(order) // BLOCK)
+    columns, ends = np.empty(blocks * len(buckets.columns), np.int32), np.zeros(blocks, np.int64)
+    expected = np.empty((blocks, 3))
+    building.choose_columns(
+        rows.starts, rows.columns, rows.low, rows.high, buckets.first, buckets.last, buckets.places, buckets.below,
+        buckets.whole_of, order, settings.costs.sieved, settings.costs.sieve_bitmap, columns, ends, expected,
+    )  # fmt: skip
+    return Blocks(columns[: ends[-1]] if blocks else columns, ends, expected)
+
+
+def build_sieve(
+    rows: CodedRows, order: NDArray[np.int64], laid: tuple[Buckets, Blocks] | None, first_slot: int
+) -> tuple[layout.Sieve, NDArray[np.int64]]:
+    """The sieve of rows in this order, and the row of every slot from `first_slot` on, -1 where a block is not full.
+
+    It is empty if it was not laid out.
+    """
+    if laid is None:
+        return _empty(len(rows.tops), first_slot), order
+    buckets, chosen = laid
+    blocks, words = len(chosen.ends), (np.diff(buckets.cut_starts) + 2) * WORDS
+    sizes = words[chosen.columns]
+    block_bitmaps = np.cumsum(sizes) - sizes
+    summed = -(-blocks // BLOCK)
+    own = words[buckets.columns]
+    summary_bitmaps = (np.arange(summed)[:, None] * own.sum() + np.cumsum(own) - own).astype(np.int64)
+    summary_places = np.full((summed, len(rows.tops)), -1, np.int64)
+    summary_places[:, buckets.columns] = summary_bitmaps
+    summaries = aligned(int(own.sum()) * summed, np.uint64)
+    # Bits of blocks that there are not stay clear.
+    is_block = np.arange(summed * BLOCK) < blocks
+    summaries.reshape(summed, -1, WORDS)[:] = (
+        np.packbits(is_block, bitorder="little").view(np.uint64).reshape(summed, 1, WORDS)
+    )
+    block_starts = np.concatenate([[0], chosen.ends]).astype(np.int64)
+    bitmaps, in_doubt = aligned(int(sizes.sum()), np.uint64), np.zeros(blocks * WORDS, np.uint64)
+    building.fill_blocks(
+        rows.starts, rows.columns, rows.low, rows.high, buckets.first, buckets.last, order, buckets.cut_starts,
+        block_starts, chosen.columns, block_bitmaps, summary_places, np.full(len(rows.tops), -1, np.int64), bitmaps,
+        in_doubt, summaries,
+    )  # fmt: skip
+    slots = np.full(blocks * BLOCK, -1, np.int64)
+    slots[: len(order)] = order
+    row_starts = np.empty(len(slots) + 1, np.int64)
+    predicates = np.empty(int(rows.lengths[order].sum()) * layout.PREDICATE, np.uint32)
+    building.copy_rows(rows.starts, rows.columns, rows.low, rows.high, order, row_starts, predicates)
+    block_slots = np.minimum(len(order) - np.arange(blocks) * BLOCK, BLOCK).astype(np.int32)
+    built = layout.Sieve(
+        first_slot, buckets.columns, buckets.cut_starts, buckets.cuts, buckets.is_whole, summary_bitmaps.ravel(),
+        summaries, block_starts, chosen.columns, block_bitmaps, block_slots, bitmaps, in_doubt, row_starts, predicates,
+    )  # fmt: skip
+    return built, slots
+
+
+def _empty(width: int, first_slot: int) -> layout.Sieve:
+    words, numbers, codes = np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.uint32)
+    return layout.Sieve(
+        first_slot, numbers, np.zeros(width + 1, np.int64), codes, np.empty(0, np.uint8), _UNUSED, words,
+        np.zeros(1, np.int64), numbers, _UNUSED, numbers, words, words, np.zeros(1, np.int64), codes,
+    )  # fmt: skip

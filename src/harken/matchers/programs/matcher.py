@@ -1,0 +1,586 @@
+"""Subscriptions with patterns or many alternatives: found through covers, decided by programs over codes and bits."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from time import thread_time
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.codes.columns import Column
+from harken.codes.dictionary import utf8_of
+from harken.codes.encode import encode
+from harken.codes.encode_one import codes_of_one, value_at
+from harken.codes.flat import Flat
+from harken.errors import HarkenError
+from harken.events import Event, EventBatch
+from harken.forking import MATCHER, fork_lock
+from harken.kernels.frozen import frozen
+from harken.kernels.programs import ProgramRoom, match_programs
+from harken.language.capabilities import Capability
+from harken.language.compiled import ProgramPlan
+from harken.language.trees import Tree
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.base import Entry, FormOf, MatchResult, OneMatch, Trait
+from harken.matchers.candidates import Candidates, join, settle
+from harken.matchers.programs.index import CoveredIndex, Learnt, build
+from harken.matchers.programs.trees import Trees, gathered, joined, rows_of
+from harken.matchers.roles import Write
+from harken.matchers.verify import is_match
+from harken.schema import Kind
+from harken.schema.derived import sources_of
+from harken.schema.paths import Path
+
+_GROWTH = 4
+"""An index is merged with the one before it, unless that is so many times as large."""
+_LEARNING = (64, 1_024, 16_384)
+"""After so many events an index is laid out by what they taught."""
+_EVERY = 16
+"""Of events that come one by one, one in so many is learnt from."""
+_MOST_STAMPS = 1 << 30
+_LEAST_ROOM = 1_024
+_USUAL_TEXT = 40
+"""Bytes of a text, as long as none was seen."""
+_NO_PLACES = np.full(1, -1, np.int32)
+_NO_CODES = np.zeros((0, 1), np.uint32)
+_NO_STARTS, _NO_VALUES = np.zeros(1, np.int64), np.empty(0, np.uint32)
+_NO_REGEXES = np.zeros(2, np.int64), np.empty(0, np.int32)
+
+
+class _One:
+    """What an event that comes alone is written into, made once."""
+
+    __slots__ = ("at", "begins", "ends", "examined", "offsets", "spans")
+
+    def __init__(self, texts: int) -> None:
+        self.begins, self.ends = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
+        self.at = np.zeros((texts, 2), np.int64)
+        self.at[:, 0] = np.arange(texts)
+        self.spans = self.at[:, 1]
+        """Where the texts of each column end: one behind its place, or at it if there is none."""
+        self.offsets, self.examined = np.zeros(2, np.int64), np.zeros(1, np.int64)
+
+
+class _Room:
+    """What one thread needs to search an index."""
+
+    __slots__ = ("_used", "arrays", "doubts", "one", "out", "words")
+
+    def __init__(self, index: CoveredIndex) -> None:
+        patterns, programs = len(index.trees.patterns), len(index)
+        self.arrays = ProgramRoom(
+            stamp=np.zeros(2, np.int32),
+            fitting=np.zeros(patterns, np.int32),
+            tried=np.zeros(patterns, np.int32),
+            found=np.zeros(programs, np.int32),
+            fitted=np.zeros(patterns, np.int32),
+            waiting=np.zeros(programs, np.int32),
+            hits=np.zeros(patterns, np.int64),
+        )
+        self.words = frozen(self.arrays)
+        size = max(_LEAST_ROOM, programs)
+        self.out, self.doubts = np.empty(size, np.int32), np.empty(size, np.bool_)
+        self.one = _One(len(index.texts))
+        self._used = 0
+
+    def use(self, stamps: int) -> None:
+        """Have stamps left for so many events and texts."""
+        self._used += stamps
+        if self._used > _MOST_STAMPS:
+            for each in (self.arrays.stamp, self.arrays.fitting, self.arrays.tried, self.arrays.found):
+                each[:] = 0
+            self._used = stamps
+
+    def grow(self, kept: int) -> None:
+        """Make room for more than was found up to here."""
+        self.out = np.concatenate([self.out[:kept], np.empty(2 * len(self.out), np.int32)])
+        self.doubts = np.concatenate([self.doubts[:kept], np.empty(2 * len(self.doubts), np.bool_)])
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What is learnt of events while an index is searched. Threads may lose a little of it."""
+
+    codes: NDArray[np.int64]
+    hits: NDArray[np.int64]
+    events: int = 0
+    """That were learnt from, also before it was saved."""
+    stage: int = 0
+    timed: int = 0
+    """Events of batches, since it was built or loaded, with what follows."""
+    examined: int = 0
+    text: int = 0
+    """Bytes of text."""
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, index: CoveredIndex) -> _Tally:
+        learnt = index.learnt
+        if learnt is not None:
+            return cls(
+                learnt.codes.copy(), learnt.hits.copy(), learnt.events, stage=bisect_right(_LEARNING, learnt.events)
+            )
+        keys = int(index.kernel.programs.first_key[-1])
+        return cls(np.zeros(keys, np.int64), np.zeros(len(index.trees.patterns), np.int64))
+
+    def add(self, index: CoveredIndex, codes: NDArray[np.uint32], room: _Room) -> bool:
+        """Learn of a batch. Returns whether the index is to be laid out anew."""
+        before = self.events
+        self.events += codes.shape[1]
+        if self.stage == len(_LEARNING):
+            return False
+        if codes.shape[1] > 1 or before % _EVERY == 0:  # of single events some are enough
+            keys = (codes + index.kernel.programs.first_key[:-1, None]).ravel()
+            times = 1 if codes.shape[1] > 1 else _EVERY
+            self.codes += times * np.bincount(keys, minlength=len(self.codes))
+            self.hits += room.arrays.hits
+            room.arrays.hits[:] = 0
+        return self.events >= _LEARNING[self.stage]
+
+    def time(self, events: int, examined: int, text: int, seconds: float) -> None:
+        """Note what a batch cost, if it has so many events that it tells something."""
+        if events < _LEARNING[0]:
+            return
+        self.timed += events
+        self.examined += examined
+        self.text += text
+        self.seconds += seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """An index, and which of its subscriptions are still there."""
+
+    index: CoveredIndex
+    alive: NDArray[np.bool_]
+    tally: _Tally
+    rooms: list[_Room] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, index: CoveredIndex, alive: NDArray[np.bool_] | None = None, tally: _Tally | None = None) -> _Segment:
+        if alive is None:
+            alive = np.ones(len(index), np.bool_)
+        return cls(index, alive, tally or _Tally.of(index))
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.alive))
+
+    def trees(self) -> Trees:
+        """The trees of those that are there."""
+        return self.index.trees.only(self.alive)
+
+    def relearnt(self) -> _Segment:
+        """The same, laid out by what was learnt."""
+        tally = self.tally
+        anew = _Tally(tally.codes, tally.hits, tally.events, tally.stage + 1)
+        return _Segment.of(build(self.index.trees, self.learnt()), self.alive, anew)
+
+    def learnt(self) -> Learnt:
+        """What was learnt so far."""
+        return Learnt(self.tally.events, self.tally.codes.copy(), self.tally.hits.copy())
+
+    def take_room(self, stamps: int) -> _Room:
+        try:
+            room = self.rooms.pop()
+        except IndexError:
+            room = _Room(self.index)
+        room.use(stamps)
+        return room
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts of a batch, by column."""
+
+    data: NDArray[np.uint8]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    at: NDArray[np.int64]
+    """By column and event: where its texts begin."""
+
+
+class ProgramMatcher:
+    """Indexes of programs, each several times as large as the next: a change touches the small ones.
+
+    Changes come from one thread at a time, matching goes on in others.
+    """
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
+    traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._limits = limits
+        self._lock = fork_lock(MATCHER)
+        self._waiting: dict[int, Tree] = {}
+        """Subscriptions that are not in an index yet."""
+        self._segments: tuple[_Segment, ...] = ()
+        self._columns: tuple[Column, ...] = ()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._waiting) + sum(map(len, self._segments))
+
+    # Changing
+
+    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
+        with self._lock:
+            self._waiting |= {entry.number: tree_of(entry) for entry in entries}
+            self._remove(replaced)
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        with self._lock:
+            self._remove(numbers)
+
+    def merge(self) -> None:
+        """Make one index of all that there is."""
+        with self._lock:
+            self._absorb()
+            if len(self._segments) > 1 or (self._segments and not self._segments[0].alive.all()):
+                self._segments = _merged(self._segments)
+
+    def _remove(self, numbers: Iterable[int]) -> None:
+        gone = [number for number in numbers if self._waiting.pop(number, None) is None]
+        if not gone:
+            return
+        left = []
+        for segment in self._segments:
+            alive = segment.alive.copy()  # whoever matches now goes on with the one that they have
+            alive[[place for number in gone if (place := segment.index.place_of.get(number)) is not None]] = False
+            if alive.any():
+                left.append(replace(segment, alive=alive))
+        self._segments = tuple(left)
+
+    def _absorb(self) -> None:
+        """Index what is waiting, together with what is not much larger."""
+        if not self._waiting:
+            return
+        trees = gathered(self._waiting.items())
+        kept = list(self._segments)
+        parts = [trees]
+        size = len(trees)
+        while kept and len(kept[-1]) < _GROWTH * size:
+            last = kept.pop()
+            parts.append(last.trees())
+            size += len(parts[-1])
+        whole = joined(parts[::-1])
+        if len(parts) > 1:
+            whole = whole.used()
+        self._segments = (*kept, _Segment.of(build(whole)))
+        self._waiting = {}
+
+    # Matching
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        if len(batch) == 1 and not batch.is_lazy:
+            found = self.match_one(batch[0], form_of)
+            if found is not None:
+                return found.result()
+        segments = self._now()
+        if len(batch) > 2 * _LEARNING[0] and any(segment.tally.stage == 0 for segment in segments):
+            self.learn(batch[: _LEARNING[0]])
+            segments = self._now()
+        if not segments:
+            none = np.zeros(len(batch) + 1, np.int64)
+            return MatchResult(none, np.empty(0, np.int32), none[1:])
+        parts, examined = [], np.zeros(len(batch), np.int64)
+        for segment in segments:
+            each, looked_at = self._search(segment, batch)
+            parts.append(each)
+            examined += looked_at
+        result = settle(join(parts), batch, form_of, self._limits, repeats=False)
+        result.candidates = examined
+        return result
+
+    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
+        """What one event matches, in a fraction of the time that a batch of one takes. None if that has to do it."""
+        segments = self._now()
+        numbers: list[int] = []
+        candidates = 0
+        errors: list[tuple[int, int, HarkenError]] = []
+        for segment in segments:
+            found = self._search_one(segment, event)
+            if found is None:
+                return None
+            examined, own, doubts = found
+            candidates += examined
+            for number, is_doubtful in zip(own, doubts, strict=True):
+                try:
+                    if not is_doubtful or is_match(form_of(number), event, self._limits):
+                        numbers.append(number)
+                except HarkenError as error:
+                    errors.append((0, number, error))
+        return OneMatch(numbers, candidates, errors)
+
+    def _search(self, segment: _Segment, batch: EventBatch) -> tuple[Candidates, NDArray[np.int64]]:
+        """What an index finds in a batch, and how many programs each event ran."""
+        started = thread_time()
+        index = segment.index
+        encoded = encode(batch, index.columns, index.dictionaries, index.named, (*index.texts, *index.trees.sets))
+        texts = _texts_of(batch, index.texts)
+        place_of = np.full(len(batch), -1, np.int32)
+        place_of[encoded.several] = np.arange(len(encoded.several))
+        regexes = _regexes_of(index, texts, len(batch))
+        offsets, examined = np.zeros(len(batch) + 1, np.int64), np.zeros(len(batch), np.int64)
+        room = segment.take_room(2 * len(texts.begins) + 2 * len(batch))
+        codes = encoded.codes
+        reached = 0
+        while True:
+            reached = match_programs(
+                *(index.words, room.words, segment.alive, codes, place_of, encoded.starts, encoded.values),
+                *(texts.data, texts.begins, texts.ends, texts.at, *regexes, reached),
+                *(room.out, room.doubts, offsets, examined),
+            )
+            if reached == len(batch):
+                break
+            room.grow(int(offsets[reached]))
+        count = int(offsets[-1])
+        found = Candidates(offsets, index.trees.numbers[room.out[:count]], room.doubts[:count].copy())
+        segment.tally.time(len(batch), int(examined.sum()), len(texts.data), thread_time() - started)
+        self._learn(segment, codes, room)
+        segment.rooms.append(room)
+        unsure = _unsure(batch, index.texts)
+        return (_with_all(found, index.trees.numbers[segment.alive], unsure) if unsure else found), examined
+
+    def _search_one(self, segment: _Segment, event: Event) -> tuple[int, list[int], list[bool]] | None:
+        index = segment.index
+        codes: NDArray[np.uint32] | None = _NO_CODES
+        if index.columns:
+            codes = codes_of_one(event, index.columns, index.dictionaries, index.named)
+        if codes is None:
+            return None
+        parts: list[bytes] = []
+        begins: list[int] = []
+        ends: list[int] = []
+        spans: list[int] = []
+        end = 0
+        for place, path in enumerate(index.texts):
+            value = value_at(event.attributes, path)
+            if type(value) is list:
+                return None
+            begins.append(end)
+            spans.append(place)
+            if type(value) is str:
+                parts.append(value.encode())
+                end += len(parts[-1])
+                spans[-1] += 1
+            ends.append(end)
+        # As a bytearray it may be written to, as the arrays of batches may: else the kernel would be compiled again.
+        data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
+        room = segment.take_room(len(spans) + 1)
+        one = room.one
+        one.begins[:], one.ends[:], one.spans[:] = begins, ends, spans
+        regexes = _NO_REGEXES
+        if index.regexes:
+            regexes = _regexes_of(index, _Texts(data, one.begins, one.ends, one.at), 1)
+        match_programs(
+            *(index.words, room.words, segment.alive, codes, _NO_PLACES, _NO_STARTS, _NO_VALUES),
+            *(data, one.begins, one.ends, one.at, *regexes, 0, room.out, room.doubts, one.offsets, one.examined),
+        )
+        count, examined = int(one.offsets[1]), int(one.examined[0])
+        found = room.out[:count]
+        numbers = index.trees.numbers[found].tolist() if count else []
+        doubts = room.doubts[:count].tolist() if count else []
+        self._learn(segment, codes, room)
+        segment.rooms.append(room)
+        return examined, numbers, doubts
+
+    def _learn(self, segment: _Segment, codes: NDArray[np.uint32], room: _Room) -> None:
+        if not segment.tally.add(segment.index, codes, room):
+            return
+        with self._lock:
+            if any(each is segment for each in self._segments):
+                learnt = segment.relearnt()
+                self._segments = tuple(learnt if each is segment else each for each in self._segments)
+
+    # What it holds
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that subscriptions ask for: the same tuple as long as they are the same."""
+        found: dict[Column, None] = {}
+        for segment in self._now():
+            found.update(dict.fromkeys(segment.index.columns))
+            found.update((Column(path, Kind.STRING), None) for path in segment.index.texts)
+        if tuple(found) != self._columns:
+            self._columns = tuple(found)
+        return self._columns
+
+    def paths(self) -> tuple[set[Path], list[int]]:
+        """The attributes that tests ask for, and the subscriptions that may look at others when they are verified."""
+        verified: list[int] = []
+        for segment in self._now():
+            verified += segment.index.trees.numbers[segment.index.looks_beyond & segment.alive].tolist()
+        return {source for column in self.columns() for source in sources_of(column.path)}, verified
+
+    def flats(self) -> list[Flat]:
+        """What subscriptions ask for, as rows that say less than they do."""
+        return [rows_of(segment.trees()) for segment in self._now()]
+
+    def numbers(self) -> list[int]:
+        """The numbers of all subscriptions."""
+        return [number for segment in self._now() for number in segment.trees().numbers.tolist()]
+
+    def trees(self) -> Trees:
+        """All subscriptions."""
+        parts = [segment.trees() for segment in self._now()]
+        return joined(parts).used() if parts else gathered(())
+
+    def save(self, write: Write) -> None:
+        """Write all that it is made of, as one file."""
+        from harken.matchers.programs.saving import save_trees
+
+        self.merge()
+        with self._lock:
+            segments = self._segments
+        if segments:
+            save_trees(segments[0].index.trees, segments[0].learnt(), write)
+
+    def renumbered(self, numbers: NDArray[np.int32]) -> Self:
+        """A matcher with the subscriptions whose new numbers are given, by the old ones; -1 leaves one out."""
+        trees = self.trees()
+        return self.made_of(trees.only(numbers[trees.numbers] >= 0).used(), numbers)
+
+    def united(self, others: Sequence[Self]) -> Self:
+        """A matcher with the subscriptions of this one and of others, whose numbers are different."""
+        return self.made_of(joined([self.trees(), *(each.trees() for each in others)]).used())
+
+    def learn(self, batch: EventBatch) -> None:
+        """Take a batch for a sample of the events to come."""
+        for segment in self._now():
+            if len(batch):
+                self._search(segment, batch)
+
+    def favourite(self) -> None:
+        """No attribute is told to be the one by which most are found."""
+
+    def made_of(self, trees: Trees, numbers: NDArray[np.int32] | None = None, learnt: Learnt | None = None) -> Self:
+        """A matcher like this one that has these trees, under other numbers if these are given by the old ones."""
+        made = type(self)(self._limits)
+        if len(trees):
+            known = trees if numbers is None else replace(trees, numbers=numbers[trees.numbers].astype(np.int32))
+            made._segments = (_Segment.of(build(known, learnt)),)
+        return made
+
+    def _now(self) -> tuple[_Segment, ...]:
+        with self._lock:
+            self._absorb()
+            return self._segments
+
+    def stats(self) -> dict[str, Any]:
+        segments = self._now()
+        return {
+            "subscriptions": sum(map(len, segments)),
+            "indexes": [_described(segment) for segment in segments],
+            "memory": {"bytes": sum(segment.index.memory() for segment in segments)},
+        }
+
+
+def _described(segment: _Segment) -> dict[str, Any]:
+    index, tally = segment.index, segment.tally
+    found: dict[str, Any] = {
+        "programs": len(index),
+        "patterns": len(index.trees.patterns),
+        "always": len(index.kernel.programs.always),
+        "events": tally.events,
+        "expected_programs": round(index.expected, 2),
+        "seen_programs": None,
+        "expected_ns": round(index.expected_ns(_USUAL_TEXT * len(index.texts))),
+        "seen_ns": None,
+    }
+    if tally.timed:
+        found["seen_programs"] = round(tally.examined / tally.timed, 2)
+        found["expected_ns"] = round(index.expected_ns(tally.text / tally.timed))
+        found["seen_ns"] = round(tally.seconds / tally.timed * 1e9)
+    return found
+
+
+def tree_of(entry: Entry) -> Tree:
+    """The tree of a subscription, which is planned for programs."""
+    plan = entry.compiled.plan
+    if not isinstance(plan, ProgramPlan):
+        raise TypeError(f"a plan of the kind {plan.kind!r} has no tree")
+    return plan.tree
+
+
+def _merged(segments: Iterable[_Segment]) -> tuple[_Segment, ...]:
+    whole = joined([segment.trees() for segment in segments]).used()
+    return (_Segment.of(build(whole)),)
+
+
+def _unsure(batch: EventBatch, texts: tuple[Path, ...]) -> list[int]:
+    """The events with so many bindings that a derived text may be anything."""
+    rows = [batch.cells(path).open_rows for path in texts]
+    return sorted({int(event) for each in rows if each is not None for event in each})
+
+
+def _with_all(found: Candidates, numbers: NDArray[np.int32], events: list[int]) -> Candidates:
+    """The candidates, and all numbers for some events, to be verified."""
+    doubtful = found.doubtful if found.doubtful is not None else np.zeros(len(found.numbers), np.bool_)
+    counts = np.diff(found.offsets)
+    parts, doubts = [], []
+    for event, count in enumerate(counts.tolist()):
+        if event in events:
+            counts[event] = len(numbers)
+            parts.append(numbers)
+            doubts.append(np.ones(len(numbers), np.bool_))
+        else:
+            first = int(found.offsets[event])
+            parts.append(found.numbers[first : first + count])
+            doubts.append(doubtful[first : first + count])
+    return Candidates(np.concatenate([[0], np.cumsum(counts)]), np.concatenate(parts), np.concatenate(doubts))
+
+
+def _texts_of(batch: EventBatch, paths: tuple[Path, ...]) -> _Texts:
+    """The texts at these paths, behind each other."""
+    parts: list[NDArray[np.uint8]] = []
+    begins: list[NDArray[np.int64]] = []
+    ends: list[NDArray[np.int64]] = []
+    at = np.zeros((len(paths), len(batch) + 1), np.int64)
+    texts = length = 0
+    for column, path in enumerate(paths):
+        cells = next((each for each in batch.cells(path).cells if each.kind is Kind.STRING), None)
+        if cells is None or not len(cells.rows):
+            at[column] = texts
+            continue
+        data, offsets = utf8_of(cells.values)
+        first, last = int(offsets[0]), int(offsets[-1])
+        parts.append(data[first:last])
+        moved = offsets.astype(np.int64) + (length - first)
+        begins.append(moved[:-1])
+        ends.append(moved[1:])
+        at[column] = texts + np.searchsorted(cells.rows, np.arange(len(batch) + 1))
+        texts += len(cells.rows)
+        length += last - first
+    none = np.empty(0, np.int64)
+    data = np.concatenate(parts) if len(parts) > 1 else parts[0].copy() if parts else np.empty(0, np.uint8)
+    return _Texts(data, np.concatenate([none, *begins]), np.concatenate([none, *ends]), at)
+
+
+def _regexes_of(index: CoveredIndex, texts: _Texts, events: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The regular expressions that the texts of each event fit, and where those of each begin."""
+    rows: list[int] = []
+    fitting: list[int] = []
+    data = texts.data.tobytes() if index.regexes else b""
+    known: dict[tuple[int, bytes], list[int]] = {}
+    for column in index.regexes.columns():
+        at = texts.at[column]
+        first, last = int(at[0]), int(at[-1])
+        begins, ends = texts.begins[first:last].tolist(), texts.ends[first:last].tolist()
+        owners = np.repeat(np.arange(events), np.diff(at)).tolist()
+        for event, begin, end in zip(owners, begins, ends, strict=True):
+            key = column, data[begin:end]
+            found = known.get(key)
+            if found is None:
+                found = known[key] = index.regexes.fitting(*key)
+            for pattern in found:
+                rows.append(event)
+                fitting.append(pattern)
+    starts = np.zeros(events + 1, np.int64)
+    if not rows:
+        return starts, np.empty(0, np.int32)
+    owner = np.array(rows)
+    np.cumsum(np.bincount(owner, minlength=events), out=starts[1:])
+    return starts, np.array(fitting, np.int32)[np.argsort(owner, kind="stable")]

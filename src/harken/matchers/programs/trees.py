@@ -1,0 +1,315 @@
+"""Many trees as arrays: what an index of programs is built from, and merged from again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.codes.columns import Column, ColumnPredicates
+from harken.codes.constants import constants_of
+from harken.codes.flat import Flat, joined_column
+from harken.codes.flatten import Flattener
+from harken.kernels.programs import ASSUMED, CODES, EVERY, FITS, FITS_NOT, SOME
+from harken.language.intervals import prefixed
+from harken.language.normal_form import Residual, ValueSet
+from harken.language.residuals import ContainsResidual, LikeResidual, RLikeResidual
+from harken.language.trees import Constrained, Every, Some, Tree
+from harken.matchers.programs.patterns import GatheredPatterns, PatternTable
+from harken.matchers.programs.patterns import joined as joined_patterns
+from harken.schema import Kind
+from harken.schema.paths import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """Subscriptions as trees, each in preorder, over leaves that they share."""
+
+    numbers: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    """A leaf, `EVERY` or `SOME`."""
+    ends: NDArray[np.int32]
+    """Where the tree of a node ends, counted from the start of the subscription's."""
+    leaf_kind: NDArray[np.uint8]
+    leaf_of: NDArray[np.int32]
+    """The pattern that a leaf is about; -1 for others."""
+    columns: list[ColumnPredicates]
+    """The intervals of leaves: each row is a leaf, which may have several in one column."""
+    texts: tuple[Path, ...]
+    """The columns of texts that patterns are on."""
+    patterns: PatternTable
+    sets: tuple[Path, ...]
+    """The paths whose values are looked at all at once, by CONTAINS: codes tell it only of events with one value."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def only(self, wanted: NDArray[np.bool_]) -> Trees:
+        """Those subscriptions that are wanted. Leaves of others stay."""
+        if wanted.all():
+            return self
+        lengths = np.diff(self.starts)
+        kept = np.repeat(wanted, lengths)
+        starts = np.zeros(int(wanted.sum()) + 1, np.int64)
+        np.cumsum(lengths[wanted], out=starts[1:])
+        return replace(self, numbers=self.numbers[wanted], starts=starts, nodes=self.nodes[kept], ends=self.ends[kept])
+
+    def used(self) -> Trees:
+        """The same, without leaves and patterns that no tree has."""
+        is_used = np.zeros(len(self.leaf_kind), np.bool_)
+        is_used[self.nodes[self.nodes >= 0]] = True
+        is_pattern = self.leaf_of >= 0
+        wanted = np.zeros(len(self.patterns), np.bool_)
+        wanted[self.leaf_of[is_used & is_pattern]] = True
+        if is_used.all() and wanted.all():
+            return self
+        place, pattern_place = _places(is_used), _places(wanted)
+        columns: list[ColumnPredicates] = []
+        for each in self.columns:
+            kept = is_used[each.rows]
+            if kept.any():
+                low, high = each.low[kept], each.high[kept]
+                sides = each.low_side[kept], each.high_side[kept]
+                rows = place[each.rows[kept]]
+                columns.append(ColumnPredicates(each.column, each.constants, rows, low, sides[0], high, sides[1]))
+        leaf_of = self.leaf_of[is_used]
+        return replace(
+            self,
+            nodes=np.where(self.nodes >= 0, place[np.maximum(self.nodes, 0)], self.nodes).astype(np.int32),
+            leaf_kind=self.leaf_kind[is_used],
+            leaf_of=np.where(leaf_of >= 0, pattern_place[np.maximum(leaf_of, 0)], leaf_of).astype(np.int32),
+            columns=columns,
+            patterns=self.patterns.taken(np.flatnonzero(wanted)),
+        )
+
+
+def gathered(entries: Iterable[tuple[int, Tree]]) -> Trees:
+    """The trees of subscriptions, by their numbers."""
+    gatherer = _Gatherer()
+    for number, tree in entries:
+        gatherer.add(number, tree)
+    return gatherer.trees()
+
+
+def joined(several: Sequence[Trees]) -> Trees:
+    """Trees behind each other. Patterns that are the same become one."""
+    if len(several) == 1:
+        return several[0]
+    texts: dict[Path, int] = {}
+    tables: list[PatternTable] = []
+    for each in several:
+        places = np.array([texts.setdefault(path, len(texts)) for path in each.texts], np.int32)
+        tables.append(each.patterns.on_columns(places) if len(each.patterns) else each.patterns)
+    patterns, pattern_of = joined_patterns(tables).distinct()
+    first_pattern = np.cumsum([0, *map(len, tables)])
+    first_leaf = np.cumsum([0, *(len(each.leaf_kind) for each in several)])
+    first_node = np.cumsum([0, *(len(each.nodes) for each in several)])
+    leaf_of = [
+        np.where(each.leaf_of >= 0, each.leaf_of + at, -1) for each, at in zip(several, first_pattern[:-1], strict=True)
+    ]
+    of = np.concatenate(leaf_of)
+    columns: dict[Column, list[tuple[int, ColumnPredicates]]] = {}
+    for each, at in zip(several, first_leaf.tolist(), strict=False):
+        for column in each.columns:
+            columns.setdefault(column.column, []).append((at, column))
+    return Trees(
+        np.concatenate([each.numbers for each in several]),
+        np.concatenate([[0], *(each.starts[1:] + at for each, at in zip(several, first_node[:-1], strict=True))]),
+        np.concatenate(
+            [
+                np.where(each.nodes >= 0, each.nodes + at, each.nodes)
+                for each, at in zip(several, first_leaf, strict=False)
+            ]
+        ).astype(np.int32),
+        np.concatenate([each.ends for each in several]),
+        np.concatenate([each.leaf_kind for each in several]),
+        np.where(of >= 0, pattern_of[np.maximum(of, 0)] if len(pattern_of) else 0, -1).astype(np.int32),
+        [joined_column(column, parts) for column, parts in columns.items()],
+        tuple(texts),
+        patterns,
+        tuple(dict.fromkeys(path for each in several for path in each.sets)),
+    )
+
+
+_Joined = tuple[int, list[int]]
+"""Leaves, and whether one of them has to hold or all: `SOME` or `EVERY`."""
+
+
+class _Gatherer:
+    """Makes arrays of trees."""
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+        self._starts = [0]
+        self._nodes: list[int] = []
+        self._ends: list[int] = []
+        self._leaf_kind: list[int] = []
+        self._leaf_of: list[int] = []
+        self._known: dict[Any, _Joined] = {}
+        """The leaves of predicates, and those of patterns, as they are or negated."""
+        self._flattener = Flattener()
+        self._texts: dict[Path, int] = {}
+        self._patterns = GatheredPatterns()
+        self._sets: dict[Path, None] = {}
+
+    def add(self, number: int, tree: Tree) -> None:
+        self._numbers.append(number)
+        self._add(tree, len(self._nodes))
+        self._starts.append(len(self._nodes))
+
+    def trees(self) -> Trees:
+        columns = [each.predicates() for each in self._flattener.gathered if each.cuts]
+        return Trees(
+            np.array(self._numbers, np.int32),
+            np.array(self._starts, np.int64),
+            np.array(self._nodes, np.int32),
+            np.array(self._ends, np.int32),
+            np.array(self._leaf_kind, np.uint8),
+            np.array(self._leaf_of, np.int32),
+            [replace(each, constants=constants_of(each.column, each.constants)) for each in columns],
+            tuple(self._texts),
+            self._patterns.table(),
+            tuple(self._sets),
+        )
+
+    def _add(self, tree: Tree, start: int) -> None:
+        """Write a tree, as part of the one that begins at `start`."""
+        if isinstance(tree, Every | Some):
+            place = len(self._nodes)
+            self._nodes.append(EVERY if isinstance(tree, Every) else SOME)
+            self._ends.append(0)
+            for item in tree.items:
+                self._add(item, start)
+            self._ends[place] = len(self._nodes) - start
+            return
+        found = self._known.get(tree)
+        if found is None:
+            found = self._known[tree] = self._leaves(tree)
+        join, leaves = found
+        if len(leaves) > 1:
+            self._nodes.append(join)
+            self._ends.append(len(self._nodes) + len(leaves) - start)
+        for leaf in leaves:
+            self._nodes.append(leaf)
+            self._ends.append(len(self._nodes) - start)
+
+    def _leaves(self, node: Constrained | Residual) -> _Joined:
+        """The leaves of a predicate, one of which has to hold, or all."""
+        if isinstance(node, Constrained):
+            return self._prefixes(node) or (SOME, self._intervals(node))
+        if isinstance(node, LikeResidual):
+            pattern = self._patterns.like(self._text(node.path), node.pattern, node.escape)
+            return SOME, [self._pattern(pattern, node.negated)]
+        if isinstance(node, RLikeResidual):
+            return SOME, [self._pattern(self._patterns.regex(self._text(node.path), node.pattern), node.negated)]
+        if isinstance(node, ContainsResidual):  # of one value, to contain is to be
+            return SOME, [self._leaf(ASSUMED)] if node.lenient else self._contained(node)
+        return SOME, [self._leaf(ASSUMED)]
+
+    def _prefixes(self, node: Constrained) -> _Joined | None:
+        """Patterns, if a constraint asks for some prefixes of strings, or for none of them."""
+        constraint = node.constraint
+        if not isinstance(constraint, ValueSet) or len(constraint.parts) > 1 or constraint.domain is not None:
+            return None
+        kind, (is_negated, cuts) = constraint.parts[0]
+        if kind is not Kind.STRING or len(cuts) < 2 or len(cuts) % 2:
+            return None
+        pairs = list(zip(cuts[::2], cuts[1::2], strict=True))
+        if not all(prefixed(low[0]).cuts == (low, high) for low, high in pairs):
+            return None
+        text = self._text(node.path)
+        leaves = [self._pattern(self._patterns.prefix(text, low[0]), is_negated) for low, _ in pairs]
+        return EVERY if is_negated else SOME, leaves
+
+    def _intervals(self, node: Constrained) -> list[int]:
+        by_column: dict[int, int] = {}
+        for column, low, high in self._flattener.predicates(node.path, node.constraint):
+            leaf = by_column.get(column)
+            if leaf is None:
+                leaf = by_column[column] = self._leaf(CODES)
+            self._flattener.gathered[column].add(leaf, low, high)
+        return list(by_column.values())
+
+    def _contained(self, node: ContainsResidual) -> list[int]:
+        self._sets[node.path] = None
+        ((path, equal),) = ContainsResidual(node.path, node.kind, node.value).implied()
+        if node.negated and isinstance(equal, ValueSet):
+            equal = ValueSet(tuple((kind, admitted.complement()) for kind, admitted in equal.parts))
+        return self._intervals(Constrained(path, equal))
+
+    def _pattern(self, pattern: int, is_negated: bool) -> int:
+        key = pattern, is_negated
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = SOME, [self._leaf(FITS_NOT if is_negated else FITS, pattern)]
+        return known[1][0]
+
+    def _leaf(self, kind: int, of: int = -1) -> int:
+        self._leaf_kind.append(kind)
+        self._leaf_of.append(of)
+        return len(self._leaf_kind) - 1
+
+    def _text(self, path: Path) -> int:
+        return self._texts.setdefault(path, len(self._texts))
+
+
+def _places(wanted: NDArray[np.bool_]) -> NDArray[np.int32]:
+    return (np.cumsum(wanted) - 1).astype(np.int32)
+
+
+_MOST_ROWS = 16
+"""Rows of one subscription, where only what it asks for is wanted."""
+
+
+def rows_of(trees: Trees) -> Flat:
+    """Rows with what subscriptions ask for, by column. Alternatives that would be too many rows are left out."""
+    numbers: list[int] = []
+    rows: list[int] = []
+    asked: list[int] = []
+    nodes, ends, starts = trees.nodes.tolist(), trees.ends.tolist(), trees.starts.tolist()
+    for number, first in zip(trees.numbers.tolist(), starts, strict=False):
+        for leaves in _alternatives(nodes, ends, first, 0):
+            rows += [len(numbers)] * len(leaves)
+            asked += leaves
+            numbers.append(number)
+    row, leaf = np.array(rows, np.int32), np.array(asked, np.int32)
+    found: list[ColumnPredicates] = []
+    for each in trees.columns:
+        # One interval of a leaf tells what kind of value it asks for.
+        first_of = np.full(len(trees.leaf_kind), -1, np.int64)
+        first_of[each.rows[::-1]] = np.arange(len(each.rows))[::-1]
+        chosen = first_of[leaf]
+        kept, piece = row[chosen >= 0], chosen[chosen >= 0]
+        sides = each.low_side[piece], each.high_side[piece]
+        found.append(
+            ColumnPredicates(each.column, each.constants, kept, each.low[piece], sides[0], each.high[piece], sides[1])
+        )
+    pattern = np.where(trees.leaf_of >= 0, trees.leaf_of, 0)
+    for place, path in enumerate(trees.texts):
+        on_text = (trees.leaf_of >= 0) & (trees.patterns.column[pattern] == place)
+        kept = np.unique(row[on_text[leaf]])
+        none, side = np.full(len(kept), -1, np.int32), np.zeros(len(kept), np.uint8)
+        column = Column(path, Kind.STRING)
+        found.append(ColumnPredicates(column, constants_of(column, []), kept, none, side, none, side))
+    return Flat.of_predicates(np.array(numbers, np.int32), found)
+
+
+def _alternatives(nodes: list[int], ends: list[int], first: int, node: int) -> list[list[int]]:
+    """Sets of leaves, all of one of which hold if the node does."""
+    kind = nodes[first + node]
+    if kind >= 0:
+        return [[kind]]
+    found: list[list[int]] = [[]] if kind == EVERY else []
+    child = node + 1
+    while child < ends[first + node]:
+        own = _alternatives(nodes, ends, first, child)
+        if kind == SOME:
+            found += own
+        elif len(found) * len(own) <= _MOST_ROWS:
+            found = [before + more for before in found for more in own]
+        child = ends[first + child]
+    return found if len(found) <= _MOST_ROWS else [[]]
