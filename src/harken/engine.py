@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import CapabilityError, EventError, HarkenError, SchemaError, UnknownIdError, did_you_mean
-from harken.events import Decoded, Event, EventBatch, held, looked_at, validate
+from harken.events import Decoded, Event, EventBatch, held, looked_at, validate, without_bad_documents
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
 from harken.forking import ENGINE, fork_rlock
 from harken.language.compiled import Compiler
@@ -24,7 +24,7 @@ from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, r
 from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.matchers.base import OneMatch
-from harken.matchers.registry import DEFAULT_ALGORITHM
+from harken.matchers.registry import DEFAULT_ALGORITHM, DOCUMENT_ALGORITHMS, refuse_unknown_documents
 from harken.matchers.roles import Plans
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
 from harken.schema.derived import needed
@@ -48,11 +48,14 @@ class Engine:
         schema: Schema | None = None,
         algorithm: str = DEFAULT_ALGORITHM,
         limits: Limits = DEFAULT_LIMITS,
+        documents: str = DOCUMENT_ALGORITHMS[0],
         **options: Any,
     ) -> None:
+        """`algorithm` finds subscriptions over attributes, `documents` those over XML documents."""
         if schema is not None and not isinstance(schema, Schema):
             hint = "harken.load_schema(path) reads one from a file"
             raise SchemaError(f"a schema is a harken.Schema, not a {type(schema).__name__}", hint=hint)
+        refuse_unknown_documents(documents)
         self._live = LiveSet(Compiler(schema, limits), algorithm, options)
         self._home = Home()
         self._compared = Compared()
@@ -187,7 +190,9 @@ class Engine:
     # Matching
 
     def match(self, event: Any) -> Matches:
-        """The subscriptions that are true of an event: a mapping, a dataclass, a named tuple or a pydantic model.
+        """The subscriptions that are true of an event: a mapping, dataclass, named tuple, pydantic model, or bytes.
+
+        Bytes are an XML document, which is the attribute `document` of an event that has no other.
 
         Raises EventError if it is not a valid one. Attributes that no subscription asks for are not looked at.
         """
@@ -308,6 +313,10 @@ class Engine:
             return None
         return list(dict.fromkeys(need for each in asking.columns() for need in needed(each.path, each.kind)))
 
+    def documents(self) -> tuple[Path, ...]:
+        """The attributes that subscriptions read as XML documents."""
+        return self._live.index.document_paths()
+
     def mismatches(self, columns: pa.Schema | EventColumns) -> Mismatches:
         """What subscriptions ask for and events with these columns do not have: print it, or look at its items.
 
@@ -423,6 +432,9 @@ class Engine:
 
 
 def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:
+    documents = live.index.document_paths()
+    if documents:
+        decoded = without_bad_documents(decoded, documents, live.limits)
     batch = decoded.batch
     began = perf_counter()
     reading = Reading(live.catalogue, live.numbering)
@@ -439,7 +451,11 @@ def _match_one(live: LiveSet, event: Event, asked: frozenset[str] | None, starte
         form_of = live.form_of()
         found = live.index.match_one(event, form_of)
         if found is None:
-            result = live.index.match(EventBatch.of((event,), _FIRST, asked), form_of)
+            batch = EventBatch.of((event,), _FIRST, asked)
+            for path in live.index.document_paths():
+                for _, error in batch.documents(path, live.limits).errors:
+                    raise error
+            result = live.index.match(batch, form_of)
             found = OneMatch(result.numbers.tolist(), int(result.candidates[0]), result.errors)
         ids = live.catalogue.ids_of(found.numbers)
         errors = [(live.catalogue.of(number).id, error) for _, number, error in found.errors] if found.errors else []

@@ -25,6 +25,8 @@ class Limits:
     """Levels of objects and arrays inside one another in an event."""
     max_event_values: int = 100_000
     """Values in one event; an array counts, and so does each of its elements, also a null."""
+    max_document_nodes: int = 1_000_000
+    """Nodes of one XML document: elements, attributes and texts."""
     max_matrix_bytes: int = 1 << 30
     """Bytes of the matrix of predicates and subscriptions in `counting_bytes` and `counting_bits`."""
     max_table_values: int = 1 << 17

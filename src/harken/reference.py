@@ -19,6 +19,7 @@ from typing import Any
 
 import re2
 
+from harken import documents_reference
 from harken.errors import LimitError, UnavailableError
 from harken.language.ast import (
     And,
@@ -41,8 +42,10 @@ from harken.language.ast import (
     Or,
     Predicate,
     RLike,
+    XPathBoolean,
     predicates,
 )
+from harken.language.xpath.parser import parse
 from harken.limits import DEFAULT_LIMITS
 from harken.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 from harken.schema.paths import Path
@@ -127,6 +130,9 @@ def _predicate_truth(
         case RLike(operand=operand, pattern=pattern):
             value = value_of(operand, whole, bound)
             return re2.search(str(pattern.value), value) is not None if isinstance(value, str) else None
+        case XPathBoolean(operand=operand, xpath=xpath):
+            value = value_of(operand, whole, bound)
+            return documents_reference.holds(parse(str(xpath.value)), value) if isinstance(value, str) else None
         case Holds(operand=operand):
             value = value_of(operand, whole, bound)
             return value if isinstance(value, bool) else None
@@ -450,6 +456,8 @@ def _bound_paths(nodes: Any) -> Iterator[Path]:
             case Between(operand=operand, low=low, high=high):
                 yield from _bound_paths((operand, low, high))
             case In(operand=operand) | Like(operand=operand) | RLike(operand=operand) | Holds(operand=operand):
+                yield from _bound_paths((operand,))
+            case XPathBoolean(operand=operand):
                 yield from _bound_paths((operand,))
 
 

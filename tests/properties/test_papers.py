@@ -18,7 +18,7 @@ from harken.matchers.base import Trait
 from harken.matchers.papers import labelled_rows as rows_module
 from harken.matchers.papers import row_matcher as matcher_module
 from harken.schema import Schema
-from properties.agreement import check
+from properties.agreement import Judge, check
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
@@ -102,7 +102,7 @@ class Churn:
         self.rng = rng
         self.generator = Expressions(rng, vocabulary)
         self.events = events
-        self.schema = schema
+        self.judge = Judge(schema)
         self.engine = Engine(schema, algorithm, rng.choice(_LIMITS), **options)
         self.can_remove = Trait.UNSUBSCRIBE in create_matcher(algorithm).traits
         self.expressions: dict[str, Expression] = {}
@@ -158,4 +158,4 @@ class Churn:
 
     def _check(self, events: list[RawEvent]) -> int:
         self.pairs += len(self.expressions) * len(events)
-        return check(self.engine, self.expressions, events, self.schema)
+        return check(self.engine, self.expressions, events, self.judge)

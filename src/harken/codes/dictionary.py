@@ -21,6 +21,7 @@ from harken.codes.columns import Column
 from harken.codes.constants import Constants, Pairs, constants_of
 from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import Cells, as_integer, whole_and_part
+from harken.events.utf8 import utf8_of
 from harken.kernels import encode as kernels
 from harken.schema import Kind
 
@@ -225,16 +226,6 @@ def dictionary_of(column: Column, constants: Any, ordered: bool = True) -> tuple
     kept = whole[is_new]
     parts = None if part is None or not part.any() else part[is_new]
     return Numbers(kept, parts, _NO_TABLE if parts is not None else _table(kept)), _ranks(order, is_new)
-
-
-def utf8_of(strings: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of an Arrow array of strings, and where each of them begins."""
-    _, offsets, data = strings.buffers()
-    width: type[np.signedinteger[Any]] = np.int64 if pa.types.is_large_string(strings.type) else np.int32
-    if offsets is None or not len(strings):
-        return np.empty(0, np.uint8), np.zeros(1, np.int64)
-    places = np.frombuffer(offsets, width)[strings.offset : strings.offset + len(strings) + 1]
-    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), places
 
 
 def _table(constants: NDArray[np.int64]) -> NDArray[np.uint32]:

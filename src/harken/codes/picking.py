@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from harken.codes.dictionary import utf8_of
+from harken.events.utf8 import utf8_of
 from harken.kernels.strings import PADDING, pick_bytes, pick_ends
 
 _MOST_BYTES = 2**31 - 1

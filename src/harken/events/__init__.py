@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harken.events.arrow_rows import rows_from_arrow
-from harken.events.batch import Decoded, EventBatch, Refused, validate
+from harken.events.batch import Decoded, EventBatch, Refused, validate, without_bad_documents
 from harken.events.cells import Cells, PathCells, as_integer, whole_and_part
 from harken.events.decode import read_events
 from harken.events.event import Event
@@ -28,4 +28,5 @@ __all__ = [
     "rows_from_arrow",
     "validate",
     "whole_and_part",
+    "without_bad_documents",
 ]

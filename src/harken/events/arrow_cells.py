@@ -7,8 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise, repeat
 from typing import Any
 
-from harken.errors import LimitError, SourceError
+from harken.errors import DecodeError, LimitError, SourceError
+from harken.events.arrow_columns import is_one_of
 from harken.events.canonical import Unreadable
+from harken.events.encodings import text_of
 from harken.events.excerpt import short_name, shorten, shorten_object
 from harken.limits import Limits
 from harken.schema.paths import Path
@@ -56,15 +58,37 @@ def _refusal(kind: Any, path: Path) -> SourceError:
     )
 
 
-def fields(kinds: Iterable[Any], path: Path, limits: Limits, depth: int) -> dict[str, Converter]:
-    """The converters of a table's columns or a struct's fields, by name."""
+def fields(
+    kinds: Iterable[Any], path: Path, limits: Limits, depth: int, *, of_events: bool = False
+) -> dict[str, Converter]:
+    """The converters of a table's columns or a struct's fields, by name. Binary columns of events are documents."""
     found: dict[str, Converter] = {}
     for field in kinds:
         inner = (*path, field.name)
         if field.name in found:
             raise SourceError(f"the column {short_name(inner)} is there twice", hint="rename or drop one of them")
-        found[field.name] = converter(field.type, inner, limits, depth)
+        is_document = of_events and is_binary(field.type)
+        found[field.name] = documents if is_document else converter(field.type, inner, limits, depth)
     return found
+
+
+def is_binary(kind: Any) -> bool:
+    """Whether this type is that of bytes of any length."""
+    return is_one_of(_BINARIES, kind)
+
+
+def documents(array: Any) -> list[Any]:
+    """XML documents as their texts. They come as bytes or, where all of their bytes are UTF-8, as strings."""
+    if not is_binary(array.type):
+        return _strings(array)
+    return [None if data is None else _text(data) for data in array.to_pylist()]
+
+
+def _text(data: bytes) -> str | Unreadable:
+    try:
+        return text_of(data)
+    except DecodeError as error:
+        return Unreadable(f"cannot be read: {error.message}")
 
 
 def records(columns: Iterable[Any], converters: dict[str, Converter], rows: int) -> Iterable[dict[str, Any]]:
@@ -255,6 +279,7 @@ def _valid(array: Any) -> Iterable[bool]:
 
 
 # By the names of pyarrow.types, which is imported only when there is something to convert.
+_BINARIES = ("is_binary", "is_large_binary", "is_binary_view")
 _SCALARS: dict[str, Converter] = {
     "is_string": _strings,
     "is_large_string": _strings,

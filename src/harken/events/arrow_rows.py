@@ -25,12 +25,15 @@ def is_arrow(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__")
 
 
-def rows_from_arrow(table: Any, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row]:
-    """The rows of a table or a record batch. Raises SourceError for a column whose type no event can hold."""
+def rows_from_arrow(table: Any, limits: Limits = DEFAULT_LIMITS, *, of_events: bool = False) -> Iterator[Row]:
+    """The rows of a table or a record batch. Raises SourceError for a column whose type no event can hold.
+
+    The binary columns of events are XML documents.
+    """
     with _arrow_faults(IN_MEMORY):
         data = _readable(table)
         batches = data.to_batches() if hasattr(data, "to_batches") else data
-        yield from _rows(contents(batches, fields(data.schema, (), limits, 2)))
+        yield from _rows(contents(batches, fields(data.schema, (), limits, 2, of_events=of_events)))
 
 
 def schema_of(source: Any) -> Any:
@@ -45,7 +48,7 @@ def whole_table(source: Any, limits: Limits, names: frozenset[str] | None = None
         data = _readable(source if names is None else _narrowed(source, names))
         table = data if hasattr(data, "to_batches") else data.read_all()
         chosen = _chosen(table.schema, names)
-        converters = fields((table.schema.field(i) for i in chosen), (), limits, 2)
+        converters = fields((table.schema.field(i) for i in chosen), (), limits, 2, of_events=True)
         return (table if len(chosen) == table.num_columns else table.select(chosen)), converters
 
 
@@ -95,16 +98,22 @@ def _chosen(schema: Any, names: frozenset[str] | None) -> list[int]:
 
 def read_parquet(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
     """The rows of a Parquet file."""
-    return _read(parquet_batches(stream, source, limits), source)
+    return _read(parquet_batches(stream, source, limits, of_events=False), source)
 
 
 def read_ipc(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
     """The rows of an Arrow IPC file (Feather) or stream."""
-    return _read(ipc_batches(stream, source, limits), source)
+    return _read(ipc_batches(stream, source, limits, of_events=False), source)
 
 
 def parquet_batches(
-    stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None, size: int = _ROWS_AT_ONCE
+    stream: BinaryIO,
+    source: str,
+    limits: Limits,
+    names: frozenset[str] | None = None,
+    size: int = _ROWS_AT_ONCE,
+    *,
+    of_events: bool = True,
 ) -> Iterator[Batch]:
     """The record batches of a Parquet file, of so many rows at most, with the columns of these names."""
     with _arrow_faults(source):
@@ -112,7 +121,7 @@ def parquet_batches(
 
         with ParquetFile(stream, page_checksum_verification=True) as file:
             kinds = file.schema_arrow
-            converters = fields((kinds.field(i) for i in _chosen(kinds, names)), (), limits, 2)
+            converters = fields((kinds.field(i) for i in _chosen(kinds, names)), (), limits, 2, of_events=of_events)
             wanted = None if names is None else list(converters)
             for batch in file.iter_batches(batch_size=size, columns=wanted):
                 # By the name `a.b` it reads the column of that name and the field `b` of a column `a`.
@@ -120,7 +129,13 @@ def parquet_batches(
 
 
 def ipc_batches(
-    stream: BinaryIO, source: str, limits: Limits, names: frozenset[str] | None = None, size: int = _ROWS_AT_ONCE
+    stream: BinaryIO,
+    source: str,
+    limits: Limits,
+    names: frozenset[str] | None = None,
+    size: int = _ROWS_AT_ONCE,
+    *,
+    of_events: bool = True,
 ) -> Iterator[Batch]:
     """The record batches of an Arrow IPC file (Feather) or stream, with the columns of these names.
 
@@ -135,7 +150,7 @@ def ipc_batches(
 
         with ipc.open_file(stream) if magic == _IPC_FILE_MAGIC else ipc.open_stream(stream) as reader:
             chosen = _chosen(reader.schema, names)
-            converters = fields((reader.schema.field(i) for i in chosen), (), limits, 2)
+            converters = fields((reader.schema.field(i) for i in chosen), (), limits, 2, of_events=of_events)
             for batch in _checked_batches(reader, chosen):
                 yield batch, converters
 

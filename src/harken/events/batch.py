@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from operator import eq
 from typing import TYPE_CHECKING, Any, overload
 
 from harken.errors import HarkenError, Place
 from harken.events.arrow_cells import Converter
 from harken.events.arrow_columns import DenseColumn
+from harken.events.arrow_documents import with_texts
 from harken.events.arrow_events import ArrowEvents
 from harken.events.arrow_rows import IN_MEMORY, is_arrow, rows_of_table, whole_table
 from harken.events.arrow_sound import are_sound
 from harken.events.cells import PathCells
 from harken.events.derived_cells import derived_cells
 from harken.events.dict_views import dict_views
+from harken.events.document_views import DocumentViews
 from harken.events.event import Event
 from harken.events.excerpt import settled, shorten_object
 from harken.events.many import many
 from harken.events.object_views import ObjectViews
 from harken.events.row import Row
 from harken.events.tables import table_of
+from harken.events.utf8 import utf8_of
 from harken.events.views import Views
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.paths import DERIVED, Path
+from harken.schema.values import Kind
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from harken.events.xml.documents import Documents
     from harken.schema import Schema
 
 
@@ -45,6 +50,7 @@ class EventBatch(Sequence[Event]):
     names: frozenset[str] | None = None
     """The attributes that were looked at, of those that are not inside others; the events have no others. None: all."""
     _cells: dict[Path, PathCells] = field(init=False, repr=False, default_factory=dict)
+    _documents: dict[Path, Documents] = field(init=False, repr=False, default_factory=dict)
 
     @classmethod
     def of(cls, events: Sequence[Event], positions: Sequence[int], names: frozenset[str] | None = None) -> EventBatch:
@@ -103,6 +109,17 @@ class EventBatch(Sequence[Event]):
         """
         return self.views.branching(prefix)
 
+    def documents(self, path: Path, limits: Limits) -> Documents:
+        """The texts at a path as XML documents, each once. What is refused is in its `errors`."""
+        found = self._documents.get(path)
+        if found is None:
+            if isinstance(self.views, DocumentViews):
+                found = self.views.documents(path, limits)
+            if found is None:
+                found = documents_of(self.cells(path), limits)
+            self._documents[path] = found
+        return found
+
     def table(self, paths: Sequence[Path]) -> Any:
         """The values at these paths as an Arrow table, a column each, with nulls where there is none.
 
@@ -110,6 +127,19 @@ class EventBatch(Sequence[Event]):
         values at a path have several kinds, or where they are integers and floats that no float holds exactly.
         """
         return table_of({path: self.cells(path) for path in paths}, len(self))
+
+
+def documents_of(cells: PathCells, limits: Limits) -> Documents:
+    """The texts of a path as XML documents. Other values are none."""
+    import numpy as np
+
+    from harken.events.xml.documents import read_documents
+
+    texts = next((each for each in cells.cells if each.kind is Kind.STRING), None)
+    if texts is None:
+        return read_documents(np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.int32), limits)
+    data, offsets = utf8_of(texts.values)
+    return read_documents(data, offsets.astype(np.int64), texts.rows, limits, is_text=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +176,8 @@ def validate(
     """
     if is_arrow(rows):
         return validate_table(*whole_table(rows, limits, names), schema, limits, names)
+    if type(rows) is list and rows and schema is None and set(map(type, rows)) == {bytes}:
+        return Decoded(EventBatch(DocumentViews(rows, limits), range(len(rows)), names), ())
     if type(rows) is list and schema is None and names is not None:
         views = dict_views(rows, names, limits)
         if views is not None:
@@ -154,6 +186,39 @@ def validate(
     for position, raw in enumerate(many(rows)):
         sorter.add(raw, position)
     return sorter.decoded()
+
+
+def without_bad_documents(decoded: Decoded, paths: Collection[Path], limits: Limits) -> Decoded:
+    """The same without events of which a document at one of these paths cannot be read: those are refused."""
+    bad: dict[int, HarkenError] = {}
+    for path in paths:
+        for event, error in decoded.batch.documents(path, limits).errors:
+            bad.setdefault(event, error)
+    if not bad:
+        return decoded
+    import numpy as np
+
+    batch = decoded.batch
+    good = [index for index in range(len(batch)) if index not in bad]
+    positions = batch.positions
+    left = EventBatch.of(tuple(batch[index] for index in good), tuple(positions[index] for index in good), batch.names)
+    place_of = np.full(len(batch), -1, np.int32)
+    place_of[good] = np.arange(len(good))
+    for path in paths:
+        known = batch.documents(path, limits)
+        owner = place_of[known.owner]
+        if (owner >= 0).all():  # else an event of several documents has good ones besides, and they are read again
+            left._documents[path] = replace(known, owner=owner, errors=())
+    refused = [Refused(positions[index], error, _excerpt(batch, index)) for index, error in bad.items()]
+    return Decoded(left, tuple(sorted([*decoded.refused, *refused], key=lambda each: each.position)))
+
+
+def _excerpt(batch: EventBatch, index: int) -> str | None:
+    """The beginning of an event that was refused for a document."""
+    try:
+        return shorten_object(batch[index].attributes)
+    except HarkenError:
+        return None
 
 
 def validate_table(
@@ -166,6 +231,7 @@ def validate_table(
     source: str = IN_MEMORY,
 ) -> Decoded:
     """The events of a table that has the columns of these names; `first` is the position of the first one."""
+    table = with_texts(table)
     if not are_sound(table, schema, limits):
         return collect(rows_of_table(table, converters, first, source), schema, limits, names)
     views = ArrowEvents(table, converters, schema, limits)

@@ -11,12 +11,13 @@ from harken.errors import SourceError
 from harken.events.arrow_cells import Converter
 from harken.events.arrow_rows import ipc_batches, parquet_batches
 from harken.events.batch import Decoded, EventBatch, collect, validate_table
+from harken.events.document_batches import document_batches, document_pieces
 from harken.events.json_columns import JsonColumns, JsonEvents
 from harken.events.json_rows import json_line_pieces, json_pieces, rows_of_pieces
 from harken.events.pieces import Piece
 from harken.events.row import Row
 from harken.events.rows import rows_of
-from harken.events.sources import Source, find_source, opened
+from harken.events.sources import STANDARD_INPUT, Source, find_source, opened
 from harken.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ def read_events(
     limits: Limits = DEFAULT_LIMITS,
     batch_size: int = 4_096,
     names: frozenset[str] | None = None,
+    split: str | None = None,
 ) -> Iterator[Decoded]:
     """The events of a file, of standard input (`-`) or of an open binary stream, in batches.
+
+    A file of XML is one document; with `split` every element of that name in it is one.
 
     With names, as `Engine.attributes()` gives them, only the attributes of these names are looked at, and the events
     have no others. A bad event goes into `refused` of its batch. Raises SourceError where the source as a whole cannot
@@ -46,7 +50,26 @@ def read_events(
     """
     if batch_size < 1:
         raise ValueError(f"a batch has at least one event, not {batch_size}")
-    return _batches(find_source(source, format), schema, limits, batch_size, names)
+    found = find_source(source, "xml" if format is None and split is not None and source == STANDARD_INPUT else format)
+    if found.format == "xml":
+        return _documents(found, split, schema, limits, batch_size, names)
+    if split is not None:
+        hint = "leave `split` out, or name the format xml"
+        raise SourceError(f"{found.name} is not XML: there are no elements to split it by", hint=hint)
+    return _batches(found, schema, limits, batch_size, names)
+
+
+def _documents(
+    source: Source,
+    split: str | None,
+    schema: Schema | None,
+    limits: Limits,
+    batch_size: int,
+    names: frozenset[str] | None,
+) -> Iterator[Decoded]:
+    with opened(source) as stream:
+        pieces = document_pieces(stream, split, limits)
+        yield from document_batches(pieces, source.name, schema, limits, batch_size, names)
 
 
 def _batches(

@@ -6,16 +6,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import InvalidValueError
+from harken.errors import InvalidValueError, LimitError
 from harken.events.canonical import canonical, too_deep
 from harken.events.conform import conform
 from harken.events.records import content_of, is_record
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.schema.paths import Path
+from harken.schema.paths import DOCUMENT, Path
 from harken.schema.values import Value
 
 if TYPE_CHECKING:
     from harken.schema import Schema
+
+
+BYTES = (bytes, bytearray, memoryview)
+"""What an XML document comes as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,17 @@ class Event:
     ) -> Event:
         """The event that a mapping, a dataclass, a named tuple or a pydantic model describes.
 
-        With names it has only the attributes of these names: the others are not looked at, whatever they are. Raises
-        EventError, or LimitError if it is too large or too deep.
+        Bytes are an XML document, the only attribute of its event. With names it has only the attributes of these
+        names: the others are not looked at, whatever they are. Raises EventError, or LimitError if it is too large or
+        too deep.
         """
         try:
             if type(raw) is dict:
                 attributes = canonical(raw, limits, names)
             elif isinstance(raw, Event):
                 attributes = raw.attributes
+            elif isinstance(raw, BYTES):
+                attributes = {} if names is not None and DOCUMENT[0] not in names else _document(raw, limits)
             else:
                 attributes = canonical(_mapping(raw, names), limits, names)
             return cls(attributes if schema is None else conform(attributes, schema))
@@ -65,13 +72,24 @@ def _mapping(raw: object, names: Collection[str] | None) -> Mapping[Any, Any]:
     if isinstance(content, Mapping):
         return content
     kind = type(content)
-    if kind in (str, bytes):
-        hint = "`json.loads(text)` makes one of JSON"
+    if kind is str:
+        hint = "`json.loads(text)` makes one of JSON; an XML document is passed as bytes"
     elif kind in (list, tuple, set) or hasattr(content, "__arrow_c_stream__"):
         hint = "`match_batch` takes many events at once"
     else:
-        hint = "pass a dict, a dataclass, a named tuple or a pydantic model"
+        hint = "pass a dict, a dataclass, a named tuple, a pydantic model, or an XML document as bytes"
     raise InvalidValueError(f"an event is an object of attributes and values, not a {kind.__name__}", hint=hint)
+
+
+def _document(raw: bytes | bytearray | memoryview, limits: Limits) -> dict[str, Any]:
+    from harken.events.encodings import text_of
+
+    if len(raw) > limits.max_event_bytes:
+        raise LimitError(
+            f"the document has more than {limits.max_event_bytes:,} bytes, the most there may be",
+            limit="max_event_bytes",
+        )
+    return {DOCUMENT[0]: text_of(bytes(raw))}
 
 
 def _add_each(value: Any, found: list[Any]) -> None:

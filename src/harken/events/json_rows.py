@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from harken.errors import HarkenError, Place
+from harken.errors import HarkenError
 from harken.events.excerpt import MAX_EXCERPT, settled, shorten
 from harken.events.json_array import array_elements
 from harken.events.json_text import decode_text, parse_object
-from harken.events.pieces import Piece, chunks, first_line, lines
+from harken.events.pieces import Piece, chunks, first_line, lines, place_in
 from harken.events.row import Row
 from harken.limits import Limits
 
@@ -50,17 +50,9 @@ def rows_of_pieces(pieces: Iterable[Piece], source: str, limits: Limits, first: 
             text = decode_text(piece.data)
             content = parse_object(text, limits)
         except HarkenError as error:
-            error.place = _place(error.place, piece, source)
+            error.place = place_in(piece, error.place, source)
             yield Row(position, piece.line, None, settled(error), shorten(piece.excerpt))
         else:
             # The usual line is short, and was decoded already.
             excerpt = text.strip() if len(text) <= MAX_EXCERPT else shorten(piece.excerpt)
             yield Row(position, piece.line, content, None, excerpt)
-
-
-def _place(inner: Place | None, piece: Piece, source: str) -> Place:
-    """A place inside the piece as a place of the source."""
-    if inner is None or inner.column is None:
-        return Place(piece.line, None, source)
-    first = piece.column - 1 if inner.line == 1 else 0
-    return Place(piece.line + inner.line - 1, inner.column + first, source)

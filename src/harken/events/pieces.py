@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import BinaryIO, NamedTuple
 
-from harken.errors import HarkenError, LimitError
+from harken.errors import HarkenError, LimitError, Place
 from harken.events.excerpt import MAX_EXCERPT
 from harken.limits import Limits
 
@@ -26,6 +26,14 @@ class Piece(NamedTuple):
     @property
     def excerpt(self) -> str:
         return self.data[: 4 * MAX_EXCERPT].decode(errors="replace").strip()
+
+
+def place_in(piece: Piece, inner: Place | None, source: str, *, is_exact: bool = False) -> Place:
+    """A place inside the piece as a place of the source. `is_exact` if the piece begins where the fault is."""
+    if inner is None or inner.column is None:
+        return Place(piece.line, piece.column if is_exact else None, source)
+    first = piece.column - 1 if inner.line == 1 else 0
+    return Place(piece.line + inner.line - 1, inner.column + first, source)
 
 
 def too_long(limits: Limits) -> LimitError:

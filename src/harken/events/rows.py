@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
+from harken.errors import SourceError
 from harken.events.arrow_rows import read_ipc, read_parquet
 from harken.events.csv_rows import read_csv
 from harken.events.json_rows import read_json, read_json_lines
@@ -46,6 +47,8 @@ def rows_of(
 
     With names, the columns of CSV that have other names are not read.
     """
+    if source.format == "xml":
+        raise SourceError(f"{source.name} is XML, which has documents and no rows")
     delimiter = _DELIMITERS.get(source.format)
     with opened(source, seekable=types if delimiter else not source.is_text) as stream:
         if delimiter:

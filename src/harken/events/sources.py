@@ -29,8 +29,9 @@ FORMATS = {
     "arrow": "arrow",
     "feather": "arrow",
     "ipc": "arrow",
+    "xml": "xml",
 }
-TEXT_FORMATS = frozenset({"jsonl", "json", "csv", "tsv"})
+TEXT_FORMATS = frozenset({"jsonl", "json", "csv", "tsv", "xml"})
 STANDARD_INPUT = "-"
 
 

@@ -1,7 +1,7 @@
 """The ways to look at the events of a batch, whatever these are made of.
 
-`ObjectViews` has events as Python objects, `DictViews` as plain dicts, `ColumnViews` as columns of Arrow. Who makes a
-batch chooses. A further view, such as one of document trees, is a further method of `Views`.
+`ObjectViews` has events as Python objects, `DictViews` as plain dicts, `ColumnViews` as columns of Arrow,
+`DocumentViews` as XML documents. Who makes a batch chooses.
 """
 
 from __future__ import annotations

@@ -182,6 +182,18 @@ class RLike:
 
 
 @dataclass(frozen=True, slots=True)
+class XPathBoolean:
+    """`xpath_boolean(operand, xpath)`: an XPath expression is true of the document that an attribute holds."""
+
+    operand: Attribute
+    xpath: Constant
+
+    def __post_init__(self) -> None:
+        if self.xpath.kind is not Kind.STRING:
+            raise TypeError("an XPath expression is a string")
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     """`attribute IS NULL`: the attribute has no value at all in the event."""
 
@@ -253,7 +265,7 @@ class Or:
             raise ValueError("Or takes two or more items, none of them Or")
 
 
-Predicate = Comparison | Between | In | Like | RLike | IsNull | Contains | Holds | Call
+Predicate = Comparison | Between | In | Like | RLike | XPathBoolean | IsNull | Contains | Holds | Call
 Expression = Predicate | IsTruth | Not | And | Or
 
 # At hand, since making a union takes longer than asking for it.
@@ -325,6 +337,7 @@ _PARTS: dict[type, Callable[[Any], tuple[Operand, ...]]] = {
     In: lambda node: (node.operand, *node.values),
     Like: attrgetter("operand", "pattern"),
     RLike: attrgetter("operand", "pattern"),
+    XPathBoolean: attrgetter("operand", "xpath"),
     IsNull: lambda node: (node.attribute,),
     Contains: attrgetter("attribute", "value"),
     Holds: lambda node: (node.operand,),
@@ -378,7 +391,7 @@ def operands(predicate: Predicate) -> tuple[Operand, ...]:
         return predicate.left, predicate.right
     if isinstance(predicate, Between):
         return predicate.operand, predicate.low, predicate.high
-    return (predicate.operand,) if isinstance(predicate, In | Like | RLike | Holds) else ()
+    return (predicate.operand,) if isinstance(predicate, In | Like | RLike | XPathBoolean | Holds) else ()
 
 
 def has_arithmetic(predicate: Predicate) -> bool:

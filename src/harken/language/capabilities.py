@@ -19,6 +19,7 @@ class Capability(StrEnum):
     DISJUNCTION = "disjunction"
     PRESENCE = "is null"
     PATTERN = "like"
+    XPATH = "xpath_boolean"
     CONTAINS = "contains"
     ATTRIBUTE_COMPARISON = "attribute with attribute"
     FUNCTION = "functions"

@@ -64,6 +64,8 @@ class ProgramPlan:
     tree: Tree
     multiplied: Callable[[], NormalForm]
     """Makes the normal form. Raises LimitError if it is too large."""
+    reads_documents: bool = False
+    """Whether it reads an attribute as an XML document, which no index of rows does."""
     kind: ClassVar[str] = "programs"
 
     @property

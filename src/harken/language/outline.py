@@ -33,6 +33,7 @@ from harken.language.ast import (
     Or,
     Predicate,
     RLike,
+    XPathBoolean,
     like_pieces,
     offset_of,
 )
@@ -40,7 +41,7 @@ from harken.language.derived import Term, comparing, has_attributes, term
 from harken.language.intervals import LINES, Intervals
 from harken.language.normal_form import Constraint, Presence, Residual, ValueSet, line_of
 from harken.language.predicates import compare, either, like_matcher, rlike_matcher
-from harken.language.residuals import ContainsResidual, LikeResidual, RLikeResidual
+from harken.language.residuals import ContainsResidual, LikeResidual, RLikeResidual, XPathResidual
 from harken.schema import CodedDomain, Domain, HierarchicalDomain, IntegerDomain, Kind, Schema, Value
 from harken.schema.paths import Path
 from harken.schema.scalar_functions import EQUAL, GREATER, LESS, NEITHER, network
@@ -155,7 +156,7 @@ class _Outliner:
                     return self._asked(operand, constraint, wanted, lenient, at)
                 both = And((Comparison(operand, ">=", low), Comparison(operand, "<=", high)))
                 return self.outline(both, wanted, lenient)
-            case _ if not has_attributes(node.operand):
+            case _ if not isinstance(node, XPathBoolean) and not has_attributes(node.operand):
                 return _settled(self._truth(node), wanted, lenient, at)
             case In(operand=operand, values=values):
                 constraint = partial(_listed, [*map(self._hole, values)], self._domain(operand))
@@ -165,6 +166,8 @@ class _Outliner:
                 return self._pattern(operand, drafts, wanted, lenient, at)
             case RLike(operand=operand, pattern=pattern):
                 return self._pattern(operand, partial(_rlike, self._hole(pattern)), wanted, lenient, at)
+            case XPathBoolean(operand=operand, xpath=xpath):
+                return self._pattern(operand, partial(_xpath, self._hole(xpath)), wanted, lenient, at)
             case Holds(operand=Function(name="cidr_contains", arguments=(network, address))):
                 made = term(address, self.holes).inside("address")
                 return _judged(made, None, partial(_in_network, self._hole(network)), wanted, lenient, at)
@@ -474,6 +477,10 @@ def _like(hole: int, escape: str, domain: Domain | None, path: Path, wanted: boo
 
 def _rlike(hole: int, path: Path, wanted: bool) -> _DraftsOf:
     return lambda constants: [({}, (RLikeResidual(path, str(constants[hole]), not wanted),))]
+
+
+def _xpath(hole: int, path: Path, wanted: bool) -> _DraftsOf:
+    return lambda constants: [({}, (XPathResidual(path, str(constants[hole]), not wanted),))]
 
 
 def _draft(path: Path, constraint: Constraint | None) -> list[Draft]:

@@ -9,7 +9,7 @@ from functools import cache
 from harken.errors import LimitError
 from harken.language.compiled import FlatPlan, Plan, ProgramPlan
 from harken.language.normalise import Template
-from harken.language.residuals import LikeResidual, RLikeResidual
+from harken.language.residuals import LikeResidual, RLikeResidual, XPathResidual
 from harken.language.trees import Tree, leaves_of
 from harken.limits import Limits
 from harken.schema import Value
@@ -23,13 +23,14 @@ def plan_of(template: Template, constants: Sequence[Value], limits: Limits) -> P
     if template.has_residuals:
         tree = template.tree(constants)
         if _has_patterns(tree):
-            return ProgramPlan(tree, lambda: template.fill(constants, limits))
+            return ProgramPlan(tree, lambda: template.fill(constants, limits), _reads_documents(tree))
     try:
         return FlatPlan(template.fill(constants, _few(limits)))
     except LimitError as error:
         if error.limit != "max_conjunctions":
             raise
-        return ProgramPlan(template.tree(constants), lambda: template.fill(constants, limits))
+        tree = template.tree(constants)
+        return ProgramPlan(tree, lambda: template.fill(constants, limits), _reads_documents(tree))
 
 
 @cache
@@ -37,5 +38,9 @@ def _few(limits: Limits) -> Limits:
     return replace(limits, max_conjunctions=min(_MANY, limits.max_conjunctions))
 
 
+def _reads_documents(tree: Tree) -> bool:
+    return any(isinstance(leaf, XPathResidual) for leaf in leaves_of(tree))
+
+
 def _has_patterns(tree: Tree) -> bool:
-    return any(isinstance(leaf, LikeResidual | RLikeResidual) for leaf in leaves_of(tree))
+    return any(isinstance(leaf, LikeResidual | RLikeResidual | XPathResidual) for leaf in leaves_of(tree))

@@ -44,10 +44,17 @@ class Language(NamedTuple):
     front_end: str
     explainer: str
     """Apart from the front end: it may go by the reference semantics, which no front end knows."""
+    evaluator: str | None = None
+    """What decides a text for one value, where texts of another language may hold one of this."""
 
 
 LANGUAGES: dict[str, Language] = {
     "sql": Language("harken.language.sql.front_end:SqlFrontEnd", "harken.explain:explain_sql"),
+    "xpath": Language(
+        "harken.language.xpath.front_end:XPathFrontEnd",
+        "harken.explain_documents:explain_xpath",
+        evaluator="harken.matchers.documents.single:evaluator",
+    ),
 }
 DEFAULT_LANGUAGE = "sql"
 
@@ -61,6 +68,15 @@ def front_end_of(language: str, schema: Schema | None, limits: Limits) -> FrontE
 def explainer_of(language: str) -> Explainer:
     """What explains the texts of a language. Raises UnavailableError if there is no such language."""
     found: Explainer = _loaded(_known(language).explainer)
+    return found
+
+
+def evaluator_of(language: str) -> Callable[[str], Callable[[str], bool]]:
+    """What makes a test of single values from a text. Raises UnavailableError if there is none."""
+    target = _known(language).evaluator
+    if target is None:
+        raise UnavailableError(f"texts of the language {language!r} stand alone")
+    found: Callable[[str], Callable[[str], bool]] = _loaded(target)
     return found
 
 

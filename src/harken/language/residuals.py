@@ -1,4 +1,4 @@
-"""The residual predicates there are: patterns, regular expressions and CONTAINS, each plain or negated.
+"""The residual predicates there are: patterns, regular expressions, XPath and CONTAINS, each plain or negated.
 
 To add one, write a class that has what `normal_form.Residual` asks for, and let a front end put it into its
 conjunctions. Indexing and verification go by that protocol.
@@ -14,6 +14,7 @@ from harken.language.capabilities import Capability
 from harken.language.intervals import FULL, LINES, points
 from harken.language.normal_form import Implied, Presence, ValueSet
 from harken.language.predicates import compare, either, like_matcher, rlike_matcher
+from harken.language.registry import evaluator_of
 from harken.schema import Kind, Value
 from harken.schema.paths import Path
 
@@ -63,6 +64,28 @@ class RLikeResidual:
     def holds(self, values: Sequence[Any]) -> bool:
         (value,) = values
         return isinstance(value, str) and rlike_matcher(self.pattern)(value) is not self.negated
+
+
+@dataclass(frozen=True, slots=True)
+class XPathResidual:
+    """`xpath_boolean(path, xpath)`, of a string that is a document."""
+
+    path: Path
+    xpath: str
+    negated: bool = False
+    capability: ClassVar[Capability] = Capability.XPATH
+    of_sets: ClassVar[bool] = False
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+    def implied(self) -> Implied:
+        return ((self.path, _ANY_STRING),)
+
+    def holds(self, values: Sequence[Any]) -> bool:
+        (value,) = values
+        return isinstance(value, str) and evaluator_of("xpath")(self.xpath)(value) is not self.negated
 
 
 @dataclass(frozen=True, slots=True)

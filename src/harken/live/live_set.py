@@ -121,10 +121,13 @@ class LiveSet:
         return self.index.asking() or self._asking
 
     def _normal_form(self, number: int) -> NormalForm | None:
-        """The normal form of a subscription; None if it is too large."""
+        """The normal form of a subscription; None if it is too large, or there is none."""
         known = self.catalogue.of(number)
+        compiled = self.compiler.compile(known.where, known.language)
+        if compiled.plan.kind not in (FLAT, PROGRAMS):
+            return None
         try:
-            return self.compiler.compile(known.where, known.language).normal_form
+            return compiled.normal_form
         except LimitError:
             return None
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from harken.codes.dictionary import utf8_of
 from harken.errors import OutdatedError, SegmentError
+from harken.events.utf8 import utf8_of
 from harken.limits import Limits
 from harken.live.catalogue import Catalogue, Columns
 from harken.live.live_set import LiveSet, new_index

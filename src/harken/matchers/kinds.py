@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harken.errors import LimitError, UnavailableError
 from harken.events import Event, EventBatch
+from harken.language.compiled import ProgramPlan
 from harken.matchers.base import Entry, FormOf, Matcher, MatchResult, OneMatch, Trait
-from harken.matchers.roles import AddsInBulk, MatchesOne, Persists, TellsColumns, Write
+from harken.matchers.roles import AddsInBulk, MatchesOne, Persists, ReadsDocuments, TellsColumns, Write
 from harken.matchers.sharing import match_shared, part_of
 
 if TYPE_CHECKING:
@@ -176,6 +177,13 @@ class Indexes:
         """One with other matchers, which know their numbers."""
         return Indexes(flat, self._make, {kind: (each, each.numbers()) for kind, each in others.items()})
 
+    def document_paths(self) -> tuple[Path, ...]:
+        """The attributes that are read as XML documents."""
+        if not self._others:
+            return ()
+        readers = [each for each in self._others.values() if isinstance(each, ReadsDocuments)]
+        return tuple(dict.fromkeys(path for each in readers for path in each.document_paths()))
+
     def asking(self) -> TellsColumns | None:
         """What tells which attributes subscriptions ask for; None if some matcher does not."""
         if not self._others:
@@ -202,8 +210,9 @@ class Indexes:
         return found
 
     def _kind(self, entry: Entry) -> str:
-        kind = entry.compiled.plan.kind
-        if kind == PROGRAMS and not self._leaves_patterns:
+        plan = entry.compiled.plan
+        kind = plan.kind
+        if isinstance(plan, ProgramPlan) and not plan.reads_documents and not self._leaves_patterns:
             try:
                 _ = entry.compiled.normal_form
             except LimitError:

@@ -81,8 +81,13 @@ OTHER_KINDS: dict[str, OtherKind] = {
     "programs": OtherKind(
         "harken.matchers.programs:ProgramMatcher", loader="harken.matchers.programs.saving:load_programs"
     ),
+    "documents": OtherKind(
+        "harken.matchers.documents:XPathMatcher", loader="harken.matchers.documents.saving:load_documents"
+    ),
 }
 """By the kind that plans name. Whatever the algorithm is, what it leaves to such an index is found by that."""
+DOCUMENT_ALGORITHMS = ("xpath",)
+"""Ways to match documents, the default first."""
 
 
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
@@ -102,6 +107,13 @@ def load_matcher(
         return None
     found: Matcher | None = _imported(known.loader)(files, limits, **options)
     return found
+
+
+def refuse_unknown_documents(name: str) -> None:
+    """Raise CapabilityError if there is no such way to match documents."""
+    if name not in DOCUMENT_ALGORITHMS:
+        hint = did_you_mean(name, DOCUMENT_ALGORITHMS) or f"there is: {', '.join(DOCUMENT_ALGORITHMS)}"
+        raise CapabilityError(f"there is no way to match documents that is called `{name}`", hint=hint)
 
 
 def create_other(kind: str, limits: Limits) -> Matcher:

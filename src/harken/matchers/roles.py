@@ -99,6 +99,14 @@ class Renumbers(Protocol):
 
 
 @runtime_checkable
+class ReadsDocuments(Protocol):
+    """Reads attributes of events as XML documents."""
+
+    def document_paths(self) -> tuple[Path, ...]:
+        """The attributes that are documents, as long as subscriptions ask for them."""
+
+
+@runtime_checkable
 class MatchesInParts(Protocol):
     """Matches parts of one batch in several threads, and does once what all parts need."""
 

@@ -44,6 +44,8 @@ _OF_SPARK = {
     "date": "date",
 }
 _NULLS = ("null", "void")
+_BINARIES = ("binary", "large_binary", "binary_view")
+"""Types of columns that hold XML documents, by the names that Arrow and Spark share."""
 
 
 class SparkStruct(Protocol):
@@ -61,6 +63,8 @@ class Leaf(NamedTuple):
     subscription can ask for it (binary, variant, intervals)."""
     type: str
     """Its type, as Arrow or Spark calls it."""
+    is_document: bool = False
+    """Whether it is a column of bytes, which are XML documents."""
 
     @property
     def kind(self) -> Kind | None:
@@ -92,13 +96,14 @@ class EventColumns:
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Self:
-        """The columns of Arrow tables with this schema."""
-        return cls(_arrow_fields(schema))
+        """The columns of Arrow tables with this schema. Binary ones hold XML documents."""
+        return cls(Fields({each.name: _column(str(each.type)) or _arrow_node(each.type) for each in schema}))
 
     @classmethod
     def from_spark(cls, schema: SparkStruct) -> Self:
-        """The columns of DataFrames with this schema."""
-        return cls(_spark_fields(schema))
+        """The columns of DataFrames with this schema. Binary ones are as in Arrow."""
+        found = {each.name: _column(each.dataType.typeName()) or _spark_node(each.dataType) for each in schema.fields}
+        return cls(Fields(found))
 
     def only(self, names: Iterable[str]) -> Self:
         """Those columns that are among these names."""
@@ -131,9 +136,15 @@ class EventColumns:
         return _leaves(self.columns, ())
 
     def unreadable(self) -> Iterator[tuple[Path, Leaf]]:
-        """The leaves that no event can hold, such as binary ones, also inside maps."""
+        """The leaves that no event can hold, such as intervals, also inside maps. Columns of documents are none."""
         found = _leaves(self.columns, (), in_maps=True)
-        return ((path, leaf) for path, leaf in found if leaf.domain is None and leaf.type not in _NULLS)
+        unknown = ((path, leaf) for path, leaf in found if leaf.domain is None and leaf.type not in _NULLS)
+        return ((path, leaf) for path, leaf in unknown if not leaf.is_document)
+
+
+def _column(kind: str) -> Leaf | None:
+    """A column of documents, if it is one by the name of its type."""
+    return Leaf(None, kind, is_document=True) if kind in _BINARIES else None
 
 
 def _of_any_kind(node: Node) -> Node:

@@ -10,6 +10,9 @@ import re
 Path = tuple[str, ...]
 DERIVED: Path = ("",)
 """What the paths of derived attributes begin with."""
+DOCUMENT: Path = ("document",)
+"""The attribute that holds the document that an XPath subscription is about. A bare document is an event with no
+other."""
 
 # Words that the language keeps for itself; as names they need backticks.
 RESERVED = frozenset(

@@ -14,8 +14,9 @@ import pytest
 
 from harken.codes import dictionary as module
 from harken.codes.columns import Column
-from harken.codes.dictionary import Numbers, Strings, code_of, dictionary_of, utf8_of
+from harken.codes.dictionary import Numbers, Strings, code_of, dictionary_of
 from harken.events import Event, EventBatch
+from harken.events.utf8 import utf8_of
 from harken.schema import Kind
 from harken.schema.values import KINDS
 

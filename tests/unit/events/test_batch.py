@@ -75,8 +75,8 @@ def test_columns_that_are_not_named_are_not_looked_at() -> None:
     assert [event.attributes for event in validate(table, names=frozenset()).batch] == [{}, {}]
     twice = pa.table([[1], [b"2"], [b"3"]], ["a", "blob", "blob"])
     assert [event.attributes for event in validate(twice, names=frozenset("a")).batch] == [{"a": 1}]
-    with pytest.raises(SourceError, match="`blob` has the Arrow type binary"):
-        validate(table, names=frozenset({"blob"}))
+    with pytest.raises(SourceError, match="`blobs` has the Arrow type binary"):
+        validate(table, names=frozenset({"blobs"}))
 
 
 @pytest.mark.parametrize("raw", [{"a": "x" * 10_000, "b": b""}, {f"k{n}": b"" for n in range(1_000)}, {"a": 10**5_000}])

@@ -112,9 +112,10 @@ def test_a_text_is_a_string(text: object) -> None:
         Compiler().compile(text)  # type: ignore[arg-type]
 
 
-def test_sql_is_the_only_language_yet() -> None:
-    with pytest.raises(UnavailableError, match="'xpath' is not available"):
-        Compiler().compile("/a", "xpath")
+def test_a_language_has_to_be_there() -> None:
+    assert Compiler().compile("/a", "xpath").language == "xpath"
+    with pytest.raises(UnavailableError, match="'xquery' is not available"):
+        Compiler().compile("/a", "xquery")
 
 
 def test_faults_lists_all(schema: Schema) -> None:
@@ -129,6 +130,7 @@ def test_faults_lists_all(schema: Schema) -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [("price <", ParseError), ("price < 5 AND price > 6", ContradictionError), ("a" * 2_000_000, LimitError)],
+    ids=["cut short", "contradiction", "too long"],
 )
 def test_faults_lists_the_one_that_ends_the_reading(text: str, error: type[HarkenError], schema: Schema) -> None:
     assert [type(each) for each in Compiler(schema).faults(text)] == [error]

@@ -23,9 +23,9 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_language_that_is_not_there_names_those_that_are() -> None:
-    with pytest.raises(UnavailableError, match="the language 'xpath' is not available") as caught:
-        Compiler().compile("/a", "xpath")
-    assert caught.value.hint == "this version speaks 'sql', 'toy'"
+    with pytest.raises(UnavailableError, match="the language 'cypher' is not available") as caught:
+        Compiler().compile("/a", "cypher")
+    assert caught.value.hint == "this version speaks 'sql', 'xpath', 'toy'"
 
 
 def test_a_language_that_was_mistyped() -> None:

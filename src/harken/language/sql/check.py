@@ -24,6 +24,7 @@ from harken.language.ast import (
     Predicate,
     RLike,
     Variable,
+    XPathBoolean,
     leaves,
     offset_of,
     predicates,
@@ -98,6 +99,8 @@ def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageEr
             yield from _not_of_kind(operand, Kind.STRING, "LIKE is for strings", schema)
         case RLike(operand=operand):
             yield from _not_of_kind(operand, Kind.STRING, "RLIKE is for strings", schema)
+        case XPathBoolean(operand=operand):
+            yield from _not_of_kind(operand, Kind.STRING, "xpath_boolean is for strings", schema)
         case Holds(operand=operand):
             message = "only a boolean can stand alone as a condition"
             yield from _not_of_kind(operand, Kind.BOOLEAN, message, schema)

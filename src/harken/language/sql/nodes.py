@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, TypeVar
 
+from harken.errors import HarkenError
 from harken.language.ast import (
     DEFAULT_ESCAPE,
     Arithmetic,
@@ -28,6 +29,7 @@ from harken.language.ast import (
     Operand,
     RLike,
     Variable,
+    XPathBoolean,
     like_pieces,
     offset_of,
 )
@@ -129,6 +131,8 @@ def call(name: str, arguments: Sequence[Part], at: int) -> Part:
         return Like(compared(subject), _escaped(_string(pattern, f"{small} takes a string in quotes"), *around))
     if small in _REGULAR:
         return regular(*_pair(small, arguments, at))
+    if small == "xpath_boolean":
+        return xpath_boolean(*_pair(small, arguments, at))
     checked = [operand(argument) for argument in arguments]
     for argument in checked:
         if isinstance(argument, Arithmetic | Function):
@@ -299,6 +303,23 @@ def regular(part: Part, pattern: Part) -> Expression:
         message, index = problem
         raise RefusedError(message, _inside(text, index), "a regular expression is one of RE2's syntax")
     return RLike(compared(part), text)
+
+
+def xpath_boolean(part: Part, text: Part) -> Expression:
+    """An XPath expression about a document."""
+    from harken.language.xpath.parser import parse as parse_xpath
+
+    document = _attribute(part, "the document that `xpath_boolean` reads is an attribute")
+    xpath = operand(text)
+    if not isinstance(xpath, Constant) or not isinstance(xpath.value, str):
+        raise RefusedError("the XPath that `xpath_boolean` takes is a string written in the text", offset_of(xpath))
+    try:
+        parse_xpath(xpath.value)
+    except HarkenError as problem:
+        place = problem.place
+        index = 0 if place is None or place.column is None or place.line > 1 else place.column - 1
+        raise RefusedError(f"in the XPath: {problem.message}", _inside(xpath, index), problem.hint) from None
+    return XPathBoolean(document, xpath)
 
 
 def is_null(part: Part) -> Expression:

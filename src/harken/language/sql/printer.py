@@ -28,6 +28,7 @@ from harken.language.ast import (
     Predicate,
     RLike,
     Variable,
+    XPathBoolean,
 )
 from harken.schema.paths import Path, format_path
 from harken.schema.values import INT64_MIN, Value, show
@@ -80,6 +81,8 @@ class Printer:
                 return self.like(node, no)
             case RLike():
                 return self.rlike(node, no)
+            case XPathBoolean():
+                return self.xpath_boolean(node)
             case IsNull():
                 return f"{self.operand(node.attribute)} IS {no}NULL"
             case Contains():
@@ -116,6 +119,9 @@ class Printer:
 
     def rlike(self, node: RLike, no: str) -> str:
         return f"{self.operand(node.operand)} {no}RLIKE {self.constant(node.pattern.value)}"
+
+    def xpath_boolean(self, node: XPathBoolean) -> str:
+        return f"xpath_boolean({self.operand(node.operand)}, {self.constant(node.xpath.value)})"
 
     def contains(self, node: Contains, no: str) -> str:
         return f"{self.name(node.attribute.path)} {no}CONTAINS {self.constant(node.value.value)}"

@@ -29,6 +29,7 @@ from harken.language.ast import (
     Like,
     Predicate,
     RLike,
+    XPathBoolean,
     arithmetic_depth,
     leaves,
     like_pieces,
@@ -302,7 +303,7 @@ def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None
 
     None if the predicate is about no attribute, or if something is worked out of it: of that the constants are a part.
     """
-    if arithmetic_depth(predicate) or isinstance(predicate, RLike):
+    if arithmetic_depth(predicate) or isinstance(predicate, RLike | XPathBoolean):
         return None
     if isinstance(predicate, Like):
         return [_pattern_reader(predicate.escape)] if isinstance(predicate.operand, Attribute) else None

@@ -14,16 +14,17 @@ from harken.codes.conjunctions import Conjunctions, code
 from harken.codes.dictionary import Dictionary
 from harken.kernels.frozen import frozen
 from harken.kernels.programs import ASSUMED, CODES, FITS, ProgramIndex, Programs, compile_trees
-from harken.matchers.programs.patterns import REGEX, search_table
+from harken.matchers.programs.patterns import REGEX, XPATH, search_table
 from harken.matchers.programs.regexes import Regexes
 from harken.matchers.programs.trees import Trees
+from harken.matchers.programs.xpaths import XPaths
 from harken.schema.paths import Path
 
 _WIDE = 64
 """A predicate that admits this many codes more than it has intervals is no key: there would be an entry for each."""
 _NO_KEY = np.inf
 _LEAST_LIKELY = 1e-4
-_REGEX_LIKELY = 0.01
+_REGEX_LIKELY, _XPATH_LIKELY = 0.01, 0.01
 
 
 # What an event costs, in nanoseconds, measured in batches of a thousand.
@@ -55,6 +56,7 @@ class CoveredIndex:
     expected: float
     """Programs that an event is expected to run."""
     regexes: Regexes = field(repr=False)
+    xpaths: XPaths = field(repr=False)
     looks_beyond: NDArray[np.bool_] = field(repr=False)
     """Programs whose subscriptions may look at more than these columns when they are verified."""
 
@@ -153,6 +155,7 @@ def build(trees: Trees, learnt: Learnt | None = None) -> CoveredIndex:
         learnt,
         len(always) + float(cost[covers].sum()),
         Regexes(trees.patterns, np.flatnonzero(sought & (trees.patterns.kind == REGEX))),
+        XPaths(trees.patterns, trees.texts),
         looks_beyond,
     )
 
@@ -198,6 +201,7 @@ def _costs(trees: Trees, pieces: _Pieces, first_key: NDArray[np.int64], learnt: 
     fits = trees.leaf_kind == FITS
     likely = np.maximum(_LEAST_LIKELY, 0.5 * 0.6 ** trees.patterns.needle_length.astype(np.float64))
     likely[trees.patterns.kind == REGEX] = _REGEX_LIKELY
+    likely[trees.patterns.kind == XPATH] = _XPATH_LIKELY
     if learnt is not None:
         likely = (learnt.hits + likely) / (learnt.events + 1)
     cost[fits] = likely[trees.leaf_of[fits]]

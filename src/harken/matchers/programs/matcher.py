@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column
-from harken.codes.dictionary import utf8_of
 from harken.codes.encode import encode
 from harken.codes.encode_one import codes_of_one, value_at
 from harken.codes.flat import Flat
 from harken.errors import HarkenError
 from harken.events import Event, EventBatch
+from harken.events.utf8 import utf8_of
 from harken.forking import MATCHER, fork_lock
 from harken.kernels.frozen import frozen
 from harken.kernels.programs import ProgramRoom, match_programs
@@ -323,7 +323,7 @@ class ProgramMatcher:
         texts = _texts_of(batch, index.texts)
         place_of = np.full(len(batch), -1, np.int32)
         place_of[encoded.several] = np.arange(len(encoded.several))
-        regexes = _regexes_of(index, texts, len(batch))
+        regexes = _decided_elsewhere(index, texts, batch, self._limits)
         offsets, examined = np.zeros(len(batch) + 1, np.int64), np.zeros(len(batch), np.int64)
         room = segment.take_room(2 * len(texts.begins) + 2 * len(batch))
         codes = encoded.codes
@@ -347,6 +347,8 @@ class ProgramMatcher:
 
     def _search_one(self, segment: _Segment, event: Event) -> tuple[int, list[int], list[bool]] | None:
         index = segment.index
+        if index.xpaths:
+            return None
         codes: NDArray[np.uint32] | None = _NO_CODES
         if index.columns:
             codes = codes_of_one(event, index.columns, index.dictionaries, index.named)
@@ -375,7 +377,7 @@ class ProgramMatcher:
         one.begins[:], one.ends[:], one.spans[:] = begins, ends, spans
         regexes = _NO_REGEXES
         if index.regexes:
-            regexes = _regexes_of(index, _Texts(data, one.begins, one.ends, one.at), 1)
+            regexes = _by_event(*_fitting_regexes(index, _Texts(data, one.begins, one.ends, one.at), 1), 1)
         match_programs(
             *(index.words, room.words, segment.alive, codes, _NO_PLACES, _NO_STARTS, _NO_VALUES),
             *(data, one.begins, one.ends, one.at, *regexes, 0, room.out, room.doubts, one.offsets, one.examined),
@@ -414,6 +416,11 @@ class ProgramMatcher:
         for segment in self._now():
             verified += segment.index.trees.numbers[segment.index.looks_beyond & segment.alive].tolist()
         return {source for column in self.columns() for source in sources_of(column.path)}, verified
+
+    def document_paths(self) -> tuple[Path, ...]:
+        """The attributes that are read as XML documents."""
+        found = (path for segment in self._now() for path in segment.index.xpaths.paths())
+        return tuple(dict.fromkeys(found))
 
     def flats(self) -> list[Flat]:
         """What subscriptions ask for, as rows that say less than they do."""
@@ -559,8 +566,19 @@ def _texts_of(batch: EventBatch, paths: tuple[Path, ...]) -> _Texts:
     return _Texts(data, np.concatenate([none, *begins]), np.concatenate([none, *ends]), at)
 
 
-def _regexes_of(index: CoveredIndex, texts: _Texts, events: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The regular expressions that the texts of each event fit, and where those of each begin."""
+def _decided_elsewhere(
+    index: CoveredIndex, texts: _Texts, batch: EventBatch, limits: Limits
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The regular expressions and XPaths that each event fits, and where those of each event begin."""
+    events, fitting = _fitting_regexes(index, texts, len(batch))
+    if index.xpaths:
+        others, own = index.xpaths.fitting(batch, limits)
+        events, fitting = np.concatenate([events, others]), np.concatenate([fitting, own])
+    return _by_event(events, fitting, len(batch))
+
+
+def _fitting_regexes(index: CoveredIndex, texts: _Texts, events: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Events, and the regular expressions that their texts fit."""
     rows: list[int] = []
     fitting: list[int] = []
     data = texts.data.tobytes() if index.regexes else b""
@@ -578,9 +596,13 @@ def _regexes_of(index: CoveredIndex, texts: _Texts, events: int) -> tuple[NDArra
             for pattern in found:
                 rows.append(event)
                 fitting.append(pattern)
+    return np.array(rows, np.int64), np.array(fitting, np.int32)
+
+
+def _by_event(
+    owner: NDArray[np.int64], fitting: NDArray[np.int32], events: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Where the patterns of each event begin, and the patterns in that order."""
     starts = np.zeros(events + 1, np.int64)
-    if not rows:
-        return starts, np.empty(0, np.int32)
-    owner = np.array(rows)
     np.cumsum(np.bincount(owner, minlength=events), out=starts[1:])
-    return starts, np.array(fitting, np.int32)[np.argsort(owner, kind="stable")]
+    return starts, fitting[np.argsort(owner, kind="stable")]

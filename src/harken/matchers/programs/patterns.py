@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from harken.kernels.text import ANY, CONTAINS, ENDS, GLOB, ONE, STARTS, Patterns, hash_grams, place_grams
 from harken.language.ast import DEFAULT_ESCAPE, like_pieces
 
-REGEX = 4
-"""A pattern that is a regular expression, which is decided elsewhere. Its glob is its text."""
+REGEX, XPATH = 4, 5
+"""A pattern that is a regular expression or an XPath, which is decided elsewhere. Its glob is its text."""
 _FILTER_BITS_EACH = 16
 """Bits of the filter for every gram: one place of a text in so many is looked at in vain."""
 _LEAST_BITS = 12
@@ -37,8 +37,8 @@ class PatternTable:
     def glob(self, place: int) -> NDArray[np.int16]:
         return self.globs[self.glob_at[place] : self.glob_at[place + 1]]
 
-    def regex(self, place: int) -> str:
-        """The text of a regular expression."""
+    def text(self, place: int) -> str:
+        """The text of a regular expression or an XPath."""
         return self.glob(place).astype(np.uint8).tobytes().decode()
 
     def taken(self, places: NDArray[np.int64]) -> PatternTable:
@@ -56,13 +56,13 @@ class PatternTable:
 
     def distinct(self) -> tuple[PatternTable, NDArray[np.int32]]:
         """Each pattern once, and the place of each that there was among them."""
-        known: dict[tuple[int, bool, bytes], int] = {}
+        known: dict[tuple[int, int, bytes], int] = {}
         places = np.empty(len(self), np.int32)
         kept: list[int] = []
         data, at = self.globs.tobytes(), (2 * self.glob_at).tolist()
-        is_regex = (self.kind == REGEX).tolist()
+        kind = np.where(self.kind >= REGEX, self.kind, 0).tolist()
         for place, column in enumerate(self.column.tolist()):
-            key = column, is_regex[place], data[at[place] : at[place + 1]]
+            key = column, kind[place], data[at[place] : at[place + 1]]
             found = known.setdefault(key, len(kept))
             if found == len(kept):
                 kept.append(place)
@@ -133,6 +133,14 @@ class GatheredPatterns:
             found = self._known[key] = self._add(column, REGEX, pattern.encode())
         return found
 
+    def xpath(self, column: int, text: str) -> int:
+        """The place of an XPath."""
+        key = column, "xpath", text
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._add(column, XPATH, text.encode())
+        return found
+
     def table(self) -> PatternTable:
         """All of them."""
         kind = np.array(self._kind, np.uint8)
@@ -146,7 +154,7 @@ class GatheredPatterns:
         globs = np.full(at[-1], ANY, np.int16)
         target = np.repeat(at[:-1] + begins_open - np.cumsum(body) + body, body) + np.arange(body.sum())
         globs[target] = np.frombuffer(b"".join(self._bodies), np.uint8)
-        needle, needle_length = begins_open.astype(np.int32), np.where(kind == REGEX, 0, body).astype(np.int32)
+        needle, needle_length = begins_open.astype(np.int32), np.where(kind >= REGEX, 0, body).astype(np.int32)
         for place, glob in self._globs.items():
             globs[at[place] : at[place + 1]] = glob
             needle[place], needle_length[place] = _longest_run(glob)
@@ -185,8 +193,8 @@ def _longest_run(glob: list[int]) -> tuple[int, int]:
 
 
 def search_table(table: PatternTable, columns: int) -> Patterns:
-    """What finds the patterns, those that are no regular expressions, in texts of so many columns."""
-    is_glob = table.kind != REGEX
+    """What finds the patterns, those that are not decided elsewhere, in texts of so many columns."""
+    is_glob = table.kind < REGEX
     length = np.where(is_glob, table.needle_length, 0).astype(np.int64)
     needle_at = np.zeros(len(table) + 1, np.int64)
     np.cumsum(length, out=needle_at[1:])

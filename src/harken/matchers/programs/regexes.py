@@ -23,7 +23,7 @@ class Regexes:
             own = places[table.column[places] == column].tolist()
             for first in range(0, len(own), _TOGETHER):
                 some = own[first : first + _TOGETHER]
-                self._filters.setdefault(column, []).append((_filter([table.regex(place) for place in some]), some))
+                self._filters.setdefault(column, []).append((_filter([table.text(place) for place in some]), some))
 
     def __bool__(self) -> bool:
         return bool(self._filters)

@@ -16,7 +16,7 @@ from harken.codes.flatten import Flattener
 from harken.kernels.programs import ASSUMED, CODES, EVERY, FITS, FITS_NOT, SOME
 from harken.language.intervals import prefixed
 from harken.language.normal_form import Residual, ValueSet
-from harken.language.residuals import ContainsResidual, LikeResidual, RLikeResidual
+from harken.language.residuals import ContainsResidual, LikeResidual, RLikeResidual, XPathResidual
 from harken.language.trees import Constrained, Every, Some, Tree
 from harken.matchers.programs.patterns import GatheredPatterns, PatternTable
 from harken.matchers.programs.patterns import joined as joined_patterns
@@ -206,6 +206,8 @@ class _Gatherer:
             return SOME, [self._pattern(pattern, node.negated)]
         if isinstance(node, RLikeResidual):
             return SOME, [self._pattern(self._patterns.regex(self._text(node.path), node.pattern), node.negated)]
+        if isinstance(node, XPathResidual):
+            return SOME, [self._pattern(self._patterns.xpath(self._text(node.path), node.xpath), node.negated)]
         if isinstance(node, ContainsResidual):  # of one value, to contain is to be
             return SOME, [self._leaf(ASSUMED)] if node.lenient else self._contained(node)
         return SOME, [self._leaf(ASSUMED)]

@@ -1,0 +1,80 @@
+"""The documents of an XML file in batches: the file is one document, or every element of a name in it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO
+
+from harken.events.batch import Decoded, EventBatch, Refused, collect, without_bad_documents
+from harken.events.document_views import DocumentViews
+from harken.events.excerpt import settled, shorten
+from harken.events.pieces import Piece, place_in
+from harken.events.row import Row
+from harken.limits import Limits
+from harken.schema.paths import DOCUMENT
+
+if TYPE_CHECKING:
+    from harken.schema import Schema
+
+_BYTES = 1 << 26
+"""Bytes of the documents of a batch, about: they are in memory together."""
+
+
+def document_pieces(stream: BinaryIO, split: str | None, limits: Limits) -> Iterator[Piece]:
+    """The documents of a stream, each with its place."""
+    from harken.events.xml import splitting
+
+    return splitting.documents_of(stream, limits) if split is None else splitting.split(stream, split, limits)
+
+
+def document_batches(
+    pieces: Iterable[Piece],
+    source: str,
+    schema: Schema | None,
+    limits: Limits,
+    batch_size: int,
+    names: frozenset[str] | None,
+) -> Iterator[Decoded]:
+    """The documents as events. Those that cannot be read are refused, with their places in the source."""
+    first, size = 0, 0
+    taken: list[Piece] = []
+    for piece in pieces:
+        taken.append(piece)
+        size += len(piece.data)
+        if len(taken) == batch_size or size >= _BYTES:
+            yield _decoded(taken, first, source, schema, limits, names)
+            first, size, taken = first + len(taken), 0, []
+    if taken:
+        yield _decoded(taken, first, source, schema, limits, names)
+
+
+def _decoded(
+    pieces: list[Piece],
+    first: int,
+    source: str,
+    schema: Schema | None,
+    limits: Limits,
+    names: frozenset[str] | None,
+) -> Decoded:
+    good = [place for place, piece in enumerate(pieces) if piece.error is None]
+    is_read = names is None or DOCUMENT[0] in names
+    if schema is None and is_read:
+        raw = [pieces[place].data for place in good]
+        batch = EventBatch(DocumentViews(raw, limits), tuple(first + place for place in good), names)
+        decoded = Decoded(batch, ())
+    else:
+        rows = (Row(first + place, None, pieces[place].data, None, None) for place in good)  # type: ignore[arg-type]
+        decoded = collect(rows, schema, limits, names)
+    if is_read:
+        decoded = without_bad_documents(decoded, (DOCUMENT,), limits)
+    bad = [Refused(first + place, piece.error, None) for place, piece in enumerate(pieces) if piece.error is not None]
+    refused = sorted([*decoded.refused, *bad], key=lambda each: each.position)
+    return Decoded(decoded.batch, tuple(_located(each, pieces[each.position - first], source) for each in refused))
+
+
+def _located(refused: Refused, piece: Piece, source: str) -> Refused:
+    """The refusal with its place in the source, and the beginning of the document."""
+    error = refused.error
+    error.place = place_in(piece, error.place, source, is_exact=piece.error is not None)
+    return replace(refused, error=settled(error), raw=shorten(piece.excerpt))

@@ -1,0 +1,256 @@
+"""Many documents out of one file: the elements of a name inside a container, each as a document of its own.
+
+The container may be larger than memory. It is read by expat, which tells where elements begin and end.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+from xml.parsers import expat
+
+from harken.errors import DecodeError, HarkenError, LimitError, Place
+from harken.events.excerpt import MAX_EXCERPT, settled
+from harken.events.pieces import BOM, Piece, too_long
+from harken.events.xml.expat import malformed
+from harken.limits import DEFAULT_LIMITS, Limits
+
+_CHUNK = 65_536
+_MOST_LEVELS = 10_000
+"""Elements inside one another, wherever they stand: expat remembers each."""
+_START_TAG = re.compile(rb"""<[^\s/>]+(?:[^>"']|"[^"]*"|'[^']*')*>""")
+_NAME = re.compile(rb"<[^\s/>]+")
+_ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
+_UTF_8 = frozenset({"utf-8", "utf8"})
+_ESCAPES = {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+
+Scope = dict[str, str]
+"""Namespaces by the attributes that declare them, such as `xmlns:a`."""
+
+
+def documents_of(stream: BinaryIO, limits: Limits = DEFAULT_LIMITS) -> Iterator[Piece]:
+    """A whole file as one document."""
+    data = stream.read(limits.max_event_bytes + 1)
+    if len(data) > limits.max_event_bytes:
+        yield Piece(data[: 4 * MAX_EXCERPT], 1, error=too_long(limits))
+    else:
+        yield Piece(data, 1)
+
+
+def split(stream: BinaryIO, tag: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Piece]:
+    """Every element of this name that is not inside another one, as a document, with its line in the source.
+
+    The name is a local name, or has a prefix as it is written. If the container is malformed, the last piece has the
+    error.
+    """
+    splitter = _Splitter(tag, limits)
+    try:
+        for chunk in _in_utf_8(stream):
+            splitter.feed(chunk)
+            yield from splitter.taken()
+            if splitter.is_stuck:
+                raise splitter.beyond("a tag, comment or instruction is longer than an event may be")
+        splitter.finish()
+        yield from splitter.taken()
+    except (HarkenError, expat.ExpatError) as error:
+        yield from splitter.taken()
+        yield splitter.broken(error)
+
+
+class _Splitter:
+    """Follows the elements of a container, and keeps the bytes of the record that is open, no more."""
+
+    def __init__(self, tag: str, limits: Limits) -> None:
+        self._tag, self._limits = tag, limits
+        self._parser: Any = expat.ParserCreate("utf-8")
+        self._parser.ordered_attributes = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._stop
+        self._parser.StartDoctypeDeclHandler = self._check_doctype
+        self._held = bytearray()
+        self._held_from = 0
+        self._scopes: list[Scope] = [{}]
+        self._level = 0
+        self._has_bytes = False
+        self._record = self._record_level = -1
+        self._added = b""
+        self._place = (1, 1)
+        self._is_too_long = False
+        self._ready: list[Piece] = []
+        self._waiting: list[bytes] = []
+        self._size = self._least = 0
+
+    def taken(self) -> list[Piece]:
+        """The pieces that are complete."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether one token is longer than a document may be."""
+        seen = self._held_from + len(self._held) - max(0, self._parser.CurrentByteIndex)
+        return bool(seen + self._size > self._limits.max_event_bytes + 2 * _CHUNK)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take more bytes. A token that does not end is read again from its beginning: so it is given twice as much."""
+        self._has_bytes = True
+        self._waiting.append(chunk)
+        self._size += len(chunk)
+        if self._size < self._least:
+            return
+        before = self._parser.CurrentByteIndex
+        self._parse()
+        is_stuck = self._parser.CurrentByteIndex <= before
+        self._least = max(_CHUNK, 2 * self._least) if is_stuck else 0
+
+    def _parse(self) -> None:
+        data = b"".join(self._waiting)
+        self._waiting, self._size = [], 0
+        self._held += data
+        self._parser.Parse(data, False)
+        here = max(0, self._parser.CurrentByteIndex)
+        if self._record >= 0 and here - self._record > self._limits.max_event_bytes and not self._is_too_long:
+            self._refuse_record()
+        keep = here if self._record < 0 or self._is_too_long else self._record
+        self._forget(keep)
+
+    def finish(self) -> None:
+        self._parse()
+        self._parser.Parse(b"", True)
+        self.close()
+
+    def close(self) -> None:
+        """End the cycle of parser and splitter."""
+        self._parser.StartElementHandler = self._parser.EndElementHandler = None
+        self._parser.StartDoctypeDeclHandler = None
+
+    def broken(self, error: HarkenError | expat.ExpatError) -> Piece:
+        """The last piece: why nothing comes after it."""
+        self.close()
+        if isinstance(error, expat.ExpatError):
+            if not self._has_bytes:
+                return Piece(b"", 1, 1, DecodeError("the file is empty"))
+            error = malformed(error, "file", has_begun=bool(self._level))
+            if self._record >= 0 and not self._is_too_long:
+                error.message += f"; a `{self._tag}` that begins in line {self._place[0]} is not complete"
+        place = error.place or Place(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
+        error.place = None
+        return Piece(bytes(self._held[: 4 * MAX_EXCERPT]), place.line, place.column or 1, settled(error))
+
+    def beyond(self, message: str) -> LimitError:
+        return LimitError(message, limit="max_event_bytes")
+
+    def _start(self, name: str, attributes: list[str]) -> None:
+        self._level += 1
+        if self._level > _MOST_LEVELS:
+            raise LimitError(f"elements are nested deeper than {_MOST_LEVELS}", limit="max_event_depth")
+        if self._record >= 0:
+            return
+        if name == self._tag or name.rpartition(":")[2] == self._tag:
+            self._record = self._parser.CurrentByteIndex
+            self._record_level = self._level
+            self._place = (self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
+            self._is_too_long = False
+            self._added = self._missing(attributes)
+            return
+        declared = {key: value for key, value in _pairs(attributes) if key == "xmlns" or key.startswith("xmlns:")}
+        self._scopes.append(self._scopes[-1] | declared if declared else self._scopes[-1])
+
+    def _missing(self, attributes: list[str]) -> bytes:
+        """The declarations that a record inherits, as text for its start tag."""
+        own = set(attributes[::2])
+        return "".join(
+            f' {key}="{"".join(_ESCAPES.get(each, each) for each in value)}"'
+            for key, value in self._scopes[-1].items()
+            if key not in own and value
+        ).encode()
+
+    def _stop(self, _: str) -> None:
+        self._level -= 1
+        if self._record < 0:
+            self._scopes.pop()
+        elif self._level < self._record_level:
+            if not self._is_too_long:
+                self._cut()
+            self._record = -1
+
+    def _cut(self) -> None:
+        """A record is complete: its start tag is there, and of its end tag the beginning."""
+        start = self._record - self._held_from
+        tag = _START_TAG.match(self._held, start)
+        name = _NAME.match(self._held, start)
+        assert tag is not None
+        assert name is not None
+        here = self._parser.CurrentByteIndex - self._held_from
+        end = tag.end() if self._held[tag.end() - 2] == ord("/") else self._held.index(b">", here) + 1
+        if end - start + len(self._added) > self._limits.max_event_bytes:
+            self._refuse_record()
+            return
+        data = bytes(self._held[start : name.end()]) + self._added + bytes(self._held[name.end() : end])
+        self._ready.append(Piece(data, *self._place))
+
+    def _refuse_record(self) -> None:
+        start = self._record - self._held_from
+        self._is_too_long = True
+        beginning = bytes(self._held[start : start + 4 * MAX_EXCERPT])
+        self._ready.append(Piece(beginning, *self._place, too_long(self._limits)))
+
+    def _forget(self, keep: int) -> None:
+        """Drop the bytes before this one."""
+        if keep - self._held_from > 0:
+            del self._held[: keep - self._held_from]
+            self._held_from = keep
+
+    def _check_doctype(self, name: str, system: str | None, public: str | None, has_subset: int) -> None:
+        if has_subset:
+            raise DecodeError(
+                "the file has a DOCTYPE with definitions inside, which Harken refuses: they may define entities",
+                hint="take the DOCTYPE out",
+            )
+
+
+def _pairs(attributes: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(attributes[::2], attributes[1::2], strict=True)
+
+
+def _in_utf_8(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes of a stream, of whatever encoding it declares, in UTF-8 and without a byte order mark."""
+    head = stream.read(_CHUNK)
+    encoding = _encoding_of(head)
+    if encoding is None:
+        chunk = head.removeprefix(BOM)
+        while chunk:
+            yield chunk
+            chunk = stream.read(_CHUNK)
+        return
+    decoder = codecs.getincrementaldecoder(encoding)()
+    chunk = head
+    try:
+        while chunk:
+            yield decoder.decode(chunk).removeprefix("\ufeff").encode()
+            chunk = stream.read(_CHUNK)
+        yield decoder.decode(b"", True).encode()
+    except UnicodeError:
+        raise DecodeError(f"the file is not in the encoding `{encoding}`, as it says") from None
+
+
+def _encoding_of(head: bytes) -> str | None:
+    """The codec of a file that begins like this; None for UTF-8."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if head.startswith((b"<\x00", b"\x00<")):
+        return "utf-16-le" if head.startswith(b"<") else "utf-16-be"
+    declared = _ENCODING.match(head.removeprefix(BOM))
+    name = declared[1].decode().lower() if declared else "utf-8"
+    if name in _UTF_8:
+        return None
+    try:
+        # As expat: eight bits a character, and ASCII as it is.
+        decoded = bytes(range(256)).decode(name, "replace")
+        if len(decoded) == 256 and decoded[:128].isascii() and decoded[:128].encode() == bytes(range(128)):
+            return name
+    except (LookupError, ValueError):
+        pass
+    raise DecodeError(f"the encoding `{name}` of the file is not known", place=Place(1, 1))

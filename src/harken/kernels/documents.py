@@ -1,0 +1,718 @@
+"""XPath subscriptions over XML documents: found through a rare value, decided by a program over lists of nodes.
+
+After Tian et al., SIGMOD 2004. Their *linear paths* lead from the root to what a predicate tests; *tag paths* are those
+of a document's nodes. Which linear path fits which tag path (their PathMatch table) is kept in a memo that is filled as
+pairs are met, so that neither a new subscription nor a new tag path costs anything by itself.
+
+A subscription is a *program*: a run of instructions over a stack of lists of nodes. A leaf pushes the nodes that are
+reached by a linear path and pass a test. UP replaces nodes by their parents, RISE by all ancestors that another linear
+path reaches; AND, OR and BUT intersect, unite and subtract two lists. That is the branch check (their BrPred) as a join
+on nodes from the leaves up: a tuple of all branches is never made. A list that has to have a node and has none ends it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import inlined, kernel
+from harken.kernels.frozen import Grid, thawing
+
+# Instructions: the lowest four bits of a word. The fifth tells that the list must not be empty; what is above them is a
+# linear path or a count. Leaves with a test have a second word: a value, or the place of a number.
+REACHED, EQUALS, DIFFERS, IS_NUMBER, IS_NOT_NUMBER, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = 0, 1, 2, 3, 4, 5, 6, 7, 8
+UP, RISE, AND, OR, BUT, ROOT = 9, 10, 11, 12, 13, 14
+REQUIRED = 16
+SHIFT = 5
+LAST_LEAF = GREATER_EQUAL
+
+ELEMENT, ATTRIBUTE, TEXT = 1, 2, 3
+"""Kinds of nodes; 0 is the root."""
+ANY = 0
+"""The name of a step that takes any name."""
+FIRST_KEY = 4
+"""A key says where a path ends: 0 is the root, 1 to 3 are any element, attribute and text, from here on each is a kind
+and a name. That of a text goes by the name of its element."""
+HAS_STRINGS, HAS_NUMBERS, IS_LISTED, IS_COMPARED = 1, 2, 4, 8
+"""What a key is asked for: equal strings, equal numbers, its nodes one by one, and the numbers of these."""
+_MOST_STAMPS = 1 << 30
+NUMERIC = 1 << 30
+"""Added to the key of a value that is a number, as the eight bytes of a float."""
+_NO_VALUE = np.int32(-1)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Vocabulary(NamedTuple):
+    """What subscriptions say, each once: linear paths as a tree, and the constants by the key that they stand at."""
+
+    path_parent: NDArray[np.int32]
+    path_descends: NDArray[np.uint8]
+    """Whether the last step goes to any descendant, not only to a child."""
+    path_kind: NDArray[np.uint8]
+    path_name: NDArray[np.int32]
+    path_key: NDArray[np.int32]
+    key_asked: NDArray[np.uint8]
+    key_longest: NDArray[np.int32]
+    """Bytes of the longest string that is asked for at a key."""
+    slots: NDArray[np.int32]
+    """A hash table of values: their places plus 1."""
+    value_key: NDArray[np.int32]
+    value_hash: NDArray[np.uint32]
+    value_begin: NDArray[np.int64]
+    value_length: NDArray[np.int32]
+    texts: NDArray[np.uint8]
+    numbers: NDArray[np.float64]
+
+
+class TagMap(NamedTuple):
+    """The tag paths of documents, by the names and keys of a vocabulary."""
+
+    parent: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    name: NDArray[np.int32]
+    key: NDArray[np.int32]
+    asked: NDArray[np.uint8]
+    """What its key is asked for and, in the upper four bits, that of any name."""
+    memo: NDArray[np.uint64]
+    """Which linear path fits which tag path, as far as it is known: a pair, and in the lowest bit whether it fits."""
+
+
+class Postings(NamedTuple):
+    """Programs of subscriptions, and how they are found."""
+
+    base: int
+    """The number of programs in the indexes before this one."""
+    alive: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    code: NDArray[np.uint32]
+    slot_key: NDArray[np.int32]
+    """A hash table of values and, below zero, of keys: by which documents find programs."""
+    slot_first: NDArray[np.int32]
+    slot_end: NDArray[np.int32]
+    program: NDArray[np.int32]
+    second: NDArray[np.int32]
+    """Another value that the document has to have; -1 if there is none."""
+    always: NDArray[np.int32]
+    """Programs that every document runs."""
+
+
+class DocumentRoom(NamedTuple):
+    """Space for one thread to work in. What carries the stamp of a document belongs to that document."""
+
+    stamp: NDArray[np.int32]
+    value_stamp: NDArray[np.int32]
+    value_head: NDArray[np.int32]
+    value_hits: NDArray[np.int64]
+    """Documents that had a value."""
+    key_stamp: NDArray[np.int32]
+    key_head: NDArray[np.int32]
+    key_hits: NDArray[np.int64]
+    met_values: NDArray[np.int32]
+    met_keys: NDArray[np.int32]
+
+
+class NodeRoom(NamedTuple):
+    """The same, as large as the largest document of a batch."""
+
+    chain: Grid[np.int32]
+    """The next node with the same key or value: for one's own key and that of any name, each by key, string, number."""
+    mark: NDArray[np.int32]
+    stack: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    """Where each list on the stack ends."""
+
+
+class Nodes(NamedTuple):
+    """The nodes of all documents of a batch."""
+
+    first: NDArray[np.int64]
+    path: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    text: NDArray[np.uint8]
+    number: NDArray[np.float64]
+
+
+_vocabulary, _tags, _postings = thawing(Vocabulary), thawing(TagMap), thawing(Postings)
+_room, _nodes, _space = thawing(DocumentRoom), thawing(Nodes), thawing(NodeRoom)
+
+
+@inlined
+def hash_bytes(text, begin, end, key):
+    """32 bits of some bytes at a key. Eight bytes at a time: LLVM makes one load of them."""
+    mixed = np.uint64(key) * _MIX + np.uint64(end - begin)
+    at = begin
+    while at + 8 <= end:
+        word = (
+            np.uint64(text[at])
+            | np.uint64(text[at + 1]) << np.uint64(8)
+            | np.uint64(text[at + 2]) << np.uint64(16)
+            | np.uint64(text[at + 3]) << np.uint64(24)
+            | np.uint64(text[at + 4]) << np.uint64(32)
+            | np.uint64(text[at + 5]) << np.uint64(40)
+            | np.uint64(text[at + 6]) << np.uint64(48)
+            | np.uint64(text[at + 7]) << np.uint64(56)
+        )
+        mixed = (mixed ^ word) * _MIX
+        mixed ^= mixed >> np.uint64(29)
+        at += 8
+    word = np.uint64(0)
+    while at < end:
+        word = word << np.uint64(8) | np.uint64(text[at])
+        at += 1
+    mixed = (mixed ^ word) * _MIX
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= _MIX
+    return np.uint32(mixed >> np.uint64(32))
+
+
+@inlined
+def _same(left, at, right, other, length):
+    step = 0
+    while step < length and left[at + step] == right[other + step]:
+        step += 1
+    return step == length
+
+
+@inlined
+def _find_value(words, text, begin, end, key):
+    """The value that some bytes are at a key, or -1."""
+    hashed = hash_bytes(text, begin, end, key)
+    mask = np.int64(len(words.slots) - 1)
+    slot = np.int64(hashed) & mask
+    found = _NO_VALUE
+    while words.slots[slot] != 0:
+        place = words.slots[slot] - 1
+        if (
+            words.value_hash[place] == hashed
+            and words.value_key[place] == key
+            and words.value_length[place] == end - begin
+            and _same(words.texts, words.value_begin[place], text, begin, end - begin)
+        ):
+            found = np.int32(place)
+            break
+        slot = (slot + 1) & mask
+    return found
+
+
+@kernel
+def intern_values(vocabulary, count, used, text, at, keys, values):
+    """Enter values, each once, and write their places. Returns how many there are, and how many bytes are used.
+
+    There has to be room for all: in the table at least as many empty slots as full ones.
+    """
+    words = vocabulary
+    mask = np.int64(len(words.slots) - 1)
+    for each in range(len(keys)):
+        begin, end, key = at[each], at[each + 1], keys[each]
+        found = _find_value(words, text, begin, end, key)
+        if found < 0:
+            hashed = hash_bytes(text, begin, end, key)
+            found = np.int32(count)
+            words.value_key[found] = key
+            words.value_hash[found] = hashed
+            words.value_begin[found] = used
+            words.value_length[found] = end - begin
+            for step in range(end - begin):
+                words.texts[used + step] = text[begin + step]
+            used += end - begin
+            slot = np.int64(hashed) & mask
+            while words.slots[slot] != 0:
+                slot = (slot + 1) & mask
+            words.slots[slot] = found + 1  # last: others may be looking
+            count += 1
+        values[each] = found
+    return count, used
+
+
+@kernel
+def enter_values(slots, hashes, count):
+    """Fill an empty table with the values there are."""
+    mask = np.int64(len(slots) - 1)
+    for place in range(count):
+        slot = np.int64(hashes[place]) & mask
+        while slots[slot] != 0:
+            slot = (slot + 1) & mask
+        slots[slot] = place + 1
+
+
+@inlined
+def _fits_step(words, tags, path, tag):
+    name = words.path_name[path]
+    return words.path_kind[path] == tags.kind[tag] and (name == ANY or name == tags.name[tag])
+
+
+@inlined
+def _fits(words, tags, path, tag):
+    """Whether a linear path fits a tag path: from the end up, with one retreat at a time, as globs are compared."""
+    tried, from_tag = np.int32(-1), np.int32(0)
+    result = 2
+    while result == 2:
+        if path == 0 and tag == 0:
+            result = 1
+        elif path != 0 and tag != 0 and _fits_step(words, tags, path, tag):
+            above = tags.parent[tag]
+            if words.path_descends[path]:
+                tried, from_tag = words.path_parent[path], above
+            path, tag = words.path_parent[path], above
+        elif tried < 0 or from_tag == 0:
+            result = 0
+        else:
+            from_tag = tags.parent[from_tag]
+            path, tag = tried, from_tag
+    return result == 1
+
+
+@inlined
+def _reaches(words, tags, path, tag):
+    """The same, remembered."""
+    pair = np.uint64(path) << np.uint64(32) | np.uint64(tag) << np.uint64(1)
+    slot = np.int64((pair * _MIX) >> np.uint64(40)) & np.int64(len(tags.memo) - 1)
+    known = tags.memo[slot]
+    if known | np.uint64(1) == pair | np.uint64(1) and known != 0:
+        fits = known & np.uint64(1) != 0
+    else:
+        fits = _fits(words, tags, path, tag)
+        tags.memo[slot] = pair | np.uint64(fits)
+    return fits
+
+
+@inlined
+def _passes(words, nodes, operation, operand, node):
+    """Whether a node passes the test of a leaf that is not found by its value."""
+    if operation == REACHED:
+        passes = True
+    elif operation == DIFFERS:
+        begin, length = nodes.begin[node], nodes.end[node] - nodes.begin[node]
+        own = words.value_length[operand]
+        passes = not (length == own and _same(words.texts, words.value_begin[operand], nodes.text, begin, length))
+    else:
+        number, other = nodes.number[node], words.numbers[operand]
+        if operation == IS_NOT_NUMBER:
+            passes = number != other
+        elif operation == LESS:
+            passes = number < other
+        elif operation == LESS_EQUAL:
+            passes = number <= other
+        elif operation == GREATER:
+            passes = number > other
+        else:
+            passes = number >= other
+    return passes
+
+
+@inlined
+def _run(words, tags, nodes, room, space, code, begin, end, first):
+    """Whether a program accepts the document whose nodes begin at `first`. -1 if the stack is too small."""
+    stamp, stack, mark, ends = room.stamp[0], space.stack, space.mark, space.ends
+    lists, top = 0, np.int64(0)
+    limit = len(stack)
+    at = begin
+    token = room.stamp[1]
+    result = -2
+    while at < end and result == -2:
+        word = code[at]
+        at += 1
+        operation = np.int64(word & np.uint32(15))
+        path = np.int32(word >> np.uint32(SHIFT))
+        if operation <= LAST_LEAF:
+            operand = np.int64(0)
+            if operation != REACHED:
+                operand = np.int64(code[at])
+                at += 1
+            by_value = operation in (EQUALS, IS_NUMBER)
+            key = words.path_key[path]
+            link = 3 if 0 < key < FIRST_KEY else 0
+            head = np.int32(-1)
+            if by_value:
+                link += 1 if operation == EQUALS else 2
+                if operand < len(room.value_stamp) and room.value_stamp[operand] == stamp:
+                    head = room.value_head[operand]
+            elif room.key_stamp[key] == stamp:
+                head = room.key_head[key]
+            while head >= 0:
+                node = first + head
+                if _reaches(words, tags, path, nodes.path[node]) and (
+                    by_value or _passes(words, nodes, operation, operand, node)
+                ):
+                    if top == limit:
+                        result = -1
+                        break
+                    stack[top] = head
+                    top += 1
+                head = space.chain[link, head]
+            ends[lists] = top
+            lists += 1
+        elif operation == UP:
+            token += 1
+            low = ends[lists - 2] if lists > 1 else np.int64(0)
+            kept = low
+            for place in range(low, top):
+                node = stack[place]
+                for _ in range(path):
+                    node = np.int32(nodes.parent[first + node] - first)
+                if mark[node] != token:
+                    mark[node] = token
+                    stack[kept] = node
+                    kept += 1
+            top = kept
+            ends[lists - 1] = top
+        elif operation == RISE:
+            token += 1
+            low = ends[lists - 2] if lists > 1 else np.int64(0)
+            count = top - low
+            # The ancestors are gathered behind the list, and then moved to its place.
+            for place in range(low, low + count):
+                node = nodes.parent[first + stack[place]]
+                while node >= 0 and mark[node - first] != token:
+                    mark[node - first] = token
+                    if _reaches(words, tags, path, nodes.path[node]):
+                        if top == limit:
+                            result = -1
+                            break
+                        stack[top] = np.int32(node - first)
+                        top += 1
+                    node = nodes.parent[node]
+            for place in range(low + count, top):
+                stack[place - count] = stack[place]
+            top -= count
+            ends[lists - 1] = top
+        elif operation == ROOT:
+            low = ends[lists - 2] if lists > 1 else np.int64(0)
+            if top > low:
+                stack[low] = 0
+                top = low + 1
+            ends[lists - 1] = top
+        else:
+            token += 1
+            middle = ends[lists - 2]
+            low = ends[lists - 3] if lists > 2 else np.int64(0)
+            kept = low
+            if operation == OR:
+                for place in range(low, top):
+                    node = stack[place]
+                    if mark[node] != token:
+                        mark[node] = token
+                        stack[kept] = node
+                        kept += 1
+            else:
+                for place in range(middle, top):
+                    mark[stack[place]] = token
+                is_wanted = operation == AND
+                for place in range(low, middle):
+                    node = stack[place]
+                    if (mark[node] == token) == is_wanted:
+                        stack[kept] = node
+                        kept += 1
+            top = kept
+            lists -= 1
+            ends[lists - 1] = top
+        if word & np.uint32(REQUIRED) and result == -2 and top == (ends[lists - 2] if lists > 1 else 0):
+            result = 0
+    room.stamp[1] = token
+    if result == -2:
+        result = 1 if top > 0 else 0
+    return result
+
+
+@inlined
+def _note_value(room, space, met, value, link, node):
+    """Put a node into the chain of its value."""
+    if room.value_stamp[value] != room.stamp[0]:
+        room.value_stamp[value] = room.stamp[0]
+        room.value_hits[value] += 1
+        space.chain[link, node] = -1
+        room.met_values[met] = value
+        met += 1
+    else:
+        space.chain[link, node] = room.value_head[value]
+    room.value_head[value] = node
+    return met
+
+
+@inlined
+def _read_nodes(words, tags, nodes, room, space, first, last):
+    """Chain the nodes of a document by their keys and values. Returns how many values and keys it has that count."""
+    known = len(room.value_stamp)
+    float_bytes = np.empty(1, np.float64)
+    as_bytes = float_bytes.view(np.uint8)
+    met, met_keys = 0, 0
+    for node in range(first, last):
+        tag = nodes.path[node]
+        both = np.int64(tags.asked[tag])
+        if both == 0:
+            continue
+        for turn in range(2):
+            asked = both >> 4 if turn else both & 15
+            key = np.int32(tags.kind[tag]) if turn else tags.key[tag]
+            if asked == 0 or key >= len(room.key_stamp):
+                continue
+            link = 3 * turn
+            place = np.int32(node - first)
+            if not asked & IS_LISTED:
+                pass
+            elif room.key_stamp[key] != room.stamp[0]:
+                room.key_stamp[key] = room.stamp[0]
+                room.key_hits[key] += 1
+                space.chain[link, place] = -1
+                room.met_keys[met_keys] = key
+                met_keys += 1
+            else:
+                space.chain[link, place] = room.key_head[key]
+            room.key_head[key] = place  # of a key that is not listed nobody asks
+            begin, end = nodes.begin[node], nodes.end[node]
+            if asked & HAS_STRINGS and end - begin <= words.key_longest[key]:
+                value = _find_value(words, nodes.text, begin, end, key)
+                if value >= 0 and value < known:
+                    met = _note_value(room, space, met, value, link + 1, place)
+            if asked & HAS_NUMBERS and nodes.number[node] == nodes.number[node]:
+                float_bytes[0] = nodes.number[node] + 0.0  # of -0.0 it makes 0.0
+                value = _find_value(words, as_bytes, 0, 8, np.int32(key | NUMERIC))
+                if value >= 0 and value < known:
+                    met = _note_value(room, space, met, value, link + 2, place)
+    return met, met_keys
+
+
+@inlined
+def _slot_of(rows, key):
+    """The slot of a value, or of a key below zero; -1 if no program is found by it."""
+    mask = np.int64(len(rows.slot_key) - 1)
+    slot = np.int64((np.uint64(np.int64(key)) * _MIX) >> np.uint64(32)) & mask
+    found = np.int64(-1)
+    while rows.slot_end[slot] != 0:
+        if rows.slot_key[slot] == key:
+            found = slot
+            break
+        slot = (slot + 1) & mask
+    return found
+
+
+@inlined
+def _forget_hits(room, values, keys):
+    """Take back what was counted of a document that is read again."""
+    for each in range(values):
+        room.value_hits[room.met_values[each]] -= 1
+    for each in range(keys):
+        room.key_hits[room.met_keys[each]] -= 1
+
+
+@kernel
+def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words, seen, begin_at, out, counts, ran):
+    """Write the programs of several indexes that accept each document, from the one at `begin_at` on.
+
+    Returns the document reached: if it is not the last one, `out` or the stack is full. `counts` are offsets, `ran`
+    tells how many programs a document had to run. `seen` is by program: the stamp of the last document it accepted.
+    """
+    words, tags, nodes = _vocabulary(vocabulary), _tags(tag_map), _nodes(batch)
+    room, space = _room(room_words), _space(space_words)
+    found = counts[begin_at]
+    document, is_full = begin_at, False
+    while document < len(nodes.first) - 1 and not is_full:
+        if room.stamp[0] > _MOST_STAMPS or room.stamp[1] > _MOST_STAMPS:
+            room.stamp[:] = 0
+            room.value_stamp[:], room.key_stamp[:], space.mark[:], seen[:] = 0, 0, 0, 0
+        room.stamp[0] += 1
+        first, last = nodes.first[document], nodes.first[document + 1]
+        values, keys = _read_nodes(words, tags, nodes, room, space, first, last)
+        ran[document] = 0
+        for each in range(len(indexes)):
+            rows = _postings(indexes[each])
+            for turn in range(values + keys + 1):
+                low, high = np.int64(0), np.int64(0)
+                if turn == values + keys:
+                    high = np.int64(len(rows.always))
+                else:
+                    wanted = room.met_values[turn] if turn < values else np.int32(-1 - room.met_keys[turn - values])
+                    slot = _slot_of(rows, wanted)
+                    if slot >= 0:
+                        low, high = np.int64(rows.slot_first[slot]), np.int64(rows.slot_end[slot])
+                for place in range(low, high):
+                    if turn == values + keys:
+                        program = np.int64(rows.always[place])
+                    else:
+                        second = rows.second[place]
+                        if second >= 0 and room.value_stamp[second] != room.stamp[0]:
+                            continue
+                        program = np.int64(rows.program[place])
+                    if not rows.alive[program] or seen[rows.base + program] == room.stamp[0]:
+                        continue
+                    ran[document] += 1
+                    begin, end = rows.starts[program], rows.starts[program + 1]
+                    verdict = _run(words, tags, nodes, room, space, rows.code, begin, end, first)
+                    if verdict < 0 or (verdict == 1 and found == len(out)):
+                        is_full = True
+                        break
+                    if verdict == 1:
+                        seen[rows.base + program] = room.stamp[0]
+                        out[found] = rows.base + program
+                        found += 1
+                if is_full:
+                    break
+            if is_full:
+                break
+        if is_full:
+            _forget_hits(room, values, keys)
+        else:
+            document += 1
+            counts[document] = found
+    return document
+
+
+@kernel
+def cover_programs(starts, code, path_key, value_cost, key_cost, most, keys, owners, second, costs, room):
+    """Write by which values and keys each program is found: of AND the rarer side, of OR both.
+
+    A program that nothing rare covers has the key `most`. `second` gets a further value that a program requires, if it
+    is found by one value alone. `room` is space for keys on a stack. Returns how many keys there are.
+    """
+    pairs = 0
+    heads = np.empty(4096, np.int64)
+    total = np.empty(4096, np.float64)
+    for program in range(len(starts) - 1):
+        at, end = starts[program], starts[program + 1]
+        lists, top = 0, 0
+        while at < end:
+            word = code[at]
+            at += 1
+            operation = np.int64(word & np.uint32(15))
+            if operation <= LAST_LEAF:
+                path = np.int64(word >> np.uint32(SHIFT))
+                key = path_key[path]
+                cost, found = 1.0, np.int64(most)
+                if operation in (EQUALS, IS_NUMBER):
+                    found = np.int64(code[at])
+                    cost = value_cost[found]
+                else:
+                    found = -1 - np.int64(key)
+                    cost = key_cost[key]
+                if operation != REACHED:
+                    at += 1
+                room[top] = found
+                heads[lists], total[lists] = top, cost
+                top += 1
+                lists += 1
+            elif operation == OR:
+                lists -= 1
+                total[lists - 1] += total[lists]
+            elif operation == AND:
+                lists -= 1
+                if total[lists] < total[lists - 1]:
+                    low, middle = heads[lists - 1], heads[lists]
+                    for place in range(middle, top):
+                        room[low + place - middle] = room[place]
+                    top = low + top - middle
+                    total[lists - 1] = total[lists]
+                else:
+                    top = heads[lists]
+            elif operation == BUT:
+                lists -= 1
+                top = heads[lists]
+        low = heads[0]
+        is_open = total[0] >= 1.0
+        for place in range(low, top):
+            is_open = is_open or room[place] == most
+        costs[program] = min(total[0], 1.0)
+        if is_open:
+            keys[pairs], owners[pairs], second[pairs] = most, program, -1
+            pairs += 1
+            continue
+        other = np.int64(-1)
+        if top == low + 1:
+            at, least = starts[program], 2.0
+            while at < end:
+                word = code[at]
+                at += 1
+                operation = np.int64(word & np.uint32(15))
+                if operation > LAST_LEAF or operation == REACHED:
+                    continue
+                value = np.int64(code[at])
+                at += 1
+                is_value = operation in (EQUALS, IS_NUMBER)
+                if is_value and word & np.uint32(REQUIRED) and value != room[low] and value_cost[value] < least:
+                    other, least = value, value_cost[value]
+        for place in range(low, top):
+            keys[pairs], owners[pairs], second[pairs] = room[place], program, other
+            pairs += 1
+    return pairs
+
+
+@kernel
+def enter_keys(keys, ends, slot_key, slot_first, slot_end):
+    """Fill an empty table with sorted keys, each with the places that it has."""
+    mask = np.int64(len(slot_key) - 1)
+    first = 0
+    for place in range(len(keys)):
+        slot = np.int64((np.uint64(np.int64(keys[place])) * _MIX) >> np.uint64(32)) & mask
+        while slot_end[slot] != 0:
+            slot = (slot + 1) & mask
+        slot_key[slot], slot_first[slot], slot_end[slot] = keys[place], first, ends[place]
+        first = ends[place]
+
+
+@kernel
+def copy_programs(starts, code, chosen, new_starts, new_code):
+    """Write some of the programs behind each other."""
+    end = np.int64(0)
+    for place in range(len(chosen)):
+        begin = starts[chosen[place]]
+        length = starts[chosen[place] + 1] - begin
+        new_starts[place] = end
+        for step in range(length):
+            new_code[end + step] = code[begin + step]
+        end += length
+    new_starts[len(chosen)] = end
+
+
+@kernel
+def operands(code, paths, values, numbers):
+    """Mark the linear paths, values and numbers that programs name."""
+    at = 0
+    while at < len(code):
+        word = code[at]
+        at += 1
+        operation = np.int64(word & np.uint32(15))
+        if operation <= LAST_LEAF or operation == RISE:
+            paths[np.int64(word >> np.uint32(SHIFT))] = True
+        if operation == REACHED or operation > LAST_LEAF:
+            continue
+        if operation in (EQUALS, DIFFERS, IS_NUMBER):
+            values[np.int64(code[at])] = True
+        else:
+            numbers[np.int64(code[at])] = True
+        at += 1
+
+
+@kernel
+def count_values(code, uses):
+    """Count how often programs look for each value."""
+    at = 0
+    while at < len(code):
+        operation = np.int64(code[at] & np.uint32(15))
+        at += 1
+        if operation in (EQUALS, IS_NUMBER):
+            uses[np.int64(code[at])] += 1
+        if operation != REACHED and operation <= LAST_LEAF:
+            at += 1
+
+
+@kernel
+def translate(code, paths, values, numbers):
+    """Rename what programs name, in place."""
+    at = 0
+    while at < len(code):
+        word = code[at]
+        operation = np.int64(word & np.uint32(15))
+        if operation <= LAST_LEAF or operation == RISE:
+            path = np.uint32(paths[np.int64(word >> np.uint32(SHIFT))])
+            code[at] = word & np.uint32((1 << SHIFT) - 1) | path << np.uint32(SHIFT)
+        at += 1
+        if operation == REACHED or operation > LAST_LEAF:
+            continue
+        if operation in (EQUALS, DIFFERS, IS_NUMBER):
+            code[at] = values[np.int64(code[at])]
+        else:
+            code[at] = numbers[np.int64(code[at])]
+        at += 1

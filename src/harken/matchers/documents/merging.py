@@ -1,0 +1,95 @@
+"""Programs in the numbers of another vocabulary: one without what nobody says any more, or one of another engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.documents import FIRST_KEY, NUMERIC, operands, translate
+from harken.matchers.documents.index import Frequencies
+from harken.matchers.documents.vocabulary import GrowingVocabulary
+from harken.matchers.documents.writing import Programs
+
+
+def compacted(
+    programs: Programs, vocabulary: GrowingVocabulary, learnt: Frequencies
+) -> tuple[Programs, GrowingVocabulary, Frequencies]:
+    """The same programs in a vocabulary that says no more than they do, with what was learnt of that."""
+    new = GrowingVocabulary()
+    moved, paths, values, keys = _translated(programs, vocabulary, new)
+    del paths
+    return moved, new, Frequencies(learnt.documents, _carried(learnt.values, values, new.values),
+                                   _carried(learnt.keys, keys, new.key_count))  # fmt: skip
+
+
+def translated(programs: Programs, vocabulary: GrowingVocabulary, into: GrowingVocabulary) -> Programs:
+    """The same programs in the numbers of another vocabulary, which gets what it lacks."""
+    return _translated(programs, vocabulary, into)[0]
+
+
+def _translated(
+    programs: Programs, source: GrowingVocabulary, target: GrowingVocabulary
+) -> tuple[Programs, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The programs, and the new numbers of paths, values and keys by the old ones; -1 for what is not used."""
+    used = source.used()
+    is_path, is_value = np.zeros(source.paths, np.bool_), np.zeros(source.values, np.bool_)
+    is_number = np.zeros(len(used.numbers), np.bool_)
+    operands(programs.code, is_path, is_value, is_number)
+    paths, keys = _move_paths(source, target, is_path)
+    wanted = np.flatnonzero(is_value)
+    values = np.full(source.values, -1, np.int64)
+    if len(wanted):
+        values[wanted] = _move_values(source, target, wanted, keys)
+    chosen = np.flatnonzero(is_number)
+    numbers = np.full(len(used.numbers), -1, np.int64)
+    numbers[chosen] = target.add_numbers(used.numbers[chosen])
+    code = programs.code.copy()
+    translate(code, paths, values, numbers)
+    return replace(programs, code=code), paths, values, keys
+
+
+def _move_paths(
+    source: GrowingVocabulary, target: GrowingVocabulary, wanted: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The new numbers of paths and of keys. What a key is asked for comes along."""
+    used = source.used()
+    needed = wanted.copy()
+    for path in range(len(needed) - 1, 0, -1):  # parents stand before their children
+        if needed[path]:
+            needed[used.path_parent[path]] = True
+    names = [b"", *(name for _, name in source.names)]
+    paths, keys = np.full(len(needed), -1, np.int64), np.full(source.key_count, -1, np.int64)
+    paths[0] = 0
+    keys[:FIRST_KEY] = np.arange(FIRST_KEY)
+    for path in np.flatnonzero(needed).tolist():
+        if path:
+            number = int(used.path_name[path])
+            kind, above = int(used.path_kind[path]), int(paths[used.path_parent[path]])
+            paths[path] = target.step(above, bool(used.path_descends[path]), kind, names[number] if number else None)
+        if wanted[path]:
+            key = int(used.path_key[path])
+            keys[key] = int(target.arrays.path_key[paths[path]])
+            target.ask(int(paths[path]), int(used.key_asked[key]), int(used.key_longest[key]))
+    return paths, keys
+
+
+def _move_values(
+    source: GrowingVocabulary, target: GrowingVocabulary, wanted: NDArray[np.int64], keys: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    used = source.used()
+    length = used.value_length[wanted].astype(np.int64)
+    at = np.zeros(len(wanted) + 1, np.int64)
+    np.cumsum(length, out=at[1:])
+    text = used.texts[np.repeat(used.value_begin[wanted] - at[:-1], length) + np.arange(int(at[-1]))]
+    old = used.value_key[wanted]
+    own = keys[old & ~NUMERIC] | (old & NUMERIC)
+    return target.intern_all(text, at, own.astype(np.int32))
+
+
+def _carried(counts: NDArray[np.int64], places: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    found = np.zeros(size, np.int64)
+    known = np.flatnonzero(places[: len(counts)] >= 0)
+    found[places[known]] = counts[known]
+    return found

@@ -1,0 +1,65 @@
+"""The index of XPath subscriptions as a file of arrays, which is mapped into memory as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harken.codes.saving import SavedArrays
+from harken.errors import OutdatedError, SegmentError
+from harken.kernels.documents import Postings, Vocabulary
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.documents.index import Frequencies, PostedIndex
+from harken.matchers.documents.matcher import XPathMatcher
+from harken.matchers.documents.vocabulary import GrowingVocabulary, Name
+from harken.matchers.documents.writing import Programs
+from harken.matchers.roles import Write
+from harken.versions.array_file import ArrayFile
+
+DOCUMENTS = "documents"
+LAYOUT = 1
+"""To be counted up whenever the arrays come to mean something else."""
+
+
+def save_index(index: PostedIndex, vocabulary: GrowingVocabulary, learnt: Frequencies, write: Write) -> None:
+    """Write an index, of which all subscriptions are there, and what was learnt of documents."""
+    meta = {
+        "kind": DOCUMENTS,
+        "layout": LAYOUT,
+        "documents": learnt.documents,
+        "expected": index.expected,
+        "names": _plain(vocabulary.names),
+        "keys": _plain(vocabulary.keys),
+    }
+    saved = SavedArrays(meta)
+    saved.put_named("vocabulary", vocabulary.used())
+    saved.put_named("postings", index.postings)
+    saved.put("programs", numbers=index.programs.numbers)
+    saved.put("learnt", values=learnt.values, keys=learnt.keys)
+    write(DOCUMENTS, saved.arrays, saved.meta)
+
+
+def load_documents(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> XPathMatcher | None:
+    """The matcher that was saved, or None if none was. Raises OutdatedError."""
+    file = files.get(DOCUMENTS)
+    if file is None:
+        return None
+    layout = file.meta.get("layout", 0)
+    if layout != LAYOUT:
+        message = f"the index of documents was saved in layout {layout}, and this Harken reads layout {LAYOUT}"
+        raise (OutdatedError if layout < LAYOUT else SegmentError)(message, hint="save or publish the engine again")
+    saved = SavedArrays(dict(file.meta), dict(file.arrays))
+    postings: Postings = saved.named("postings", Postings)
+    arrays: Vocabulary = saved.named("vocabulary", Vocabulary)
+    vocabulary = GrowingVocabulary(arrays, _names(saved.meta["names"]), _names(saved.meta["keys"]))
+    programs = Programs(saved.arrays["programs/numbers"], postings.starts, postings.code)
+    learnt = Frequencies(saved.meta["documents"], saved.arrays["learnt/values"], saved.arrays["learnt/keys"])
+    index = PostedIndex(programs, postings, saved.meta["expected"])
+    return XPathMatcher(limits).holding(index, vocabulary, learnt)
+
+
+def _plain(names: Mapping[Name, int]) -> list[list[object]]:
+    return [[kind, name.decode()] for kind, name in names]
+
+
+def _names(plain: list[tuple[int, str]]) -> list[Name]:
+    return [(kind, name.encode()) for kind, name in plain]

@@ -1,0 +1,237 @@
+"""What XPath subscriptions say, each once: names, linear paths, and the constants that nodes are compared with.
+
+It only grows while others match by it: arrays are written behind what is used, and where one is full a longer one takes
+its place. What nobody names any more goes when an index is merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import pack
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.documents import (
+    ANY,
+    FIRST_KEY,
+    TEXT,
+    Vocabulary,
+    enter_values,
+    intern_values,
+)
+
+_Item = TypeVar("_Item", bound=np.generic)
+_LEAST = 16
+_AT_ONCE = 4_096
+_OF_VALUES = ("value_key", "value_hash", "value_begin", "value_length")
+ROOT = 0
+"""The linear path of the root node, and its key."""
+
+Name = tuple[int, bytes]
+"""The kind of a node, and its expanded name; of a text, none."""
+
+
+class _Growing(Generic[_Item]):
+    """An array that grows at its end."""
+
+    __slots__ = ("array", "count")
+
+    def __init__(self, array: NDArray[_Item]) -> None:
+        self.array, self.count = array, len(array)
+
+    def reserve(self, more: int) -> bool:
+        """Have room for so many more. Returns whether that took a new array."""
+        needed = self.count + more
+        if needed <= len(self.array) and self.array.flags.writeable:
+            return False
+        array = np.zeros(max(_LEAST, needed, 3 * len(self.array) // 2), self.array.dtype)
+        array[: self.count] = self.array[: self.count]
+        self.array = array
+        return True
+
+    def used(self) -> NDArray[_Item]:
+        return self.array[: self.count]
+
+
+class GrowingVocabulary:
+    """Names, keys, linear paths and values, with the numbers by which programs name them."""
+
+    def __init__(self, arrays: Vocabulary | None = None, names: Sequence[Name] = (), keys: Sequence[Name] = ()) -> None:
+        """`arrays` are those of one that was saved; they may be read-only, and are copied when it grows."""
+        self.names: dict[Name, int] = {name: place for place, name in enumerate(names, 1)}
+        self._named = [b"", *(name for _, name in names)]
+        self.keys: dict[Name, int] = {key: place for place, key in enumerate(keys, FIRST_KEY)}
+        """The kinds and names of paths' ends. That of a text goes by the name of its element."""
+        given = arrays or _empty()
+        self._columns = {name: _Growing(array) for name, array in given._asdict().items()}
+        self._paths: dict[tuple[int, bool, int, int], int] | None = None
+        self._arrays = given
+        self.changes = 0
+        """Counts names, keys and what is asked of these: by it others see that they know too little."""
+
+    @property
+    def arrays(self) -> Vocabulary:
+        """The arrays as they are, with what is beyond their counts."""
+        return self._arrays
+
+    @property
+    def values(self) -> int:
+        """How many values there are."""
+        return self._columns["value_key"].count
+
+    @property
+    def paths(self) -> int:
+        """How many linear paths there are, with that of the root."""
+        return self._columns["path_parent"].count
+
+    @property
+    def key_count(self) -> int:
+        return self._columns["key_asked"].count
+
+    def used(self) -> Vocabulary:
+        """The arrays without what is beyond their counts."""
+        return Vocabulary(**{name: column.used() for name, column in self._columns.items()})
+
+    def memory(self) -> int:
+        """Bytes of the arrays."""
+        return sum(column.array.nbytes for column in self._columns.values())
+
+    def name(self, kind: int, name: bytes) -> int:
+        """The number of a name."""
+        found = self.names.get((kind, name))
+        if found is None:
+            found = self.names[kind, name] = len(self._named)
+            self._named.append(name)
+            self.changes += 1
+        return found
+
+    def step(self, parent: int, descends: bool, kind: int, name: bytes | None) -> int:
+        """The linear path that goes one step further than another. A name of None is any."""
+        number = ANY if name is None else self.name(kind, name)
+        paths = self._known_paths()
+        found = paths.get((parent, descends, kind, number))
+        if found is None:
+            key = self._key(parent, descends, kind, name)
+            found = paths[parent, descends, kind, number] = self.paths
+            self._append(path_parent=parent, path_descends=descends, path_kind=kind, path_name=number, path_key=key)
+        return found
+
+    def add_numbers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The places of numbers that are compared with."""
+        column = self._columns["numbers"]
+        self._reserve(len(values), "numbers")
+        first = column.count
+        column.count += len(values)
+        column.array[first : column.count] = values
+        return np.arange(first, column.count)
+
+    def ask(self, path: int, asked: int, longest: int = 0) -> None:
+        """Have the nodes that a linear path ends at looked at in this way."""
+        key = self._arrays.path_key[path]
+        if not self._columns["key_asked"].array.flags.writeable:
+            self._own("key_asked", "key_longest")
+        if asked & ~self._arrays.key_asked[key]:
+            self._arrays.key_asked[key] |= asked
+            self.changes += 1
+        self._arrays.key_longest[key] = max(self._arrays.key_longest[key], longest)
+
+    def intern(self, contents: Sequence[bytes], keys: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The numbers of values, given with the keys that they stand at."""
+        text = np.frombuffer(bytearray(b"".join(contents)), np.uint8)
+        at = np.zeros(len(contents) + 1, np.int64)
+        np.cumsum([len(each) for each in contents], out=at[1:])
+        return self.intern_all(text, at, keys)
+
+    def intern_all(self, text: NDArray[np.uint8], at: NDArray[np.int64], keys: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The same for values behind each other."""
+        found = np.empty(len(keys), np.int32)
+        for first in range(0, len(keys), _AT_ONCE):  # many are known: room for all would be too much
+            last = min(first + _AT_ONCE, len(keys))
+            self._reserve(last - first, *_OF_VALUES)
+            self._reserve(int(at[last] - at[first]), "texts")
+            self._reserve_slots(last - first)
+            texts = self._columns["texts"]
+            some = text, at[first : last + 1], keys[first:last], found[first:last]
+            values, texts.count = intern_values(self._arrays, self.values, texts.count, *some)
+            for name in _OF_VALUES:
+                self._columns[name].count = values
+        return found
+
+    def _key(self, parent: int, descends: bool, kind: int, name: bytes | None) -> int:
+        if kind == TEXT:
+            # Of a text that is no child of a named element, nothing is known but that it is a text.
+            own = int(self._arrays.path_name[parent]) if parent != ROOT and not descends else ANY
+            if own == ANY:
+                return kind
+            name = self._named[own]
+        elif name is None:
+            return kind
+        found = self.keys.get((kind, name))
+        if found is None:
+            found = self.keys[kind, name] = len(self.keys) + FIRST_KEY
+            self.changes += 1
+            self._append(key_asked=0, key_longest=0)
+        return found
+
+    def _known_paths(self) -> dict[tuple[int, bool, int, int], int]:
+        if self._paths is None:  # they are many, and one that only matches needs none
+            used = self.used()
+            columns = (used.path_parent, used.path_descends.astype(np.bool_), used.path_kind, used.path_name)
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            self._paths = {row: place for place, row in enumerate(rows) if place}
+        return self._paths
+
+    def _append(self, **values: float) -> None:
+        self._reserve(1, *values)
+        for name, value in values.items():
+            column = self._columns[name]
+            column.array[column.count] = value
+            column.count += 1
+
+    def _reserve(self, more: int, *names: str) -> None:
+        moved = [self._columns[name].reserve(more) for name in names]
+        if any(moved):
+            self._changed()
+
+    def _own(self, *names: str) -> None:
+        for name in names:
+            self._columns[name].array = self._columns[name].array.copy()
+        self._changed()
+
+    def _reserve_slots(self, more: int) -> None:
+        slots = self._columns["slots"]
+        if 2 * (self.values + more) > len(slots.array) or not slots.array.flags.writeable:
+            size = 1 << (4 * (self.values + more)).bit_length() - 1
+            slots.array = np.zeros(size, np.int32)
+            slots.count = size
+            enter_values(slots.array, self._columns["value_hash"].array, self.values)
+            self._changed()
+
+    def _changed(self) -> None:
+        self._arrays = Vocabulary(**{name: column.array for name, column in self._columns.items()})
+
+
+def numeric_value(number: float) -> bytes:
+    """A number as the bytes by which it is looked up."""
+    return pack("=d", number + 0.0)  # of -0.0 it makes 0.0
+
+
+def _empty() -> Vocabulary:
+    return Vocabulary(
+        path_parent=np.zeros(1, np.int32),
+        path_descends=np.zeros(1, np.uint8),
+        path_kind=np.zeros(1, np.uint8),
+        path_name=np.zeros(1, np.int32),
+        path_key=np.zeros(1, np.int32),
+        key_asked=np.zeros(FIRST_KEY, np.uint8),
+        key_longest=np.zeros(FIRST_KEY, np.int32),
+        slots=np.zeros(_LEAST, np.int32),
+        value_key=np.zeros(0, np.int32),
+        value_hash=np.zeros(0, np.uint32),
+        value_begin=np.zeros(0, np.int64),
+        value_length=np.zeros(0, np.int32),
+        texts=np.zeros(0, np.uint8),
+        numbers=np.zeros(0, np.float64),
+    )

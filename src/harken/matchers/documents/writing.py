@@ -1,0 +1,272 @@
+"""Expressions of XPath as programs over lists of nodes: see `kernels/documents.py` for what the instructions do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.documents import (
+    AND,
+    BUT,
+    DIFFERS,
+    EQUALS,
+    GREATER,
+    GREATER_EQUAL,
+    HAS_NUMBERS,
+    HAS_STRINGS,
+    IS_COMPARED,
+    IS_LISTED,
+    IS_NOT_NUMBER,
+    IS_NUMBER,
+    LESS,
+    LESS_EQUAL,
+    NUMERIC,
+    OR,
+    REACHED,
+    REQUIRED,
+    RISE,
+    SHIFT,
+    UP,
+    copy_programs,
+)
+from harken.kernels.documents import ROOT as TO_ROOT
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.matchers.documents.vocabulary import ROOT, GrowingVocabulary, numeric_value
+
+_BY_NUMBER = {"!=": IS_NOT_NUMBER, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
+_NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*")
+"""What XPath 1.0 reads as a number. All else is NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Programs of subscriptions, behind each other, in the numbers of a vocabulary."""
+
+    numbers: NDArray[np.int32]
+    """The subscription of each."""
+    starts: NDArray[np.int64]
+    code: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def taken(self, places: NDArray[np.int64]) -> Programs:
+        """Those at these places."""
+        starts = np.empty(len(places) + 1, np.int64)
+        code = np.empty(int((self.starts[places + 1] - self.starts[places]).sum()), np.uint32)
+        copy_programs(self.starts, self.code, places, starts, code)
+        return Programs(self.numbers[places], starts, code)
+
+
+def joined(parts: Sequence[Programs]) -> Programs:
+    """All of several, in the numbers of the same vocabulary."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(len(part.code) for part in parts)])
+    starts = [part.starts[:-1] + end for part, end in zip(parts, ends[:-1].tolist(), strict=True)]
+    return Programs(
+        np.concatenate([part.numbers for part in parts]),
+        np.concatenate([*starts, ends[-1:]]),
+        np.concatenate([part.code for part in parts]),
+    )
+
+
+def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVocabulary) -> Programs:
+    """The programs of subscriptions, given by number; what they say is entered into the vocabulary."""
+    writer = _Writer(vocabulary)
+    numbers, starts = [], [0]
+    for number, expression in expressions:
+        writer.write(expression)
+        numbers.append(number)
+        starts.append(len(writer.code))
+    return Programs(np.array(numbers, np.int32), np.array(starts, np.int64), writer.finished())
+
+
+class _Writer:
+    """Writes programs behind each other. What they say enters the vocabulary at the end, all at once."""
+
+    def __init__(self, vocabulary: GrowingVocabulary) -> None:
+        self.code: list[int] = []
+        self._vocabulary = vocabulary
+        self._elements: dict[tuple[int, bool, str | None], int] = {}
+        """Linear paths, by the one before and the last step."""
+        self._values: list[bytes] = []
+        self._value_paths: list[int] = []
+        self._value_places: list[int] = []
+        """Where in the code each value belongs."""
+        self._numbers: list[float] = []
+        self._number_places: list[int] = []
+        self._asked: dict[int, int] = {}
+        self._longest: dict[int, int] = {}
+
+    def finished(self) -> NDArray[np.uint32]:
+        """The code of all programs."""
+        vocabulary = self._vocabulary
+        code = np.array(self.code, np.uint32)
+        paths = np.array(self._value_paths, np.int64)
+        keys = vocabulary.arrays.path_key[paths & ~NUMERIC] | (paths & NUMERIC).astype(np.int32)
+        code[self._value_places] = vocabulary.intern(self._values, keys)
+        code[self._number_places] = vocabulary.add_numbers(np.array(self._numbers, np.float64))
+        for path, asked in self._asked.items():
+            vocabulary.ask(path, asked, self._longest.get(path, 0))
+        return code
+
+    def write(self, expression: Expression) -> None:
+        """Write a program. Its list has a node if the expression is true."""
+        self._level(ROOT, [expression], REQUIRED)
+
+    # Each of these pushes one list: of those nodes at the end of a linear path for which something holds.
+
+    def _level(self, path: int, items: Sequence[Expression], required: int) -> None:
+        """Those for which all items hold."""
+        if len(items) == 1 and not isinstance(items[0], Not):
+            self._item(path, items[0], required)
+            return
+        positive = [item for item in items if not isinstance(item, Not)]
+        negative = [item for item in items if isinstance(item, Not)]
+        if len(positive) > 1:
+            positive.sort(key=_rank)
+        if not positive:
+            self._leaf(REACHED, path, required, IS_LISTED)
+        for place, item in enumerate(positive):
+            self._item(path, item, required)
+            if place:
+                self.code.append(AND | required)
+        for refused in negative:
+            self._item(path, refused.item, 0)
+            self.code.append(BUT | required)
+
+    def _item(self, path: int, item: Expression, required: int) -> None:
+        if isinstance(item, And):
+            self._level(path, item.items, required)
+        elif isinstance(item, Or):
+            self._any(path, item.items, required)
+        elif isinstance(item, Not):
+            self._level(path, [item], required)
+        elif isinstance(item, Exists):
+            self._path(path, item.path.steps, 0, None, required)
+        else:
+            self._path(path, item.path.steps, 0, item, required)
+
+    def _any(self, path: int, items: Sequence[Expression], required: int) -> None:
+        for place, item in enumerate(items):
+            self._item(path, item, required if len(items) == 1 else 0)
+            if place:
+                self.code.append(OR | (required if place == len(items) - 1 else 0))
+
+    def _path(
+        self, path: int, steps: tuple[Step, ...], place: int, comparison: Comparison | None, required: int
+    ) -> None:
+        """Those from which the steps from `place` on lead to a node that passes the comparison, if there is one."""
+        if place == len(steps):
+            self._test(path, comparison, required)
+            return
+        # Steps without predicates are taken together: nothing has to meet at their nodes.
+        at = path
+        climbs: list[int] = []
+        while True:
+            step = steps[place]
+            climbs.append(RISE | at << SHIFT if step.is_descendant else UP | 1 << SHIFT)
+            at = self._step(at, step)
+            place += 1
+            if step.predicates or place == len(steps):
+                break
+        if step.predicates:
+            items: list[Expression] = list(step.predicates)
+            if place < len(steps) or comparison is not None:
+                items.append(_moved(comparison, Location(steps[place:])))
+            self._level(at, items, required)
+        else:
+            self._test(at, comparison, required)
+        if path == ROOT:
+            self.code.append(TO_ROOT | required)
+        else:
+            self._climb(climbs, required)
+
+    def _climb(self, climbs: list[int], required: int) -> None:
+        """Go up by one step after the other; several parents at once."""
+        ups = 0
+        for climb in reversed(climbs):
+            if climb & 15 == UP:
+                ups += 1
+                continue
+            if ups:
+                self.code.append(UP | ups << SHIFT)
+                ups = 0
+            self.code.append(climb | required)
+        if ups:
+            self.code.append(UP | ups << SHIFT)
+
+    def _step(self, path: int, step: Step) -> int:
+        """The linear path that goes one step further."""
+        is_element = step.kind is Kind.ELEMENT
+        key = path, step.is_descendant, step.name
+        found = self._elements.get(key) if is_element else None
+        if found is None:
+            name = None if step.name is None else step.name.encode()
+            found = self._vocabulary.step(path, step.is_descendant, int(step.kind), name)
+            if is_element:
+                self._elements[key] = found
+        return found
+
+    def _test(self, path: int, comparison: Comparison | None, required: int) -> None:
+        """Those nodes at the end of a path that pass a comparison."""
+        if comparison is None:
+            self._leaf(REACHED, path, required, IS_LISTED)
+            return
+        operator, value = comparison.operator, comparison.value
+        if type(value) is str and operator in ("=", "!="):
+            content = value.encode()
+            if operator == "=":
+                self._leaf(EQUALS, path, required, HAS_STRINGS)
+                self._longest[path] = max(self._longest.get(path, 0), len(content))
+            else:
+                self._leaf(DIFFERS, path, required, IS_LISTED)
+            self._value(content, path)
+            return
+        number = _number_of(value) if isinstance(value, str) else value
+        if operator == "=":
+            self._leaf(IS_NUMBER, path, required, HAS_NUMBERS)
+            self._value(numeric_value(number), path | NUMERIC)
+            return
+        self._leaf(_BY_NUMBER[operator], path, required, IS_LISTED | IS_COMPARED)
+        self._number_places.append(len(self.code))
+        self._numbers.append(number)
+        self.code.append(0)
+
+    def _leaf(self, operation: int, path: int, required: int, asked: int) -> None:
+        self.code.append(operation | required | path << SHIFT)
+        self._asked[path] = self._asked.get(path, 0) | asked
+
+    def _value(self, content: bytes, path: int) -> None:
+        self._value_places.append(len(self.code))
+        self._values.append(content)
+        self._value_paths.append(path)
+        self.code.append(0)
+
+
+def _moved(comparison: Comparison | None, path: Location) -> Exists | Comparison:
+    """The same test at the end of another path."""
+    return Exists(path) if comparison is None else Comparison(path, comparison.operator, comparison.value)
+
+
+def _number_of(text: str) -> float:
+    found = _NUMBER.fullmatch(text)
+    return nan if found is None else float(found[1])
+
+
+def _rank(item: Expression) -> int:
+    """What fails soonest comes first: equal values, then other tests, then what is only there."""
+    if isinstance(item, Comparison):
+        return 0 if item.operator == "=" and isinstance(item.value, str) else 2
+    if isinstance(item, Exists):
+        inner = [_rank(each) for step in item.path.steps for each in step.predicates]
+        return min(inner, default=4) if inner else 4
+    if isinstance(item, And):
+        return min(map(_rank, item.items), default=4)
+    return 3

@@ -1,0 +1,44 @@
+"""XPath expressions inside SQL: those of a column of documents are decided together, once a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.events import EventBatch
+from harken.language.xpath.parser import parse
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.documents import XPathMatcher
+from harken.matchers.programs.patterns import XPATH, PatternTable
+from harken.schema.paths import Path
+
+
+class XPaths:
+    """The XPath expressions among patterns, by the column that they are on."""
+
+    def __init__(self, table: PatternTable, texts: tuple[Path, ...]) -> None:
+        self._matchers: dict[Path, XPathMatcher] = {}
+        places = np.flatnonzero(table.kind == XPATH)
+        for column in np.unique(table.column[places]).tolist():
+            own = places[table.column[places] == column].tolist()
+            matcher = self._matchers[texts[column]] = XPathMatcher()
+            matcher.add_expressions({place: parse(table.text(place)) for place in own})
+
+    def __bool__(self) -> bool:
+        return bool(self._matchers)
+
+    def paths(self) -> tuple[Path, ...]:
+        """The attributes that are read as documents."""
+        return tuple(self._matchers)
+
+    def fitting(
+        self, batch: EventBatch, limits: Limits = DEFAULT_LIMITS
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Events, and the patterns that their documents fit."""
+        events, patterns = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        for path, matcher in self._matchers.items():
+            documents = batch.documents(path, limits)
+            counts, found, _ = matcher.find(documents)
+            events.append(np.repeat(documents.owner.astype(np.int64), np.diff(counts)))
+            patterns.append(found)
+        return np.concatenate(events), np.concatenate(patterns)
