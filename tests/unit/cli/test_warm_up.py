@@ -30,6 +30,10 @@ engine.subscribe_many([(f"t{n}", f"c = 'v{n % 60}' AND d = {n % 90} AND e = 'w{n
 engine.match({"a": "v1", "b": 3})
 engine.unsubscribe("s7")
 print(len(engine.match_batch([{"a": "v1", "b": 3}] * 100).ids))
+documents = harken.Engine()
+documents.subscribe_many({"id": f"x{n}", "where": f"/a[b = 'v{n}']/c < {n}", "language": "xpath"} for n in range(size))
+documents.match_batch([b"<a><b>v1</b><c>0</c></a>"] * 200)
+documents.match(b"<a/>")
 """
 
 
@@ -45,7 +49,7 @@ def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     done = run("-m", "harken", "warm-up", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stderr.splitlines()]
-    assert [line["kind"] for line in lines] == ["step"] * 4 + ["summary"], "and no warning that kernels are compiled"
+    assert [line["kind"] for line in lines] == ["step"] * 5 + ["summary"], "and no warning that kernels are compiled"
     assert lines[-1]["folder"].startswith(str(tmp_path))
     for size in ("20", "3000"):
         found = run("-c", PROGRAM, size, folder=tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,6 +40,11 @@ _LEAST_ROOM = 1_024
 _DEPTH = 4_096
 """Lists on a stack. Nesting is limited to far less."""
 _NO_NUMBERS = np.zeros(0, np.float64)
+_NO_NUMBERS_YET = np.empty(0, np.int32)
+_SLACK = 5
+"""Quarters of what is needed that a room has, so that it need not be made anew with every subscription."""
+_MOST_WAITING = 1 << 16
+"""Subscriptions that wait as expressions, which are many times as large as programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class _Tally:
         return self.stage < len(_LEARNING) and self.frequencies.documents >= _LEARNING[self.stage]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Snapshot:
     """What a match sees from its beginning to its end."""
 
@@ -98,35 +103,39 @@ class _Snapshot:
     words: Any
     indexes: Any
     """The vocabulary and the indexes as a kernel takes them."""
-    rooms: list[_Room] = field(default_factory=list, repr=False)
+    values: int
+    keys: int
 
     @classmethod
-    def of(cls, vocabulary: GrowingVocabulary, segments: tuple[_Segment, ...]) -> _Snapshot:
+    def of(
+        cls, vocabulary: GrowingVocabulary, segments: tuple[_Segment, ...], before: _Snapshot | None = None
+    ) -> _Snapshot:
         held: list[Postings] = []
         base = 0
         for segment in segments:
             held.append(segment.index.postings._replace(base=base, alive=segment.alive))
             base += len(segment.index)
-        none = np.empty(0, np.int32)
-        every = np.concatenate([none, *(segment.index.programs.numbers for segment in segments)])
+        if before is not None and before.indexed() == [id(each.index) for each in segments]:
+            numbers = before.numbers  # only what is alive has changed
+        else:
+            numbers = np.concatenate([_NO_NUMBERS_YET, *(each.index.programs.numbers for each in segments)])
         arrays = vocabulary.arrays
         indexes = [frozen(each) for each in held]
         together = indexes if IS_PLAIN or not held else np.stack(indexes)
-        return cls(vocabulary, segments, every, arrays, tuple(held), frozen(arrays), together)
+        counts = vocabulary.values, vocabulary.key_count
+        return cls(vocabulary, segments, numbers, arrays, tuple(held), frozen(arrays), together, *counts)
 
-    def take_room(self) -> _Room:
-        try:
-            return self.rooms.pop()
-        except IndexError:
-            return _Room(self)
+    def indexed(self) -> list[int]:
+        """Which indexes there are."""
+        return [id(segment.index) for segment in self.segments]
 
 
 class _Room:
-    """What one thread needs to search."""
+    """What one thread needs to search by a vocabulary. It is used again as long as it is large enough."""
 
     def __init__(self, snapshot: _Snapshot) -> None:
-        vocabulary = snapshot.vocabulary
-        values, keys = vocabulary.values, vocabulary.key_count
+        self._vocabulary = snapshot.vocabulary
+        values, keys = _SLACK * snapshot.values // 4, _SLACK * snapshot.keys // 4
         self.arrays = DocumentRoom(
             stamp=np.zeros(2, np.int32),
             value_stamp=np.zeros(values, np.int32),
@@ -139,9 +148,19 @@ class _Room:
             met_keys=np.zeros(keys, np.int32),
         )
         self.words = frozen(self.arrays)
-        self.seen = np.zeros(len(snapshot.numbers), np.int32)
+        self.seen = np.zeros(_SLACK * len(snapshot.numbers) // 4, np.int32)
         self.out = np.empty(max(_LEAST_ROOM, len(snapshot.numbers) // 64), np.int64)
         self._resize(_LEAST_ROOM, _LEAST_ROOM)
+
+    def serves(self, snapshot: _Snapshot) -> bool:
+        """Whether it is large enough."""
+        arrays = self.arrays
+        return (
+            self._vocabulary is snapshot.vocabulary
+            and len(arrays.value_stamp) >= snapshot.values
+            and len(arrays.key_stamp) >= snapshot.keys
+            and len(self.seen) >= len(snapshot.numbers)
+        )
 
     def fit(self, nodes: int) -> None:
         """Have room for documents of so many nodes."""
@@ -179,6 +198,7 @@ class XPathMatcher:
         """Subscriptions that are not in an index yet."""
         self._vocabulary = GrowingVocabulary()
         self._snapshot = _Snapshot.of(self._vocabulary, ())
+        self._rooms: list[_Room] = []
         self._tags: BoundTags | None = None
         self._tally = _Tally()
         self._seen = [0, 0]
@@ -198,6 +218,8 @@ class XPathMatcher:
         with self._lock:
             self._waiting |= expressions
             self._remove(replaced)
+            if len(self._waiting) > _MOST_WAITING:
+                self._absorb()
 
     def remove(self, numbers: Iterable[int]) -> None:
         with self._lock:
@@ -242,7 +264,7 @@ class XPathMatcher:
         self._hold((*kept, _Segment.of(build(whole, self._vocabulary, self._tally.frequencies))))
 
     def _hold(self, segments: tuple[_Segment, ...]) -> None:
-        self._snapshot = _Snapshot.of(self._vocabulary, segments)
+        self._snapshot = _Snapshot.of(self._vocabulary, segments, self._snapshot)
 
     # Matching
 
@@ -280,7 +302,7 @@ class XPathMatcher:
             documents.first, documents.path, documents.parent, documents.begin, documents.end, documents.text, number
         )
         node_words = frozen(nodes)
-        room = snapshot.take_room()
+        room = self._take_room(snapshot)
         room.fit(int(np.diff(documents.first).max()))
         count = len(documents)
         counts, ran = np.zeros(count + 1, np.int64), np.zeros(count, np.int64)
@@ -304,12 +326,21 @@ class XPathMatcher:
             if snapshot.vocabulary is not self._vocabulary:
                 return  # what was counted is in numbers that are gone
             is_time = self._tally.add(documents, room.arrays)
-            snapshot.rooms.append(room)
+            self._rooms.append(room)
             if is_time:
                 self._tally.stage += 1
                 learnt = self._tally.frequencies
                 segments = self._snapshot.segments
                 self._hold(tuple(_Segment.of(build(each.programs(), self._vocabulary, learnt)) for each in segments))
+
+    def _take_room(self, snapshot: _Snapshot) -> _Room:
+        while True:
+            try:
+                room = self._rooms.pop()
+            except IndexError:
+                return _Room(snapshot)
+            if room.serves(snapshot):
+                return room
 
     def _bound(self, paths: TagPaths, vocabulary: GrowingVocabulary) -> BoundTags:
         """The tag paths in the names of a vocabulary."""
