@@ -11,8 +11,9 @@ INSTALL := $(PIP) install -q --no-compile --no-build-isolation -c constraints.tx
 # To run Harken on Spark takes less than to develop it: the demo waits for the first stamp only.
 RUN_STAMP := .venv/.harken-run
 STAMP := .venv/.harken-setup
-# One worker has the Spark that tests share; another runs those that start processes with a Spark of their own.
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+# One worker has the Spark that tests share; another runs those that start processes with a Spark of their own. Both
+# wait as often as they compute: a third worker keeps two cores busy. What it imports is kept compiled for all processes.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 .PHONY: help setup demo quick test test-long check format bench clean
 

@@ -47,6 +47,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for group in ("spark", "processes"):
             if item.get_closest_marker(group) is not None:
                 item.add_marker(pytest.mark.xdist_group(group))
+                break
+        else:
+            if item.get_closest_marker("together") is not None:
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if QUICK:
         _deselect(config, items, "slow", "spark", "processes", "seconds")
     elif not LONG:

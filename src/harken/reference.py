@@ -45,7 +45,7 @@ from harken.language.ast import (
     XPathBoolean,
     predicates,
 )
-from harken.language.xpath.parser import parse
+from harken.language.xpath.parser import parse_accepted
 from harken.limits import DEFAULT_LIMITS
 from harken.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 from harken.schema.paths import Path
@@ -132,7 +132,9 @@ def _predicate_truth(
             return re2.search(str(pattern.value), value) is not None if isinstance(value, str) else None
         case XPathBoolean(operand=operand, xpath=xpath):
             value = value_of(operand, whole, bound)
-            return documents_reference.holds(parse(str(xpath.value)), value) if isinstance(value, str) else None
+            return (
+                documents_reference.holds(parse_accepted(str(xpath.value)), value) if isinstance(value, str) else None
+            )
         case Holds(operand=operand):
             value = value_of(operand, whole, bound)
             return value if isinstance(value, bool) else None

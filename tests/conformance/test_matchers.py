@@ -15,6 +15,8 @@ from harken.matchers.base import Trait
 from harken.schema import NewEventType, Schema
 from harken.schema.event_types import EventType
 
+pytestmark = pytest.mark.together
+
 FILES = case_files()
 
 

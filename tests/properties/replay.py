@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random, SystemRandom
+from typing import TypeVar
 
 from hypothesis import settings
 
@@ -14,7 +16,18 @@ TIMES = 10 if os.environ.get("HARKEN_LONG") == "1" else 0.1 if os.environ.get("H
 many_examples = settings(max_examples=max(60 if TIMES < 1 else 300, settings.default.max_examples))
 """For Hypothesis, where an example takes no time."""
 
+Case = TypeVar("Case")
+
 _SEED = int(os.environ.get("HARKEN_SEED") or SystemRandom().randrange(10**9))
+
+
+def some(cases: Iterable[Case], count: int) -> list[Case]:
+    """All cases of a product in the long run; else so many of them, other ones in each run."""
+    found = list(cases)
+    if TIMES > 1 or len(found) <= count:
+        return found
+    print(f"to replay: HARKEN_SEED={_SEED}")
+    return Random(_SEED).sample(found, count)
 
 
 @dataclass

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from harken.cli.inputs import EventFiles
 from harken.errors import HarkenError
 from harken.events import EventBatch, read_rows
-from harken.events.sources import STANDARD_INPUT
+from harken.events.sources import STANDARD_INPUT, find_source
 from harken.schema import BUILT_IN, EventColumns, Kind, Path
 from harken.schema.event_columns import Fields, Leaf
+from harken.schema.paths import DOCUMENT
 
 if TYPE_CHECKING:
     from harken.engine import Engine
@@ -86,5 +87,7 @@ def _names_in(events: EventFiles, format: str | None) -> set[str]:
     file = events.files[0]
     if file == STANDARD_INPUT:
         return set()
+    if find_source(file, format).format == "xml":
+        return set(DOCUMENT)
     rows = islice(read_rows(file, format), _ROWS_FOR_A_HINT)
     return {name for row in rows for name in row.content or {}}

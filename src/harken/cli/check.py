@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from harken.cli.options import FILES, EventFormat, Json, SchemaFile, Verbose
+from harken.cli.options import EVENT_FILES, FILES, EventFormat, Json, SchemaFile, Split, Verbose
 from harken.cli.session import session
 
 EXAMPLES = """\b
 Examples:
   harken check --subscriptions subscriptions.jsonl --schema schema.toml
+  harken check --events docs.xml --split dataset --subscriptions xpaths.jsonl
   harken check --events monday.csv --events 'older/*.csv.gz' --json
 
 \b
@@ -36,10 +37,11 @@ def check(
         ),
     ] = None,
     events: Annotated[
-        list[str] | None, typer.Option("--events", "-e", metavar="FILE", help=f"{FILES}; - is standard input.")
+        list[str] | None, typer.Option("--events", "-e", metavar="FILE", help=f"{EVENT_FILES}; - is standard input.")
     ] = None,
     schema: SchemaFile = None,
     format: EventFormat = None,
+    split: Split = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -62,6 +64,6 @@ def check(
         if subscriptions:
             checking.subscriptions(subscriptions)
         if events:
-            checking.events(events, format)
+            checking.events(events, format, split)
         checking.show_summary()
         raise typer.Exit(checking.exit_code)

@@ -16,9 +16,13 @@ from harken.cli.observed import Observed
 from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import DuplicateIdError, HarkenError, SchemaError, SegmentError, SourceError
+from harken.events import without_bad_documents
 from harken.language.compiled import Compiled, Compiler
+from harken.language.xpath.plan import DocumentPlan
+from harken.limits import DEFAULT_LIMITS
 from harken.live.subscriptions import Fault, Record
 from harken.schema import Schema, check_schema, load_schema
+from harken.schema.paths import DOCUMENT
 
 _STEP = 1_000
 
@@ -108,19 +112,21 @@ class Checking:
             yield replace(about, error=HarkenError(warning))
         self._doubtful.append((about, compiled))
 
-    def events(self, names: Sequence[str], format: str | None) -> None:
+    def events(self, names: Sequence[str], format: str | None, split: str | None = None) -> None:
         """Check events against the schema; without one, warn of subscriptions that ask for what no event has."""
         self._checked["event"] = 0
         observed = Observed()
         with self._reading("event", names), self._screen.progress("checking events") as advance:
-            files = EventFiles(event_files(names, format), format, self._schema)
+            files = EventFiles(event_files(names, format), format, self._schema, split=split)
+            documents = [DOCUMENT] if any(each.plan.kind == DocumentPlan.kind for _, each in self._doubtful) else []
             for batch in files:
-                for refused in batch.decoded.refused:
+                decoded = without_bad_documents(batch.decoded, documents, DEFAULT_LIMITS)
+                for refused in decoded.refused:
                     self._tell(of_refused(batch, refused))
                 self._checked["event"] += batch.size
                 advance(batch.size)
                 if self._schema is None:
-                    for event in batch.decoded.batch:
+                    for event in decoded.batch:
                         observed.add(event)
             if not self._checked["event"]:
                 raise SourceError(f"there is no event in {files.title}")

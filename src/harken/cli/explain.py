@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harken.cli.options import FILES, EventFormat, Json, SchemaFile, Verbose
+from harken.cli.options import EVENT_FILES, EventFormat, Json, SchemaFile, Split, Verbose
 from harken.cli.screen import Screen, printable
 from harken.cli.session import session
 
@@ -21,13 +21,16 @@ Examples:
   harken explain events.jsonl --subscriptions subscriptions.jsonl --id bob
   harken explain events.jsonl --event-id order=A17 --where "price < 5"
   harken explain --event-json '{"price": 3}' --where "price < 5 AND qty = 2"
+  harken explain docs.xml --where "/order/total > 9" --language xpath
   harken explain events.jsonl --subscriptions subscriptions.jsonl --plan
 """
 _STYLES = {True: "green", False: "red", None: "yellow"}
 
 
 def explain(
-    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS", help=f"{FILES}; - is standard input.")] = None,
+    events: Annotated[
+        list[str] | None, typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")
+    ] = None,
     subscriptions: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,6 +42,10 @@ def explain(
     ] = None,
     id: Annotated[str | None, typer.Option("--id", metavar="ID", help="The subscription to explain.")] = None,
     where: Annotated[str | None, typer.Option(metavar="TEXT", help="Explain this text instead.")] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The language of that text, sql or xpath.  [default: sql]"),
+    ] = None,
     event: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="The position of the event, from 0.  [default: 0]")
     ] = None,
@@ -51,6 +58,7 @@ def explain(
     ] = False,
     schema: SchemaFile = None,
     format: EventFormat = None,
+    split: Split = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -68,8 +76,8 @@ def explain(
         of_events = event_files(events, format) if events else None
         of_subscriptions = subscription_files(subscriptions) if subscriptions else None
         if plan:
-            choices = [id, where, event, event_id, event_json]
-            _show_plan(screen, of_events, of_subscriptions, schema, format, choices)
+            choices = [id, where, language, event, event_id, event_json]
+            _show_plan(screen, of_events, of_subscriptions, schema, format, split, choices)
             return
         from harken.cli.selecting import EventChoice, SubscriptionChoice
         from harken.events import looked_at
@@ -77,8 +85,8 @@ def explain(
         from harken.limits import DEFAULT_LIMITS
         from harken.schema import load_schema
 
-        subscription = SubscriptionChoice(of_subscriptions, id, where)
-        chosen = EventChoice(of_events, event, event_id, event_json, format)
+        subscription = SubscriptionChoice(of_subscriptions, id, where, language)
+        chosen = EventChoice(of_events, event, event_id, event_json, format, split)
         saved = saved_engine(of_subscriptions, {"--schema": schema}) if of_subscriptions else None
         known = saved.schema if saved is not None else None if schema is None else load_schema(schema)
         limits = DEFAULT_LIMITS if saved is None else saved.limits
@@ -100,6 +108,7 @@ def _show_plan(
     subscriptions: list[str] | None,
     schema: str | None,
     format: str | None,
+    split: str | None,
     choices: Sequence[object],
 ) -> None:
     from harken.cli.planning import plan_of, show_plan
@@ -108,7 +117,7 @@ def _show_plan(
         raise typer.BadParameter("a plan is one of --subscriptions FILE", param_hint="--plan")
     if any(choice is not None for choice in choices):
         raise typer.BadParameter("a plan is of all subscriptions: choose neither one nor an event", param_hint="--plan")
-    found = plan_of(screen, subscriptions, events, schema, format)
+    found = plan_of(screen, subscriptions, events, schema, format, split)
     if screen.json:
         screen.line(found)
     else:

@@ -124,7 +124,8 @@ def _write(screen: Screen, drawn: Workload, to: str, format: str, form: Form) ->
     files = {name: str(Path(to, f"{name}.{format}")) for name in ("subscriptions", "events")}
     with output_file(files["subscriptions"]) as subscriptions, output_file(files["events"]) as events:
         with screen.progress("writing subscriptions") as advance:
-            write_rows(subscriptions, format, subscription_schema(form), drawn.batches(form), advance)
+            schema = subscription_schema(form, drawn.language)
+            write_rows(subscriptions, format, schema, drawn.batches(form), advance)
         with screen.progress("writing events") as advance:
             batches = drawn.events.to_batches(_EVENTS_AT_ONCE)
             write_rows(events, format, drawn.events.schema, batches, advance)

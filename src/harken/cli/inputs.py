@@ -85,7 +85,12 @@ class EventFiles:
     """The events of files, in batches. Raises SourceError at once if a file is not there."""
 
     def __init__(
-        self, files: Sequence[str], format: str | None, schema: Schema | None, batch_size: int = 4_096
+        self,
+        files: Sequence[str],
+        format: str | None,
+        schema: Schema | None,
+        batch_size: int = 4_096,
+        split: str | None = None,
     ) -> None:
         for file in files:
             find_source(file, format)
@@ -94,6 +99,7 @@ class EventFiles:
         self._format = format
         self._schema = schema
         self._batch_size = batch_size
+        self._split = split
 
     def __iter__(self) -> Iterator[FileBatch]:
         return self.batches(None)
@@ -103,7 +109,9 @@ class EventFiles:
         count = 0
         for file in self.files:
             first = count
-            for decoded in read_events(file, self._format, self._schema, batch_size=self._batch_size, names=names):
+            for decoded in read_events(
+                file, self._format, self._schema, batch_size=self._batch_size, names=names, split=self._split
+            ):
                 batch = FileBatch(file, first, decoded)
                 count += batch.size
                 yield batch

@@ -9,7 +9,7 @@ import typer
 
 from harken.cli.completion import algorithm_names
 from harken.cli.exits import ExitCode
-from harken.cli.options import FILES, EventFormat, Json, SchemaFile, Verbose
+from harken.cli.options import EVENT_FILES, EventFormat, Json, SchemaFile, Split, Verbose
 from harken.cli.session import session
 
 EXAMPLES = """\b
@@ -17,6 +17,7 @@ Examples:
   harken match events.jsonl --subscriptions subscriptions.jsonl
   harken match events.parquet -s subscriptions.csv -o matches.parquet
   harken match monday.jsonl.gz tuesday/ 'old/*.csv' -s subscriptions.jsonl
+  harken match docs.xml --split dataset --subscriptions xpaths.jsonl
   tail -f log.jsonl | harken match - -s subscriptions.jsonl --batch-size 1
 
 \b
@@ -26,7 +27,7 @@ subscription or match (what was refused), more, log, error or summary.
 
 
 def match(
-    events: Annotated[list[str], typer.Argument(metavar="EVENTS", help=f"{FILES}; - is standard input.")],
+    events: Annotated[list[str], typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")],
     subscriptions: Annotated[
         list[str],
         typer.Option(
@@ -57,6 +58,7 @@ def match(
         str | None, typer.Option(metavar="FILE", help="Write all that was refused to this file, as JSON lines.")
     ] = None,
     format: EventFormat = None,
+    split: Split = None,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are matched at once.")] = 4_096,
     threads: Annotated[int, typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.")] = 1,
     save: Annotated[
@@ -93,6 +95,7 @@ def match(
             replace,
             threads,
             save,
+            split,
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))

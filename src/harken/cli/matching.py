@@ -45,6 +45,7 @@ class Request:
     replace: bool = False
     threads: int = 1
     save: str | None = None
+    split: str | None = None
 
 
 @dataclass(slots=True)
@@ -92,7 +93,7 @@ def run(request: Request, screen: Screen) -> Summary:
     engine = _new_engine(request) if saved is None else saved
     # Both say at once if there is no such file, before anything is written.
     records = SubscriptionFiles(request.subscriptions) if saved is None else None
-    events = EventFiles(request.events, request.format, engine.schema, request.batch_size)
+    events = EventFiles(request.events, request.format, engine.schema, request.batch_size, request.split)
     with destination(request.output, screen) as open_output, refusals(screen, request.refused) as refused:
         if records is not None:
             subscribe(engine, records, request.replace, screen, refused)
@@ -139,9 +140,9 @@ class _Matching:
 
     def rows(self, batch: FileBatch) -> Iterator[Row]:
         """The rows of a batch. What was refused of it is reported."""
-        for each in batch.decoded.refused:
-            self._refused.add(of_refused(batch, each))
         found = self._engine.match_decoded(batch.decoded, threads=self._threads)
+        for each in found.refused:
+            self._refused.add(of_refused(batch, each))
         for position, id, error in found.errors:
             self._refused.add(_of_event("match", batch, error, position, id))
         self._asked.look(batch.decoded.batch)
@@ -160,7 +161,10 @@ class _Matching:
         numbers, starts = found.numbers.tolist(), found.offsets.tolist()
         places = {position: place for place, position in enumerate(found.positions)}
         events = batch.decoded.batch
+        refused = {each.position for each in found.refused}
         for position, name in zip(events.positions, self._names.of(events, batch.first), strict=True):
+            if position in refused:
+                continue
             if isinstance(name, EventError):
                 self._refused.add(_of_event("event", batch, name, position))
                 continue

@@ -9,7 +9,9 @@ from harken.errors import did_you_mean
 from harken.events import Event
 from harken.language.compiled import Compiled
 from harken.language.normal_form import Conjunction, ValueSet
+from harken.language.xpath.plan import DocumentPlan
 from harken.schema import Kind, Path, format_path
+from harken.schema.paths import DOCUMENT
 from harken.schema.values import KINDS
 
 _MOST_FOR_A_HINT = 1_000
@@ -29,6 +31,11 @@ class Observed:
     def doubts(self, compiled: Compiled) -> Iterator[tuple[str, str | None]]:
         """What looks odd about a subscription, compared with the events: messages, each with a hint or None."""
         told: set[Path] = set()
+        if isinstance(compiled.plan, DocumentPlan):
+            if DOCUMENT not in self._kinds:
+                hint = "an XPath subscription is about XML, or the string attribute `document`"
+                yield f"none of the {self.events:,} events has a document", hint
+            return
         for path in (path for item in compiled.normal_form.conjunctions for path in item.paths()):
             if path not in self._kinds and path not in told:
                 told.add(path)

@@ -10,6 +10,7 @@ from harken.cli.completion import format_names
 
 FORMATS = "JSON lines, CSV, Parquet or Arrow"
 FILES = f"{FORMATS}: files, folders or quoted patterns"
+EVENT_FILES = "JSON lines, CSV, Parquet, Arrow or XML: files, folders or quoted patterns"
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, also to standard error.")]
 Verbose = Annotated[
@@ -28,4 +29,8 @@ EventFormat = Annotated[
         help="The format of the events, if the file's ending does not tell.",
         autocompletion=format_names,
     ),
+]
+Split = Annotated[
+    str | None,
+    typer.Option("--split", metavar="TAG", help="Take every element of this name in XML as a document of its own."),
 ]

@@ -19,7 +19,12 @@ _EVENTS = 10_000
 
 
 def plan_of(
-    screen: Screen, subscriptions: Sequence[str], events: Sequence[str] | None, schema: str | None, format: str | None
+    screen: Screen,
+    subscriptions: Sequence[str],
+    events: Sequence[str] | None,
+    schema: str | None,
+    format: str | None,
+    split: str | None = None,
 ) -> dict[str, Any]:
     """What the engine says of its matcher, after some events if there are any. Raises HarkenError.
 
@@ -32,7 +37,7 @@ def plan_of(
 
     saved = saved_engine(subscriptions, {"--schema": schema})
     engine = Engine(None if schema is None else load_schema(schema)) if saved is None else saved
-    files = None if events is None else EventFiles(events, format, engine.schema)
+    files = None if events is None else EventFiles(events, format, engine.schema, split=split)
     refused = 0 if saved is not None else _subscribe(engine, subscriptions, screen)
     if files is not None:
         _match_some(engine, files, is_planned=saved is not None)

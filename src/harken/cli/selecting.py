@@ -28,17 +28,21 @@ class SubscriptionChoice:
     files: Sequence[str] | None
     id: str | None
     where: str | None
+    language: str | None = None
+    """The language of `where`; "sql" unless it is named."""
 
     def __post_init__(self) -> None:
         if (self.id is None) is (self.where is None):
             raise typer.BadParameter("give one of them", param_hint="--id or --where")
         if (self.id is None) is not (self.files is None):
             raise typer.BadParameter("they belong together", param_hint="--subscriptions and --id")
+        if self.language is not None and self.where is None:
+            raise typer.BadParameter("it belongs to --where: a subscription has its own", param_hint="--language")
 
     def find(self, saved: Engine | None) -> tuple[str, str]:
         """The text and its language, from the engine in place of the files if there is one. Raises HarkenError."""
         if self.where is not None:
-            return self.where, "sql"
+            return self.where, self.language or "sql"
         assert self.files is not None
         assert self.id is not None
         if saved is not None:
@@ -65,6 +69,7 @@ class EventChoice:
     name: str | None
     json: str | None
     format: str | None
+    split: str | None = None
 
     def __post_init__(self) -> None:
         if (self.files is None) is (self.json is None):
@@ -78,7 +83,7 @@ class EventChoice:
             content = decode_object(self.json.encode(errors="surrogateescape"), DEFAULT_LIMITS)
             return Event.of(content, schema, names=names)
         assert self.files is not None
-        events = EventFiles(self.files, self.format, schema, _BATCH)
+        events = EventFiles(self.files, self.format, schema, _BATCH, self.split)
         if self.name is None:
             return _at(events, self.position or 0, names)
         path, value = _field_and_value(self.name)

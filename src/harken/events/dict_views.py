@@ -200,5 +200,5 @@ def _any_cells(values: Sequence[Any], types: set[type]) -> PathCells | None:
     if _NONE in types or (float in types and any(value != value for value in values)):  # NaN is none
         present = np.array([value is not None and value == value for value in values], np.bool_)
         rows, values = rows[present], list(compress(values, present))
-        types.discard(_NONE)
+        types = set(map(type, values))
     return PathCells(tuple(cells_by_kind(rows, list(values), types)), present) if values else None

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import inlined, kernel
+from harken.kernels.compile import IS_PLAIN, inlined, kernel
 from harken.kernels.frozen import Grid, thawing
+from harken.kernels.vector import prefetch_read
 
 # Instructions: the lowest four bits of a word. The fifth tells that the list must not be empty; what is above them is a
 # linear path or a count. Leaves with a test have a second word: a value, or the place of a number.
@@ -41,6 +42,8 @@ _MOST_STAMPS = 1 << 30
 NUMERIC = 1 << 30
 """Added to the key of a value that is a number, as the eight bytes of a float."""
 _NO_VALUE = np.int32(-1)
+_STAMP, _HEAD, HITS = 0, 1, 2
+"""Of a value in a room: its stamp, its last node, and how many documents had it."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -56,12 +59,10 @@ class Vocabulary(NamedTuple):
     key_asked: NDArray[np.uint8]
     key_longest: NDArray[np.int32]
     """Bytes of the longest string that is asked for at a key."""
-    slots: NDArray[np.int32]
-    """A hash table of values: their places plus 1."""
-    value_key: NDArray[np.int32]
-    value_hash: NDArray[np.uint32]
-    value_begin: NDArray[np.int64]
-    value_length: NDArray[np.int32]
+    slots: NDArray[np.int64]
+    """A hash table of values: in the upper half of a word the hash, in the lower the place plus 1."""
+    values: Grid[np.int64]
+    """Of each value its key and, in the lower half of that word, its bytes; and where these begin."""
     texts: NDArray[np.uint8]
     numbers: NDArray[np.float64]
 
@@ -87,10 +88,9 @@ class Postings(NamedTuple):
     alive: NDArray[np.bool_]
     starts: NDArray[np.int64]
     code: NDArray[np.uint32]
-    slot_key: NDArray[np.int32]
-    """A hash table of values and, below zero, of keys: by which documents find programs."""
-    slot_first: NDArray[np.int32]
-    slot_end: NDArray[np.int32]
+    slots: Grid[np.int32]
+    """A hash table of values and, below zero, of keys, by which documents find programs: which it is, and where its
+    programs begin and end. An empty slot ends at 0."""
     program: NDArray[np.int32]
     second: NDArray[np.int32]
     """Another value that the document has to have; -1 if there is none."""
@@ -102,10 +102,8 @@ class DocumentRoom(NamedTuple):
     """Space for one thread to work in. What carries the stamp of a document belongs to that document."""
 
     stamp: NDArray[np.int32]
-    value_stamp: NDArray[np.int32]
-    value_head: NDArray[np.int32]
-    value_hits: NDArray[np.int64]
-    """Documents that had a value."""
+    values: Grid[np.int32]
+    """Of each value the stamp, the last node with it, and how many documents had it."""
     key_stamp: NDArray[np.int32]
     key_head: NDArray[np.int32]
     key_hits: NDArray[np.int64]
@@ -118,6 +116,8 @@ class NodeRoom(NamedTuple):
 
     chain: Grid[np.int32]
     """The next node with the same key or value: for one's own key and that of any name, each by key, string, number."""
+    probes: Grid[np.int64]
+    """Values to be looked up: the node and its chain, key and length as in `Vocabulary.values`, the hash, the place."""
     mark: NDArray[np.int32]
     stack: NDArray[np.int32]
     ends: NDArray[np.int64]
@@ -140,41 +140,63 @@ _vocabulary, _tags, _postings = thawing(Vocabulary), thawing(TagMap), thawing(Po
 _room, _nodes, _space = thawing(DocumentRoom), thawing(Nodes), thawing(NodeRoom)
 
 
+def _times_plain(left, right):
+    """The lower 64 bits of a product, without a warning that there were more."""
+    return np.uint64(int(left) * int(right) & 0xFFFFFFFFFFFFFFFF)
+
+
+@inlined
+def _times(left, right):
+    return left * right
+
+
+if IS_PLAIN:
+    _times = _times_plain
+
+
+@inlined
+def _word(text, at):
+    """Eight bytes. LLVM makes one load of them."""
+    return (
+        np.uint64(text[at])
+        | np.uint64(text[at + 1]) << np.uint64(8)
+        | np.uint64(text[at + 2]) << np.uint64(16)
+        | np.uint64(text[at + 3]) << np.uint64(24)
+        | np.uint64(text[at + 4]) << np.uint64(32)
+        | np.uint64(text[at + 5]) << np.uint64(40)
+        | np.uint64(text[at + 6]) << np.uint64(48)
+        | np.uint64(text[at + 7]) << np.uint64(56)
+    )
+
+
+@inlined
+def _same(left, at, right, other, length):
+    step = 0
+    while step + 8 <= length and _word(left, at + step) == _word(right, other + step):
+        step += 8
+    while step < length and left[at + step] == right[other + step]:
+        step += 1
+    return step == length
+
+
 @inlined
 def hash_bytes(text, begin, end, key):
-    """32 bits of some bytes at a key. Eight bytes at a time: LLVM makes one load of them."""
-    mixed = np.uint64(key) * _MIX + np.uint64(end - begin)
+    """32 bits of some bytes at a key."""
+    mixed = _times(np.uint64(key), _MIX) ^ np.uint64(end - begin)
     at = begin
     while at + 8 <= end:
-        word = (
-            np.uint64(text[at])
-            | np.uint64(text[at + 1]) << np.uint64(8)
-            | np.uint64(text[at + 2]) << np.uint64(16)
-            | np.uint64(text[at + 3]) << np.uint64(24)
-            | np.uint64(text[at + 4]) << np.uint64(32)
-            | np.uint64(text[at + 5]) << np.uint64(40)
-            | np.uint64(text[at + 6]) << np.uint64(48)
-            | np.uint64(text[at + 7]) << np.uint64(56)
-        )
-        mixed = (mixed ^ word) * _MIX
+        word = _word(text, at)
+        mixed = _times(mixed ^ word, _MIX)
         mixed ^= mixed >> np.uint64(29)
         at += 8
     word = np.uint64(0)
     while at < end:
         word = word << np.uint64(8) | np.uint64(text[at])
         at += 1
-    mixed = (mixed ^ word) * _MIX
+    mixed = _times(mixed ^ word, _MIX)
     mixed ^= mixed >> np.uint64(32)
-    mixed *= _MIX
+    mixed = _times(mixed, _MIX)
     return np.uint32(mixed >> np.uint64(32))
-
-
-@inlined
-def _same(left, at, right, other, length):
-    step = 0
-    while step < length and left[at + step] == right[other + step]:
-        step += 1
-    return step == length
 
 
 @inlined
@@ -183,18 +205,18 @@ def _find_value(words, text, begin, end, key):
     hashed = hash_bytes(text, begin, end, key)
     mask = np.int64(len(words.slots) - 1)
     slot = np.int64(hashed) & mask
+    wanted = np.int64(key) << 32 | (end - begin)
     found = _NO_VALUE
-    while words.slots[slot] != 0:
-        place = words.slots[slot] - 1
-        if (
-            words.value_hash[place] == hashed
-            and words.value_key[place] == key
-            and words.value_length[place] == end - begin
-            and _same(words.texts, words.value_begin[place], text, begin, end - begin)
-        ):
-            found = np.int32(place)
-            break
+    word = words.slots[slot]
+    while word != 0:
+        if word >> 32 & 0xFFFFFFFF == np.int64(hashed):
+            place = (word & 0xFFFFFFFF) - 1
+            start = words.values[place, 1]
+            if words.values[place, 0] == wanted and _same(words.texts, start, text, begin, end - begin):
+                found = np.int32(place)
+                break
         slot = (slot + 1) & mask
+        word = words.slots[slot]
     return found
 
 
@@ -212,31 +234,31 @@ def intern_values(vocabulary, count, used, text, at, keys, values):
         if found < 0:
             hashed = hash_bytes(text, begin, end, key)
             found = np.int32(count)
-            words.value_key[found] = key
-            words.value_hash[found] = hashed
-            words.value_begin[found] = used
-            words.value_length[found] = end - begin
+            words.values[found, 0] = np.int64(key) << 32 | (end - begin)
+            words.values[found, 1] = used
             for step in range(end - begin):
                 words.texts[used + step] = text[begin + step]
             used += end - begin
             slot = np.int64(hashed) & mask
             while words.slots[slot] != 0:
                 slot = (slot + 1) & mask
-            words.slots[slot] = found + 1  # last: others may be looking
+            words.slots[slot] = np.int64(hashed) << 32 | np.int64(found + 1)  # last: others may be looking
             count += 1
         values[each] = found
     return count, used
 
 
 @kernel
-def enter_values(slots, hashes, count):
-    """Fill an empty table with the values there are."""
+def enter_values(slots, before):
+    """Fill an empty table with the values of another."""
     mask = np.int64(len(slots) - 1)
-    for place in range(count):
-        slot = np.int64(hashes[place]) & mask
-        while slots[slot] != 0:
-            slot = (slot + 1) & mask
-        slots[slot] = place + 1
+    for place in range(len(before)):
+        word = before[place]
+        if word != 0:
+            slot = (word >> 32) & mask
+            while slots[slot] != 0:
+                slot = (slot + 1) & mask
+            slots[slot] = word
 
 
 @inlined
@@ -270,7 +292,7 @@ def _fits(words, tags, path, tag):
 def _reaches(words, tags, path, tag):
     """The same, remembered."""
     pair = np.uint64(path) << np.uint64(32) | np.uint64(tag) << np.uint64(1)
-    slot = np.int64((pair * _MIX) >> np.uint64(40)) & np.int64(len(tags.memo) - 1)
+    slot = np.int64(_times(pair, _MIX) >> np.uint64(40)) & np.int64(len(tags.memo) - 1)
     known = tags.memo[slot]
     if known | np.uint64(1) == pair | np.uint64(1) and known != 0:
         fits = known & np.uint64(1) != 0
@@ -287,8 +309,8 @@ def _passes(words, nodes, operation, operand, node):
         passes = True
     elif operation == DIFFERS:
         begin, length = nodes.begin[node], nodes.end[node] - nodes.begin[node]
-        own = words.value_length[operand]
-        passes = not (length == own and _same(words.texts, words.value_begin[operand], nodes.text, begin, length))
+        own = words.values[operand, 0] & 0xFFFFFFFF
+        passes = not (length == own and _same(words.texts, words.values[operand, 1], nodes.text, begin, length))
     else:
         number, other = nodes.number[node], words.numbers[operand]
         if operation == IS_NOT_NUMBER:
@@ -329,23 +351,59 @@ def _run(words, tags, nodes, room, space, code, begin, end, first):
             head = np.int32(-1)
             if by_value:
                 link += 1 if operation == EQUALS else 2
-                if operand < len(room.value_stamp) and room.value_stamp[operand] == stamp:
-                    head = room.value_head[operand]
+                if operand < len(room.values) and room.values[operand, _STAMP] == stamp:
+                    head = room.values[operand, _HEAD]
             elif room.key_stamp[key] == stamp:
                 head = room.key_head[key]
-            while head >= 0:
-                node = first + head
-                if _reaches(words, tags, path, nodes.path[node]) and (
-                    by_value or _passes(words, nodes, operation, operand, node)
-                ):
-                    if top == limit:
-                        result = -1
-                        break
-                    stack[top] = head
-                    top += 1
-                head = space.chain[link, head]
-            ends[lists] = top
-            lists += 1
+            # Most leaves are joined at once with the list below: then only the nodes of that are looked for.
+            is_joined = False
+            if lists > 0 and at + 1 < end:
+                is_joined = code[at] & np.uint32(15) == UP and code[at + 1] & np.uint32(15) == AND
+            if is_joined:
+                climb = np.int64(code[at] >> np.uint32(SHIFT))
+                word = code[at + 1]
+                at += 2
+                token += 2  # one for those that are looked for, one for those that were found
+                low = ends[lists - 2] if lists > 1 else np.int64(0)
+                kept = low
+                for place in range(low, top):
+                    mark[stack[place]] = token - 1
+                while head >= 0 and kept < top:
+                    node, left = np.int64(head), climb
+                    while left > 0 and node > 0:  # one that the path does not reach may be too near the root
+                        node = np.int64(nodes.parent[first + node] - first)
+                        left -= 1
+                    if (
+                        left == 0
+                        and mark[node] == token - 1
+                        and _reaches(words, tags, path, nodes.path[first + head])
+                        and (by_value or _passes(words, nodes, operation, operand, first + head))
+                    ):
+                        mark[node] = token
+                        kept += 1
+                    head = space.chain[link, head]
+                kept = low
+                for place in range(low, top):
+                    node = np.int64(stack[place])
+                    if mark[node] == token:
+                        stack[kept] = node
+                        kept += 1
+                top = kept
+                ends[lists - 1] = top
+            else:
+                while head >= 0:
+                    node = first + head
+                    if _reaches(words, tags, path, nodes.path[node]) and (
+                        by_value or _passes(words, nodes, operation, operand, node)
+                    ):
+                        if top == limit:
+                            result = -1
+                            break
+                        stack[top] = head
+                        top += 1
+                    head = space.chain[link, head]
+                ends[lists] = top
+                lists += 1
         elif operation == UP:
             token += 1
             low = ends[lists - 2] if lists > 1 else np.int64(0)
@@ -421,69 +479,133 @@ def _run(words, tags, nodes, room, space, code, begin, end, first):
 @inlined
 def _note_value(room, space, met, value, link, node):
     """Put a node into the chain of its value."""
-    if room.value_stamp[value] != room.stamp[0]:
-        room.value_stamp[value] = room.stamp[0]
-        room.value_hits[value] += 1
+    if room.values[value, _STAMP] != room.stamp[0]:
+        room.values[value, _STAMP] = room.stamp[0]
+        room.values[value, HITS] += 1
         space.chain[link, node] = -1
         room.met_values[met] = value
         met += 1
     else:
-        space.chain[link, node] = room.value_head[value]
-    room.value_head[value] = node
+        space.chain[link, node] = room.values[value, _HEAD]
+    room.values[value, _HEAD] = node
+    return met
+
+
+@inlined
+def _note_key(room, space, met, key, link, node):
+    """Put a node into the chain of its key."""
+    if room.key_stamp[key] != room.stamp[0]:
+        room.key_stamp[key] = room.stamp[0]
+        room.key_hits[key] += 1
+        space.chain[link, node] = -1
+        room.met_keys[met] = key
+        met += 1
+    else:
+        space.chain[link, node] = room.key_head[key]
+    room.key_head[key] = node
+    return met
+
+
+@inlined
+def _look_up(words, nodes, room, space, count, first):
+    """Chain nodes by the values that are noted in `space.probes`. Returns how many values the document has.
+
+    Tables are larger than caches: what the next step reads of each probe is fetched while others are looked at.
+    """
+    mask = np.int64(len(words.slots) - 1)
+    for probe in range(count):
+        hashed = space.probes[probe, 2]
+        slot = hashed & mask
+        word = words.slots[slot]
+        while word != 0 and word >> 32 & 0xFFFFFFFF != hashed:
+            slot = (slot + 1) & mask
+            word = words.slots[slot]
+        place = (word & 0xFFFFFFFF) - 1
+        if place >= len(room.values):
+            place = np.int64(-1)
+        space.probes[probe, 3] = place
+        if place >= 0:
+            prefetch_read(words.values, 2 * place)
+            prefetch_read(room.values, 4 * place)
+    for probe in range(count):
+        place = space.probes[probe, 3]
+        if place >= 0:
+            prefetch_read(words.texts, words.values[place, 1])
+    met = 0
+    for probe in range(count):
+        place = space.probes[probe, 3]
+        if place < 0:
+            continue
+        node, link, wanted = space.probes[probe, 0] >> 3, space.probes[probe, 0] & 7, space.probes[probe, 1]
+        begin, end = nodes.begin[first + node], nodes.end[first + node]
+        found = np.int32(place)
+        if words.values[place, 0] != wanted or not _same(
+            words.texts, words.values[place, 1], nodes.text, begin, end - begin
+        ):
+            found = _find_value(words, nodes.text, begin, end, np.int32(wanted >> 32))  # another of the same hash
+        if found >= 0 and found < len(room.values):
+            met = _note_value(room, space, met, found, link, np.int32(node))
     return met
 
 
 @inlined
 def _read_nodes(words, tags, nodes, room, space, first, last):
     """Chain the nodes of a document by their keys and values. Returns how many values and keys it has that count."""
-    known = len(room.value_stamp)
+    known = len(room.values)
     float_bytes = np.empty(1, np.float64)
     as_bytes = float_bytes.view(np.uint8)
-    met, met_keys = 0, 0
+    mask = np.int64(len(words.slots) - 1)
+    count, met_keys, has_numbers = 0, 0, False
     for node in range(first, last):
         tag = nodes.path[node]
         both = np.int64(tags.asked[tag])
         if both == 0:
             continue
+        begin, length = nodes.begin[node], nodes.end[node] - nodes.begin[node]
+        place = np.int32(node - first)
         for turn in range(2):
             asked = both >> 4 if turn else both & 15
             key = np.int32(tags.kind[tag]) if turn else tags.key[tag]
             if asked == 0 or key >= len(room.key_stamp):
                 continue
-            link = 3 * turn
-            place = np.int32(node - first)
-            if not asked & IS_LISTED:
-                pass
-            elif room.key_stamp[key] != room.stamp[0]:
-                room.key_stamp[key] = room.stamp[0]
-                room.key_hits[key] += 1
-                space.chain[link, place] = -1
-                room.met_keys[met_keys] = key
-                met_keys += 1
-            else:
-                space.chain[link, place] = room.key_head[key]
-            room.key_head[key] = place  # of a key that is not listed nobody asks
-            begin, end = nodes.begin[node], nodes.end[node]
-            if asked & HAS_STRINGS and end - begin <= words.key_longest[key]:
-                value = _find_value(words, nodes.text, begin, end, key)
-                if value >= 0 and value < known:
-                    met = _note_value(room, space, met, value, link + 1, place)
-            if asked & HAS_NUMBERS and nodes.number[node] == nodes.number[node]:
-                float_bytes[0] = nodes.number[node] + 0.0  # of -0.0 it makes 0.0
-                value = _find_value(words, as_bytes, 0, 8, np.int32(key | NUMERIC))
-                if value >= 0 and value < known:
-                    met = _note_value(room, space, met, value, link + 2, place)
+            if asked & IS_LISTED:
+                met_keys = _note_key(room, space, met_keys, key, 3 * turn, place)
+            if asked & HAS_STRINGS and length <= words.key_longest[key]:
+                hashed = np.int64(hash_bytes(nodes.text, begin, begin + length, key))
+                prefetch_read(words.slots, hashed & mask)
+                space.probes[count, 0] = np.int64(place) << 3 | (3 * turn + 1)
+                space.probes[count, 1] = np.int64(key) << 32 | length
+                space.probes[count, 2] = hashed
+                count += 1
+            has_numbers = has_numbers or asked & HAS_NUMBERS != 0
+    met = _look_up(words, nodes, room, space, count, first)
+    if has_numbers:
+        for node in range(first, last):
+            tag = nodes.path[node]
+            for turn in range(2):
+                asked = np.int64(tags.asked[tag]) >> 4 if turn else np.int64(tags.asked[tag]) & 15
+                key = np.int32(tags.kind[tag]) if turn else tags.key[tag]
+                if asked & HAS_NUMBERS and key < len(room.key_stamp) and nodes.number[node] == nodes.number[node]:
+                    float_bytes[0] = nodes.number[node] + 0.0  # of -0.0 it makes 0.0
+                    value = _find_value(words, as_bytes, 0, 8, np.int32(key | NUMERIC))
+                    if value >= 0 and value < known:
+                        met = _note_value(room, space, met, value, 3 * turn + 2, np.int32(node - first))
     return met, met_keys
+
+
+@inlined
+def _first_slot(rows, key):
+    return np.int64(_times(np.uint64(np.int64(key)), _MIX) >> np.uint64(32)) & np.int64(len(rows.slots) - 1)
 
 
 @inlined
 def _slot_of(rows, key):
     """The slot of a value, or of a key below zero; -1 if no program is found by it."""
-    mask = np.int64(len(rows.slot_key) - 1)
-    slot = np.int64((np.uint64(np.int64(key)) * _MIX) >> np.uint64(32)) & mask
+    mask = np.int64(len(rows.slots) - 1)
+    slot = _first_slot(rows, key)
     found = np.int64(-1)
-    while rows.slot_end[slot] != 0:
-        if rows.slot_key[slot] == key:
+    while rows.slots[slot, 2] != 0:
+        if rows.slots[slot, 0] == key:
             found = slot
             break
         slot = (slot + 1) & mask
@@ -491,10 +613,31 @@ def _slot_of(rows, key):
 
 
 @inlined
+def _find_postings(rows, room, space, values, keys):
+    """Write to `space.probes` where the postings of each value and key lie. Each step fetches for the next."""
+    for turn in range(values):
+        prefetch_read(rows.slots, 4 * _first_slot(rows, room.met_values[turn]))
+    for turn in range(values + keys):
+        wanted = room.met_values[turn] if turn < values else np.int32(-1 - room.met_keys[turn - values])
+        slot = _slot_of(rows, wanted)
+        low, high = np.int64(0), np.int64(0)
+        if slot >= 0:
+            low, high = np.int64(rows.slots[slot, 1]), np.int64(rows.slots[slot, 2])
+            prefetch_read(rows.second, low)
+            prefetch_read(rows.program, low)
+        space.probes[turn, 0], space.probes[turn, 1] = low, high
+    for turn in range(values + keys):
+        if space.probes[turn, 1] > space.probes[turn, 0]:
+            second = np.int64(rows.second[space.probes[turn, 0]])
+            if second >= 0:
+                prefetch_read(room.values, 4 * second)
+
+
+@inlined
 def _forget_hits(room, values, keys):
     """Take back what was counted of a document that is read again."""
     for each in range(values):
-        room.value_hits[room.met_values[each]] -= 1
+        room.values[room.met_values[each], HITS] -= 1
     for each in range(keys):
         room.key_hits[room.met_keys[each]] -= 1
 
@@ -513,28 +656,24 @@ def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words
     while document < len(nodes.first) - 1 and not is_full:
         if room.stamp[0] > _MOST_STAMPS or room.stamp[1] > _MOST_STAMPS:
             room.stamp[:] = 0
-            room.value_stamp[:], room.key_stamp[:], space.mark[:], seen[:] = 0, 0, 0, 0
+            room.values[:, _STAMP], room.key_stamp[:], space.mark[:], seen[:] = 0, 0, 0, 0
         room.stamp[0] += 1
         first, last = nodes.first[document], nodes.first[document + 1]
         values, keys = _read_nodes(words, tags, nodes, room, space, first, last)
         ran[document] = 0
         for each in range(len(indexes)):
             rows = _postings(indexes[each])
+            _find_postings(rows, room, space, values, keys)
             for turn in range(values + keys + 1):
-                low, high = np.int64(0), np.int64(0)
-                if turn == values + keys:
-                    high = np.int64(len(rows.always))
-                else:
-                    wanted = room.met_values[turn] if turn < values else np.int32(-1 - room.met_keys[turn - values])
-                    slot = _slot_of(rows, wanted)
-                    if slot >= 0:
-                        low, high = np.int64(rows.slot_first[slot]), np.int64(rows.slot_end[slot])
+                low, high = np.int64(0), np.int64(len(rows.always))
+                if turn < values + keys:
+                    low, high = space.probes[turn, 0], space.probes[turn, 1]
                 for place in range(low, high):
                     if turn == values + keys:
                         program = np.int64(rows.always[place])
                     else:
                         second = rows.second[place]
-                        if second >= 0 and room.value_stamp[second] != room.stamp[0]:
+                        if second >= 0 and room.values[second, _STAMP] != room.stamp[0]:
                             continue
                         program = np.int64(rows.program[place])
                     if not rows.alive[program] or seen[rows.base + program] == room.stamp[0]:
@@ -640,15 +779,15 @@ def cover_programs(starts, code, path_key, value_cost, key_cost, most, keys, own
 
 
 @kernel
-def enter_keys(keys, ends, slot_key, slot_first, slot_end):
+def enter_keys(keys, ends, slots):
     """Fill an empty table with sorted keys, each with the places that it has."""
-    mask = np.int64(len(slot_key) - 1)
+    mask = np.int64(len(slots) - 1)
     first = 0
     for place in range(len(keys)):
-        slot = np.int64((np.uint64(np.int64(keys[place])) * _MIX) >> np.uint64(32)) & mask
-        while slot_end[slot] != 0:
+        slot = np.int64(_times(np.uint64(np.int64(keys[place])), _MIX) >> np.uint64(32)) & mask
+        while slots[slot, 2] != 0:
             slot = (slot + 1) & mask
-        slot_key[slot], slot_first[slot], slot_end[slot] = keys[place], first, ends[place]
+        slots[slot, 0], slots[slot, 1], slots[slot, 2] = keys[place], first, ends[place]
         first = ends[place]
 
 

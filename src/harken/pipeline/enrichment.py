@@ -1,15 +1,21 @@
-"""Events joined with reference tables. A join never duplicates an event."""
+"""Events joined with reference tables, by their columns or by keys in their documents. No join duplicates an event."""
 
 from __future__ import annotations
 
+import json
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from harken.errors import SourceError
+from harken.errors import DecodeError, SourceError
+from harken.events.encodings import text_of
+from harken.events.xml.enriching import DocumentKey, element_of, inserted, inserted_in_bytes, require_name
 from harken.pipeline.spark_errors import spark_errors
 from harken.schema import EventColumns
 from harken.schema.event_columns import Fields
+from harken.schema.paths import DOCUMENT as _DOCUMENT
 from harken.spark.frames import column, require_column
 from harken.spark.mismatches import columns_of
+from harken.spark.workers import workers_with_harken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
     from harken.pipeline.config import Enrichment
 
 _KEY = "_harken_key_"
+(DOCUMENT,) = _DOCUMENT
 
 
 def enriched(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> DataFrame:
@@ -26,7 +33,7 @@ def enriched(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> DataFram
     Raises SourceError if a table has two rows for one key, or columns that the events have already.
     """
     for each in enrichments:
-        events = _joined(events, each)
+        events = _joined(events, each) if each.document_key is None else _with_elements(events, each)
     return events
 
 
@@ -37,6 +44,8 @@ def enriched_columns(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> 
     """
     found = dict(columns_of(events).columns.by_name)
     for each in enrichments:
+        if each.document_key is not None:
+            continue
         with spark_errors():
             table = columns_of(_reference(each, events)).columns.by_name
         chosen = each.columns or tuple(name for name in table if name not in each.on)
@@ -79,6 +88,65 @@ def _joined(events: DataFrame, enrichment: Enrichment) -> DataFrame:
     condition = [column(key) == column(f"{_KEY}{index}") for index, key in enumerate(enrichment.on)]
     names = [f"{_KEY}{index}" for index in range(len(enrichment.on))]
     return events.join(added, condition, enrichment.how).drop(*names)
+
+
+def _with_elements(events: DataFrame, enrichment: Enrichment) -> DataFrame:
+    """The events with the columns of a table as elements of their documents."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import BinaryType, IntegralType, StringType
+
+    table, (key,) = _reference(enrichment, events), enrichment.on
+    name = enrichment.table or enrichment.path
+    require_column(events, DOCUMENT, "which [[enrich]] adds elements to")
+    require_column(table, key, f"by which {name} is joined with documents")
+    if not isinstance(events.schema[DOCUMENT].dataType, StringType | BinaryType):
+        raise SourceError(f"`{DOCUMENT}` is {events.schema[DOCUMENT].dataType.simpleString().upper()}, not XML")
+    if not isinstance(table.schema[key].dataType, StringType | IntegralType):
+        kind = table.schema[key].dataType.simpleString().upper()
+        hint = "cast it to a string in the reference table"
+        raise SourceError(f"`{key}` of {name} is {kind}, which is no key of a document", hint=hint)
+    chosen = enrichment.columns or tuple(each for each in table.columns if each != key)
+    for each in chosen:
+        require_column(table, each, f"which [[enrich]] takes from {name}")
+        require_name(each)
+    _refuse_ambiguous(table, enrichment.on, name)
+    # As JSON, which leaves out nulls.
+    values = f.to_json(f.struct(*map(column, chosen)), {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ssXXX"})
+    added = table.select(column(key).cast("string").alias(f"{_KEY}0"), values.alias(f"{_KEY}1"))
+    assert enrichment.document_key is not None
+    path, element = DocumentKey(enrichment.document_key), enrichment.element
+    with workers_with_harken(events.sparkSession):
+        find = f.udf(lambda document: _key_in(path, document), "string")
+        add = f.udf(lambda document, values: _added(element, document, values), events.schema[DOCUMENT].dataType)
+        keyed = events.withColumn(f"{_KEY}2", find(column(DOCUMENT)))
+        joined = keyed.join(added, column(f"{_KEY}2") == column(f"{_KEY}0"), enrichment.how)
+        document = f.when(column(f"{_KEY}1").isNotNull(), add(column(DOCUMENT), column(f"{_KEY}1")))
+        found = joined.withColumn(DOCUMENT, f.coalesce(document, column(DOCUMENT)))
+        return found.drop(*(f"{_KEY}{index}" for index in range(3)))
+
+
+def _key_in(key: DocumentKey, document: str | bytes | bytearray | None) -> str | None:
+    text = _text(document)
+    return None if text is None else key(text)
+
+
+def _added(element: str, document: str | bytes | bytearray | None, values: str | None) -> str | bytes | None:
+    """The document with the values of a JSON object. None if nothing is added."""
+    text = _text(document)
+    if text is None or values is None:
+        return None
+    added = element_of(element, json.loads(values, parse_float=Decimal))
+    if not added:
+        return None
+    return inserted(text, added) if isinstance(document, str) else inserted_in_bytes(text, added)
+
+
+def _text(document: str | bytes | bytearray | None) -> str | None:
+    """The text of a document, or None where it is none: then it is refused later, with its reason."""
+    try:
+        return document if document is None or isinstance(document, str) else text_of(bytes(document))
+    except DecodeError:
+        return None
 
 
 def _refuse_other_type(key: str, ours: DataType, theirs: DataType, name: str | None) -> None:

@@ -29,6 +29,7 @@ from harken.live.notifications import (
     arrow_schema,
     names_of,
 )
+from harken.pipeline.config.document_columns import xml_columns
 from harken.pipeline.config.value_types import seconds_of
 from harken.pipeline.counts import Counts
 from harken.pipeline.enrichment import enriched
@@ -39,6 +40,7 @@ from harken.pipeline.sources import FAULT, ID, RAW, event_columns
 from harken.pipeline.spark_errors import spark_errors
 from harken.pipeline.used_attributes import used_attributes
 from harken.schema import Schema
+from harken.schema.paths import DOCUMENT
 from harken.spark.frames import column, require_column
 from harken.spark.index import IndexVersion
 from harken.spark.local import opened
@@ -270,6 +272,8 @@ class _Batch:
         if schema is None or not schema.event_types:
             return names
         ours = {self._source.event_id, self._source.event_time}
+        if self._source.format == "xml":
+            ours |= set(xml_columns(self._source.row_tag is not None)) - set(DOCUMENT)
         return [name for name in names if name not in ours or schema.domain_of((name,)) is not None]
 
     def _notifications(self, matched: DataFrame) -> DataFrame:

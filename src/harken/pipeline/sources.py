@@ -16,6 +16,7 @@ from harken.pipeline.schema_columns import schema_columns
 from harken.pipeline.source_columns import SourceColumns, csv_columns, json_columns
 from harken.pipeline.spark_errors import spark_errors
 from harken.pipeline.used_attributes import NO_ATTRIBUTES, UsedAttributes, used_attributes
+from harken.pipeline.xml_files import documents_of_files
 from harken.schema import load_schema
 from harken.spark.files import files_of
 from harken.spark.frames import column, require_column
@@ -75,9 +76,8 @@ def read(config: Config, spark: SparkSession, columns: SourceColumns | None = No
     """
     reading = _Reading(config, spark, columns or find_columns(config, spark))
     with spark_errors():
-        events = {"kafka": reading.kafka, "socket": reading.socket, "rate": reading.rate}.get(
-            config.source.format, reading.files
-        )()
+        readers = {"kafka": reading.kafka, "socket": reading.socket, "rate": reading.rate, "xml": reading.xml}
+        events = readers.get(config.source.format, reading.files)()
         return _identified(events, config.source)
 
 
@@ -109,6 +109,13 @@ class _Reading:
         line = column(RAW)
         reason = csv_reason(line, types, self._options) if self._is_csv else json_reason(line, types)
         return with_exact_values(rows.withColumn(FAULT, f.when(line.isNotNull(), reason)), columns, self._is_csv)
+
+    def xml(self) -> DataFrame:
+        source = self._source
+        reader = self._reader(self._options, maxFilesPerTrigger=source.max_files_per_trigger).format("binaryFile")
+        if self._is_stream:
+            reader = reader.schema("path string, modificationTime timestamp, length bigint, content binary")
+        return documents_of_files(reader.load(source.path), source.row_tag, (ID, RAW, FAULT))
 
     def kafka(self) -> DataFrame:
         return self._parsed(self._kafka_rows())
@@ -248,7 +255,7 @@ def _with_raw(columns: StructType) -> StructType:
 
 
 def _identified(events: DataFrame, source: Source) -> DataFrame:
-    """The events with their ids as strings. Events of Kafka are identified by their position if no column is named."""
+    """The events with their ids as strings. If no column is named, those of Kafka and XML go by their position."""
     from pyspark.sql import functions as f
 
     name = source.event_id if source.event_id is not None or source.format != "rate" else "value"

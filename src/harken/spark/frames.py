@@ -54,8 +54,11 @@ def refuse_column(frame: DataFrame, name: str, option: str) -> None:
         raise SourceError(f"the DataFrame has a column `{name}` of its own", hint=hint)
 
 
-def require_events(columns: StructType, limits: Limits) -> None:
-    """Raise SourceError if a column has a type that events cannot hold, or two have the same name."""
+def require_events(columns: StructType, limits: Limits, *, documents: bool = False) -> None:
+    """Raise SourceError if a column has a type that events cannot hold, or two have the same name.
+
+    Binary columns are XML documents, where those may be.
+    """
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -65,7 +68,7 @@ def require_events(columns: StructType, limits: Limits) -> None:
     except PySparkException as error:
         hint = "drop the column, or cast it to a number, a string, a boolean, a timestamp or a date"
         raise SourceError(f"Spark cannot hand the columns to Python: {error}", hint=hint) from error
-    fields(arrow, (), limits, 2)
+    fields(arrow, (), limits, 2, of_events=documents)
 
 
 def leaves(kind: StructType, path: Path = ()) -> Iterator[tuple[Path, DataType]]:

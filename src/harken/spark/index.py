@@ -49,6 +49,8 @@ class IndexVersion:
     asks: tuple[tuple[tuple[str, ...], str | None], ...] | None = None
     """The paths of the attributes that subscriptions use, each with the kind of its values, None for any. None if that
     is not known: then the index has to be opened."""
+    documents: tuple[tuple[str, ...], ...] = ()
+    """The paths of the attributes that are read as XML documents."""
 
     def files(self, spark: SparkSession | None = None) -> Files:
         return files_of(self.root, spark)
@@ -98,6 +100,7 @@ class Index(Root[IndexVersion]):
     def _parsed(self, plain: dict[str, Any]) -> IndexVersion:
         attributes, asks = plain.pop("attributes"), plain.pop("asks", None)
         plain["attributes"] = None if attributes is None else tuple(attributes)
+        plain["documents"] = tuple(map(tuple, plain.pop("documents", ())))
         plain["asks"] = None if asks is None else tuple((tuple(path), kind) for path, kind in asks)
         return IndexVersion(self.root, **plain)
 
@@ -114,5 +117,6 @@ def _saved(engine: Engine, source: str | None, place: Path) -> dict[str, Any]:
         "favourite": engine.favourite(),
         "built": round(time.time(), 3),
         "source": source,
+        "documents": engine.documents(),
         "asks": None if asks is None else [(path, None if kind is None else str(kind)) for path, kind in asks],
     }

@@ -104,7 +104,9 @@ def match(
 
     What subscriptions ask for is compared with the columns: a name that is no column, a value of another type, or a
     field that no subscription has gives a MismatchWarning; `on_mismatch="fail"` raises MismatchError instead, "ignore"
-    does nothing. Raises SourceError if they ask for a column that no event can hold, such as a binary one.
+    does nothing. Raises SourceError if they ask for a column that no event can hold, such as an interval.
+
+    A string or binary column `document` holds the XML documents that XPath subscriptions are about.
     """
     _refuse_unknown("strategy", strategy, STRATEGIES)
     _refuse_unknown("output", output, OUTPUTS)
@@ -134,6 +136,7 @@ def match(
         fields=tuple(fields),
         on_error=on_error,
         names=tuple(types.names),
+        documents=version.documents,
     )
     needed = events.select(*map(column, _needed(events, version, identified, columns)))
     if chosen.name == SHARDED:

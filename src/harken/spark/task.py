@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.errors import HarkenError
-from harken.events import Decoded, rows_from_arrow, validate
+from harken.events import Decoded, Refused, rows_from_arrow, validate, without_bad_documents
 from harken.live.notifications import failure_reason
 from harken.live.results import BatchMatches
-from harken.schema import Schema
+from harken.schema import Path, Schema
 from harken.spark.index import IndexVersion
 from harken.spark.local import opened
 
@@ -35,13 +35,15 @@ EXACT = f"{OWN}exact"
 """A column that events may have: a JSON object of values that replace those of other columns, or null."""
 _JOINED_EVENTS = 65_536
 """Join Spark's batches to about this many events: the more, the more of them use the same part of the index."""
+_JOINED_BYTES = 1 << 28
+"""Join no more than this, about: documents may be large."""
 _WORTH_ORDERING = 1_000
 _FIRST_EVENTS = 64
 _MOST_EVENTS = 16_384
 _MATCHES = 1 << 18
 """The most matches of an answer."""
 _BYTES = 1 << 26
-"""About how many bytes of event columns an answer of pairs may have."""
+"""About how many bytes of event columns are matched at once, and an answer of pairs may have."""
 
 Places = NDArray[np.int64]
 
@@ -61,6 +63,8 @@ class Question:
     on_error: str
     names: tuple[str, ...]
     """The names of the answer's columns."""
+    documents: tuple[Path, ...] = ()
+    """The attributes that some shard reads as XML documents: an event with a bad one is refused by all."""
 
 
 def answers(question: Question) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -95,15 +99,22 @@ class _Answering:
         seen = self._seen(batch, version, engine.schema)
         decoded = validate(_with_exact(seen, batch), engine.schema, engine.limits)
         # All shards refuse the same events: among pairs only the first reports them.
-        if decoded.refused and (not place or self._question.output != PAIRS):
-            yield self._refused(batch, decoded)
+        is_telling = not place or self._question.output != PAIRS
+        if decoded.refused and is_telling:
+            yield self._refused(batch, decoded.refused)
         events = decoded.batch
+        most = min(_MOST_EVENTS, _at_once(seen.columns, _BYTES))
         start = 0
         while start < len(events):
             expected = int(_MATCHES / max(self._per_event, 1e-3))
-            stop = start + min(max(1, expected), _MOST_EVENTS)
-            part = events[start:stop]
+            stop = start + min(max(1, expected), most)
+            good = without_bad_documents(Decoded(events[start:stop], ()), self._question.documents, engine.limits)
             start = stop
+            if good.refused and is_telling:
+                yield self._refused(batch, good.refused)
+            part = good.batch
+            if not len(part):
+                continue
             found = engine.match_decoded(Decoded(part, ()))
             self._per_event = (self._per_event + len(found.numbers) / len(part)) / 2
             if found.errors and self._question.on_error == FAIL:
@@ -123,8 +134,7 @@ class _Answering:
     def _pairs_at_once(self, batch: pa.RecordBatch) -> int:
         """How many pairs an answer may have, by the size of the event columns that it carries."""
         columns = [batch.column(name) for name in (self._question.event_id, *self._question.columns)]
-        width = sum(column.nbytes for column in columns) / max(batch.num_rows, 1)
-        return min(_MATCHES, max(1, int(_BYTES / max(width, 1.0))))
+        return min(_MATCHES, _at_once(columns, _BYTES))
 
     def _pairs(
         self, batch: pa.RecordBatch, rows: Places, found: BatchMatches, start: int, stop: int
@@ -180,14 +190,14 @@ class _Answering:
         reasons = [failure_reason(id, error) for _, id, error in found.errors]
         return self._batch(self._error_rows(batch, rows, ids), reasons)
 
-    def _refused(self, batch: pa.RecordBatch, decoded: Decoded) -> pa.RecordBatch:
+    def _refused(self, batch: pa.RecordBatch, events: Sequence[Refused]) -> pa.RecordBatch:
         """The rows of invalid events: only with `on_error="tell"` among pairs, else a row with a null answer."""
         question = self._question
         if question.on_error == FAIL:
-            raise decoded.refused[0].error
-        refused = decoded.refused if question.on_error == TELL or question.output != PAIRS else ()
+            raise events[0].error
+        refused = events if question.on_error == TELL or question.output != PAIRS else ()
         rows = np.array([each.position for each in refused], np.int64)
-        return self._batch(self._error_rows(batch, rows, None), [str(each.error) for each in refused])
+        return self._batch(self._error_rows(batch, rows, None), [_reason(each.error) for each in refused])
 
     def _error_rows(self, batch: pa.RecordBatch, rows: Places, ids: pa.Array | None) -> list[pa.Array]:
         question = self._question
@@ -218,16 +228,32 @@ class _Answering:
         return pa.RecordBatch.from_arrays(columns, list(self._question.names))
 
 
+def _reason(error: HarkenError) -> str:
+    """Why an event was refused. Of a document, in one line: without the excerpt that points at the place."""
+    if error.excerpt is None:
+        return str(error)
+    told = error.message if error.place is None else f"{error.message} ({error.place})"
+    return told if error.hint is None else f"{told}; hint: {error.hint}"
+
+
+def _at_once(columns: Sequence[pa.Array], size: int) -> int:
+    """How many rows of these columns have about so many bytes."""
+    rows = len(columns[0]) if columns else 0
+    width = sum(column.nbytes for column in columns) / max(rows, 1)
+    return max(1, int(size / max(width, 1.0)))
+
+
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches joined to larger ones."""
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        if rows >= _JOINED_EVENTS:
+        size += batch.nbytes
+        if rows >= _JOINED_EVENTS or size >= _JOINED_BYTES:
             yield _joined(waiting)
-            waiting, rows = [], 0
+            waiting, rows, size = [], 0, 0
     if waiting:
         yield _joined(waiting)
 
@@ -254,7 +280,7 @@ def _with_exact(seen: pa.RecordBatch, batch: pa.RecordBatch) -> Any:
     """The events of one part of `_by_exactness`. Those with exact values become dicts with these filled in."""
     if EXACT not in batch.schema.names or batch.column(EXACT).null_count:
         return seen
-    rows = [row.content or {} for row in rows_from_arrow(seen)]
+    rows = [row.content or {} for row in rows_from_arrow(seen, of_events=True)]
     for content, text in zip(rows, batch.column(EXACT).to_pylist(), strict=True):
         content |= {name: value for name, value in json.loads(text).items() if name in content}
     return rows

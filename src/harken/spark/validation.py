@@ -84,7 +84,7 @@ def validate(
     attributes = [
         name for name in events.columns if name in declared or not (name == identified or name.startswith(OWN))
     ]
-    require_events(StructType([events.schema[name] for name in attributes]), limits)
+    require_events(StructType([events.schema[name] for name in attributes]), limits, documents=True)
 
     def refusals(batch: pa.RecordBatch) -> Refusals:
         found = _events_refused(batch.select(attributes), schema, limits)

@@ -27,7 +27,7 @@ def test_every_fault_is_listed_with_its_place(run: Run, write: Write) -> None:
         '{"id": "b", "where": "price <"}\n'
         "nonsense\n"
         '{"id": "b", "where": "price < 1 AND price > 2"}\n'
-        '{"id": "c", "where": "price < 1", "language": "xpath"}\n',
+        '{"id": "c", "where": "price < 1", "language": "datalog"}\n',
     )
     events = write("e.jsonl", '{"price": "dear"}\n{"price": 1}\n{"colour": 1}\n')
     result = run("check", "-s", subscriptions, "-e", events, "--schema", write("schema.toml", SCHEMA), "--json")

@@ -42,15 +42,18 @@ def test_files_hold_the_workload(run: Run, tmp_path: Path, name: str, format: st
     assert f"{name} with seed 5: 30 subscriptions in {tmp_path}" in result.stderr
     workload = generate(name, 30, 20, 5)
     texts = workload.texts().to_pylist()
-    expected = [{"id": f"s{row}", "where": text} for row, text in enumerate(texts)]
+    language = {} if workload.language == "sql" else {"language": workload.language}
+    expected = [{"id": f"s{row}", "where": text, **language} for row, text in enumerate(texts)]
     assert rows(tmp_path / f"subscriptions.{format}") == expected
     events = [without_nulls(each) for each in rows(tmp_path / f"events.{format}")]
     assert events == [without_nulls(each) for each in workload.events.to_pylist()]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_match_reads_the_files(run: Run, tmp_path: Path, format: str) -> None:
-    run("generate", "le-subscribe", "--to", tmp_path, "-s", 200, "-e", 50, "--format", format)
+@pytest.mark.parametrize("name", ["le-subscribe", "nasa"])
+def test_match_reads_the_files(run: Run, tmp_path: Path, name: str, format: str) -> None:
+    settings = ["--set", "paths=[1, 3]", "--set", "mean=2"] if name == "nasa" else []
+    run("generate", name, "--to", tmp_path, "-s", 200, "-e", 50, "--format", format, *settings)
     subscriptions, events = (tmp_path / f"{name}.{format}" for name in ("subscriptions", "events"))
     result = run("match", events, "-s", subscriptions, "--json", "--strict")
     assert result.exit_code == 0

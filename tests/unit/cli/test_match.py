@@ -419,7 +419,7 @@ def test_control_codes_from_outside_do_not_reach_the_terminal(run: Run, events: 
 
 
 def test_what_no_subscription_asks_for_is_not_looked_at(run: Run, subscriptions: Path, tmp_path: Path) -> None:
-    events = put(tmp_path, "events", [{**event, "photo": b"?"} for event in EVENTS], "parquet")
+    events = put(tmp_path, "events", [{**event, "photo": [b"?"]} for event in EVENTS], "parquet")
     command = ["match", events, "--subscriptions", subscriptions]
     assert pairs(run(*command).stdout) == PAIRS
     assert pairs(run(*command, "--event-id", "order").stdout) == [("A1", "alice"), ("A2", "bob"), ("A3", "bob")]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harken.events import Event, EventBatch, validate
@@ -30,6 +30,7 @@ def by_themselves(raw: list[Any]) -> EventBatch:
 
 
 @given(EVENTS)
+@example([{"b": False}, {"b": float("nan")}])  # no number is left, and no cells of numbers
 def test_the_views_are_those_of_the_events(raw: list[dict[str, Any]]) -> None:
     views, expected = dict_views(raw, NAMES, DEFAULT_LIMITS), by_themselves(raw)
     if views is None:

@@ -256,7 +256,7 @@ def test_a_plan_tells_what_does_not_fit_the_columns(spark: SparkSession, project
 
 def test_a_plan_refuses_a_column_that_no_event_can_hold(spark: SparkSession, project: Project) -> None:
     project.write("subscriptions.jsonl", [{"id": "raw", "where": "seller = 's1'"}])
-    columns = COLUMNS.replace("seller STRING", "seller BINARY")
+    columns = COLUMNS.replace("seller STRING", "seller ARRAY<BINARY>")
     with pytest.raises(SourceError, match=r"`seller` is of type binary.*the subscription 'raw' asks for `seller`"):
         plan(project.config(f'columns = "{columns}"'))
 

@@ -195,7 +195,12 @@ def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
         ("1 AS path", {}, "the DataFrame has a column `path` of its own", "pass path= another name"),
         ("1 AS why", {"reason": "why"}, "the DataFrame has a column `why` of its own", "pass reason= another name"),
         ("1 AS n", {"reason": "path"}, "both to be called `path`", None),
-        ("X'00' AS n", {}, "the column `n` has the Arrow type binary, which an event cannot hold", "drop the column"),
+        (
+            "array(X'00') AS n",
+            {},
+            "the column `n` has the Arrow type binary, which an event cannot hold",
+            "drop the column",
+        ),
         ("struct(array(INTERVAL '1' DAY) AS b) AS n", {}, "the column `n.b` has the Arrow type duration", "cast it"),
         ("INTERVAL '1' MONTH AS n", {}, "Spark cannot hand the columns to Python", "cast it"),
         ("1 AS n, 2 AS n", {}, "the column `n` is there twice", "rename or drop"),

@@ -19,6 +19,8 @@ EXPERIMENTS: dict[str, str] = {
     "le-subscribe-all-equal": "harken.lab.experiments.le_subscribe_all_equal",
     "le-subscribe-insertion": "harken.lab.experiments.le_subscribe_insertion",
     "gryphon-tree": "harken.lab.experiments.gryphon_tree",
+    "xml-stock": "harken.lab.experiments.xml_stock",
+    "xml-nasa": "harken.lab.experiments.xml_nasa",
     "overview": "harken.lab.experiments.overview",
 }
 """By name, in the order of the papers. A module is imported when its experiment is asked for."""

@@ -22,6 +22,10 @@ SCALES = ("smoke", "laptop", "full")
 TOPSS = "Ashayer, Leung, Jacobsen: Predicate Matching and Subscription Matching in Publish/Subscribe Systems (ToPSS)"
 LE_SUBSCRIBE = "Fabret, Llirbat, Pereira, Shasha: Efficient Matching for Content-based Publish/Subscribe Systems"
 GRYPHON = "Aguilera, Strom, Sturman, Astley, Chandra: Matching Events in a Content-based Subscription System"
+RELATIONAL_XML = (
+    "Tian, Reinwald, Pirahesh, Mayr, Myllymaki: Implementing a Scalable XML Publish/Subscribe System Using Relational "
+    "Database Systems"
+)
 
 Tell = Callable[[str], None]
 """Gets progress messages."""

@@ -12,6 +12,8 @@ from pyarrow import ipc
 from pyarrow.parquet import ParquetWriter
 
 Advance = Callable[[int], None]
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+"""The backslash comes first. There are no other control characters in a workload: XML has none."""
 
 
 def write_rows(
@@ -75,6 +77,7 @@ def _json(values: pa.Array) -> pa.Array:
         texts = pc.binary_join(pa.ListArray.from_arrays(ends, _json(values.flatten())), ", ")
         return pc.if_else(values.is_valid(), pc.binary_join_element_wise("[", texts, "]", ""), None)
     if pa.types.is_string(values.type):
-        escaped = pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
-        return pc.binary_join_element_wise('"', escaped, '"', "")
+        for character, escape in _ESCAPES.items():
+            values = pc.replace_substring(values, character, escape)
+        return pc.binary_join_element_wise('"', values, '"', "")
     return pc.cast(values, pa.string())

@@ -25,6 +25,7 @@ class Recipe:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     has_table: bool = True
     """Whether a table of predicates can say its subscriptions."""
+    language: str = "sql"
 
     def model_with(self, parameters: Mapping[str, Any]) -> Model:
         """The model, with the given parameters in place of the recipe's. Raises ValueError."""
@@ -98,6 +99,18 @@ WORKLOADS: dict[str, Recipe] = {
         "Rules that look for attacks in logs: lists of patterns on command lines, paths and hashes",
         has_table=False,
     ),
+    "stock-xml": Recipe(
+        "harken.lab.workloads.stock_xml:StockXml",
+        "Stock ticks of relational XML publish/subscribe as XML: a symbol and four inequalities, in XPath",
+        has_table=False,
+        language="xpath",
+    ),
+    "nasa": Recipe(
+        "harken.lab.workloads.nasa:Nasa",
+        "Astronomical data sets as XML, and branching XPaths drawn from them; made-up records without $HARKEN_DATA",
+        has_table=False,
+        language="xpath",
+    ),
     "mixed": Recipe(
         "harken.lab.workloads.mixed:Mixed",
         "A quarter of each of w4, le-subscribe, stock and gryphon, interleaved, with attributes of their own",
@@ -132,7 +145,7 @@ def generate(name: str, subscriptions: int, events: int, seed: int = 0, **parame
     from harken.lab.workloads.workload import Workload
 
     drawn = model.draw(subscriptions, events, SeedSequence(seed))
-    return Workload(name, recipe.description, asdict(model), seed, subscriptions, *drawn)
+    return Workload(name, recipe.description, asdict(model), seed, subscriptions, *drawn, language=model.language)
 
 
 def _fitting(name: str, value: Any, defaults: Mapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,9 @@ class Drawn(NamedTuple):
 @dataclass(frozen=True)
 class Model(ABC):
     """Draws subscriptions and events. Its fields are the parameters."""
+
+    language: ClassVar[str] = "sql"
+    """That of the subscriptions."""
 
     @abstractmethod
     def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
@@ -70,7 +73,7 @@ class WrittenModel(Model):
 
     @abstractmethod
     def texts(self, rows: int, rng: np.random.Generator) -> Iterator[str]:
-        """The subscriptions in Harken's language."""
+        """The subscriptions in their language."""
 
     @abstractmethod
     def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
@@ -95,6 +98,8 @@ class Workload:
     """Of a mixed workload, what it was mixed from: each with rows of its own, and the attributes of the mixture."""
     written: Sequence[str] | None = field(default=None, repr=False)
     """The subscriptions as texts, where there are no conditions that say them."""
+    language: str = "sql"
+    """That of the texts."""
 
     @property
     def has_table(self) -> bool:
@@ -108,7 +113,7 @@ class Workload:
         return as_predicates(self.conditions)
 
     def texts(self) -> pa.ChunkedArray:
-        """The subscriptions in Harken's language."""
+        """The subscriptions in their language."""
         return pa.chunked_array([each.column("where") for each in self.batches("where")], pa.string())
 
     def table(self) -> pa.Table:
@@ -116,7 +121,10 @@ class Workload:
         return pa.Table.from_batches(self.batches("predicates"), subscription_schema("predicates"))
 
     def batches(self, form: Literal["where", "predicates"]) -> Iterator[pa.RecordBatch]:
-        """The subscriptions a block at a time: `id`, and their texts or their lists of predicates."""
+        """The subscriptions a block at a time: `id`, and their texts or their lists of predicates.
+
+        Beside texts that are no SQL stands their `language`.
+        """
         if form == "predicates":
             self._refuse_written()
         for start in range(0, self.subscriptions, BLOCK):
@@ -126,7 +134,11 @@ class Workload:
             else:
                 listing = self._listing
                 content = listing.texts(start, stop) if form == "where" else listing.predicates(start, stop)
-            yield pa.record_batch([_ids(start, stop), content], schema=subscription_schema(form))
+            columns = [_ids(start, stop), content]
+            schema = subscription_schema(form, self.language)
+            if len(schema) > len(columns):
+                columns.append(pa.repeat(pa.scalar(self.language), stop - start))
+            yield pa.record_batch(columns, schema=schema)
 
     def _refuse_written(self) -> None:
         if self.written is not None:
@@ -137,9 +149,10 @@ class Workload:
         return Listing(self.conditions, self.subscriptions)
 
 
-def subscription_schema(form: Literal["where", "predicates"]) -> pa.Schema:
+def subscription_schema(form: Literal["where", "predicates"], language: str = "sql") -> pa.Schema:
     """The columns of subscriptions with their texts or their predicates."""
-    return pa.schema([("id", pa.string()), (form, _TYPES[form])])
+    columns = [("id", pa.string()), (form, _TYPES[form])]
+    return pa.schema(columns if language == "sql" else [*columns, ("language", pa.string())])
 
 
 def _ids(start: int, stop: int) -> pa.Array:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harken.errors import ContradictionError, HarkenError, LimitError
-from harken.language.ast import Attribute, Expression, leaves, predicates
+from harken.language.ast import Attribute, Constant, Expression, XPathBoolean, leaves, predicates
 from harken.language.compiled import Compiled
 from harken.language.sql import parser
 from harken.language.sql.check import check
@@ -15,6 +15,7 @@ from harken.language.sql.doubts import may_be_doubtful
 from harken.language.sql.printer import print_expression
 from harken.language.sql.shapes import ShapeCache
 from harken.language.sql.syntax_errors import located
+from harken.language.xpath.parser import parse as parse_xpath
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
 from harken.schema.faults import first_of
@@ -67,6 +68,16 @@ class SqlFrontEnd:
         faults = check(expression, self.schema, text)
         if faults:
             raise first_of(faults)
+        for predicate, _ in predicates(expression):
+            if isinstance(predicate, XPathBoolean):
+                self._accept_xpath(predicate.xpath, text)
+
+    def _accept_xpath(self, xpath: Constant, text: str) -> None:
+        """Raise LimitError if an XPath inside the text is beyond a limit."""
+        try:
+            parse_xpath(str(xpath.value), self.limits)
+        except HarkenError as error:
+            raise error.at(*located(text, xpath.at)) from None
 
     def _placed(self, error: ContradictionError, text: str) -> HarkenError:
         """The error at the attribute that it is about, or at the start of the text."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,9 +14,6 @@ from harken.language.xpath.plan import DocumentPlan
 from harken.language.xpath.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
-
-# What was within the limits once is not judged again.
-_NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
 
 
 class XPathFrontEnd:
@@ -46,4 +42,4 @@ class XPathFrontEnd:
 
     def parse(self, text: str) -> Expression:
         """The expression of a text that was compiled before."""
-        return parser.parse(text, _NO_LIMITS)
+        return parser.parse_accepted(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from harken.errors import HarkenError, LimitError
 from harken.language.xpath.ast import Expression, Location, Step
 from harken.language.xpath.grammar import BEFORE_TEST, MOST_KNOWN, MOST_STEPS, Parser
@@ -11,6 +13,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 
 _runs: dict[str, tuple[Step, ...]] = {}
 """Steps of paths without predicates, by their text. The same come again and again, and their steps are kept once."""
+_NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
 _MOST_RUN = 256
 """Characters of such a path that is remembered."""
 
@@ -75,6 +78,11 @@ class _QuickParser(Parser):
             word = words[place]
             if word[:1] != "/":
                 return Location(found, at)
+
+
+def parse_accepted(text: str) -> Expression:
+    """The expression of a text that was within the limits once: they are not judged again."""
+    return parse(text, _NO_LIMITS)
 
 
 def _learn(run: str) -> tuple[Step, ...]:

@@ -92,16 +92,14 @@ def build(programs: Programs, vocabulary: GrowingVocabulary, learnt: Frequencies
     order = order[~is_always[order]]
     known, counts = np.unique(keys[order], return_counts=True)
     size = 1 << max(4, (2 * len(known)).bit_length())
-    slots = [np.zeros(size, np.int32) for _ in range(3)]
-    enter_keys(known, np.cumsum(counts), *slots)
+    slots = np.zeros((size, 4), np.int32)
+    enter_keys(known, np.cumsum(counts), slots)
     postings = Postings(
         base=0,
         alive=np.ones(len(programs), np.bool_),
         starts=programs.starts,
         code=programs.code,
-        slot_key=slots[0],
-        slot_first=slots[1],
-        slot_end=slots[2],
+        slots=slots,
         program=place_of[owners[order]],
         second=second[order],
         always=always,

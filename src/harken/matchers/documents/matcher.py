@@ -16,7 +16,7 @@ from harken.events import EventBatch
 from harken.events.xml import Documents, TagPaths, numbers
 from harken.forking import MATCHER, fork_lock
 from harken.kernels.compile import IS_PLAIN
-from harken.kernels.documents import DocumentRoom, NodeRoom, Nodes, Postings, Vocabulary, match_documents
+from harken.kernels.documents import HITS, DocumentRoom, NodeRoom, Nodes, Postings, Vocabulary, match_documents
 from harken.kernels.frozen import frozen
 from harken.language.capabilities import Capability
 from harken.language.xpath.ast import Expression
@@ -82,10 +82,9 @@ class _Tally:
         """Learn what a room has counted. Returns whether the indexes are to be laid out anew."""
         before = self.frequencies
         if self.stage < len(_LEARNING):
-            self.frequencies = Frequencies(
-                before.documents + documents, _sum(before.values, room.value_hits), _sum(before.keys, room.key_hits)
-            )
-            room.value_hits[:], room.key_hits[:] = 0, 0
+            values, keys = _sum(before.values, room.values[:, HITS]), _sum(before.keys, room.key_hits)
+            self.frequencies = Frequencies(before.documents + documents, values, keys)
+            room.values[:, HITS], room.key_hits[:] = 0, 0
         return self.stage < len(_LEARNING) and self.frequencies.documents >= _LEARNING[self.stage]
 
 
@@ -138,9 +137,7 @@ class _Room:
         values, keys = _SLACK * snapshot.values // 4, _SLACK * snapshot.keys // 4
         self.arrays = DocumentRoom(
             stamp=np.zeros(2, np.int32),
-            value_stamp=np.zeros(values, np.int32),
-            value_head=np.zeros(values, np.int32),
-            value_hits=np.zeros(values, np.int64),
+            values=np.zeros((values, 4), np.int32),
             key_stamp=np.zeros(keys, np.int32),
             key_head=np.zeros(keys, np.int32),
             key_hits=np.zeros(keys, np.int64),
@@ -157,7 +154,7 @@ class _Room:
         arrays = self.arrays
         return (
             self._vocabulary is snapshot.vocabulary
-            and len(arrays.value_stamp) >= snapshot.values
+            and len(arrays.values) >= snapshot.values
             and len(arrays.key_stamp) >= snapshot.keys
             and len(self.seen) >= len(snapshot.numbers)
         )
@@ -175,6 +172,7 @@ class _Room:
     def _resize(self, nodes: int, stack: int) -> None:
         self.space = NodeRoom(
             chain=np.zeros((6, nodes), np.int32),
+            probes=np.zeros((6 * nodes, 4), np.int64),
             mark=np.zeros(nodes, np.int32),
             stack=np.zeros(stack, np.int32),
             ends=np.zeros(_DEPTH, np.int64),
@@ -201,6 +199,8 @@ class XPathMatcher:
         self._rooms: list[_Room] = []
         self._tags: BoundTags | None = None
         self._tally = _Tally()
+        self._gone = 0
+        """Subscriptions that left since the vocabulary was made."""
         self._seen = [0, 0]
         """Documents that were matched, and programs that these ran."""
 
@@ -229,17 +229,22 @@ class XPathMatcher:
         """Make one index of all that there is, and forget what no subscription says any more."""
         with self._lock:
             self._absorb()
-            segments = self._snapshot.segments
-            if len(segments) > 1 or (segments and not segments[0].alive.all()):
-                programs = joined([segment.programs() for segment in segments])
-                programs, self._vocabulary, learnt = compacted(programs, self._vocabulary, self._tally.frequencies)
-                self._tally.frequencies = learnt
-                self._hold((_Segment.of(build(programs, self._vocabulary, learnt)),) if len(programs) else ())
+            if len(self._snapshot.segments) > 1 or self._gone:
+                self._compact(self._snapshot.segments)
+
+    def _compact(self, segments: Sequence[_Segment], *more: Programs) -> None:
+        """Make one index of several and of further programs, in a vocabulary that says no more than they do."""
+        programs = joined([_NONE, *(segment.programs() for segment in segments), *more])
+        programs, self._vocabulary, learnt = compacted(programs, self._vocabulary, self._tally.frequencies)
+        self._tally.frequencies = learnt
+        self._gone = 0
+        self._hold((_Segment.of(build(programs, self._vocabulary, learnt)),) if len(programs) else ())
 
     def _remove(self, numbers: Iterable[int]) -> None:
         gone = [number for number in numbers if self._waiting.pop(number, None) is None]
         if not gone:
             return
+        self._gone += len(gone)
         left = []
         for segment in self._snapshot.segments:
             places = [place for number in gone if (place := segment.index.place_of.get(number)) is not None]
@@ -257,6 +262,9 @@ class XPathMatcher:
         self._waiting = {}
         kept = list(self._snapshot.segments)
         size = len(parts[0])
+        if self._gone > _GROWTH * (size + sum(map(len, kept))):  # nobody says most of the vocabulary any more
+            self._compact(kept, parts[0])
+            return
         while kept and len(kept[-1]) < _GROWTH * size:
             parts.append(kept.pop().programs())
             size += len(parts[-1])
@@ -467,9 +475,9 @@ def _plan_of(entry: Entry) -> DocumentPlan:
     return plan
 
 
-def _sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sum(left: NDArray[np.int64], right: NDArray[Any]) -> NDArray[np.int64]:
     """The sum of counts, of which the shorter ones lack what came later."""
-    longer, shorter = (left, right) if len(left) > len(right) else (right, left)
-    found = longer.copy()
-    found[: len(shorter)] += shorter
+    found = np.zeros(max(len(left), len(right)), np.int64)
+    found[: len(left)] += left
+    found[: len(right)] += right
     return found

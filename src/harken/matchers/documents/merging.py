@@ -79,11 +79,12 @@ def _move_values(
     source: GrowingVocabulary, target: GrowingVocabulary, wanted: NDArray[np.int64], keys: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     used = source.used()
-    length = used.value_length[wanted].astype(np.int64)
+    packed, begin = used.values[wanted, 0], used.values[wanted, 1]
+    length = packed & 0xFFFFFFFF
     at = np.zeros(len(wanted) + 1, np.int64)
     np.cumsum(length, out=at[1:])
-    text = used.texts[np.repeat(used.value_begin[wanted] - at[:-1], length) + np.arange(int(at[-1]))]
-    old = used.value_key[wanted]
+    text = used.texts[np.repeat(begin - at[:-1], length) + np.arange(int(at[-1]))]
+    old = packed >> 32
     own = keys[old & ~NUMERIC] | (old & NUMERIC)
     return target.intern_all(text, at, own.astype(np.int32))
 

@@ -25,7 +25,6 @@ from harken.kernels.documents import (
 _Item = TypeVar("_Item", bound=np.generic)
 _LEAST = 16
 _AT_ONCE = 4_096
-_OF_VALUES = ("value_key", "value_hash", "value_begin", "value_length")
 ROOT = 0
 """The linear path of the root node, and its key."""
 
@@ -46,7 +45,8 @@ class _Growing(Generic[_Item]):
         needed = self.count + more
         if needed <= len(self.array) and self.array.flags.writeable:
             return False
-        array = np.zeros(max(_LEAST, needed, 3 * len(self.array) // 2), self.array.dtype)
+        size = max(_LEAST, needed, 3 * len(self.array) // 2)
+        array = np.zeros((size, *self.array.shape[1:]), self.array.dtype)
         array[: self.count] = self.array[: self.count]
         self.array = array
         return True
@@ -79,7 +79,7 @@ class GrowingVocabulary:
     @property
     def values(self) -> int:
         """How many values there are."""
-        return self._columns["value_key"].count
+        return self._columns["values"].count
 
     @property
     def paths(self) -> int:
@@ -149,14 +149,12 @@ class GrowingVocabulary:
         found = np.empty(len(keys), np.int32)
         for first in range(0, len(keys), _AT_ONCE):  # many are known: room for all would be too much
             last = min(first + _AT_ONCE, len(keys))
-            self._reserve(last - first, *_OF_VALUES)
+            self._reserve(last - first, "values")
             self._reserve(int(at[last] - at[first]), "texts")
             self._reserve_slots(last - first)
-            texts = self._columns["texts"]
+            values, texts = self._columns["values"], self._columns["texts"]
             some = text, at[first : last + 1], keys[first:last], found[first:last]
-            values, texts.count = intern_values(self._arrays, self.values, texts.count, *some)
-            for name in _OF_VALUES:
-                self._columns[name].count = values
+            values.count, texts.count = intern_values(self._arrays, values.count, texts.count, *some)
         return found
 
     def _key(self, parent: int, descends: bool, kind: int, name: bytes | None) -> int:
@@ -204,9 +202,9 @@ class GrowingVocabulary:
         slots = self._columns["slots"]
         if 2 * (self.values + more) > len(slots.array) or not slots.array.flags.writeable:
             size = 1 << (4 * (self.values + more)).bit_length() - 1
-            slots.array = np.zeros(size, np.int32)
+            before, slots.array = slots.array, np.zeros(size, np.int64)
             slots.count = size
-            enter_values(slots.array, self._columns["value_hash"].array, self.values)
+            enter_values(slots.array, before)
             self._changed()
 
     def _changed(self) -> None:
@@ -227,11 +225,8 @@ def _empty() -> Vocabulary:
         path_key=np.zeros(1, np.int32),
         key_asked=np.zeros(FIRST_KEY, np.uint8),
         key_longest=np.zeros(FIRST_KEY, np.int32),
-        slots=np.zeros(_LEAST, np.int32),
-        value_key=np.zeros(0, np.int32),
-        value_hash=np.zeros(0, np.uint32),
-        value_begin=np.zeros(0, np.int64),
-        value_length=np.zeros(0, np.int32),
+        slots=np.zeros(_LEAST, np.int64),
+        values=np.zeros((0, 2), np.int64),
         texts=np.zeros(0, np.uint8),
         numbers=np.zeros(0, np.float64),
     )

@@ -79,9 +79,9 @@ class Trees:
         leaf_of = self.leaf_of[is_used]
         return replace(
             self,
-            nodes=np.where(self.nodes >= 0, place[np.maximum(self.nodes, 0)], self.nodes).astype(np.int32),
+            nodes=_moved(self.nodes, place),
             leaf_kind=self.leaf_kind[is_used],
-            leaf_of=np.where(leaf_of >= 0, pattern_place[np.maximum(leaf_of, 0)], leaf_of).astype(np.int32),
+            leaf_of=_moved(leaf_of, pattern_place),
             columns=columns,
             patterns=self.patterns.taken(np.flatnonzero(wanted)),
         )
@@ -127,7 +127,7 @@ def joined(several: Sequence[Trees]) -> Trees:
         ).astype(np.int32),
         np.concatenate([each.ends for each in several]),
         np.concatenate([each.leaf_kind for each in several]),
-        np.where(of >= 0, pattern_of[np.maximum(of, 0)] if len(pattern_of) else 0, -1).astype(np.int32),
+        _moved(of, pattern_of),
         [joined_column(column, parts) for column, parts in columns.items()],
         tuple(texts),
         patterns,
@@ -257,6 +257,14 @@ class _Gatherer:
 
     def _text(self, path: Path) -> int:
         return self._texts.setdefault(path, len(self._texts))
+
+
+def _moved(numbers: NDArray[Any], places: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The new place of each; what is below zero stands for something else, and stays."""
+    moved = numbers.astype(np.int32)
+    is_place = numbers >= 0
+    moved[is_place] = places[numbers[is_place]]
+    return moved
 
 
 def _places(wanted: NDArray[np.bool_]) -> NDArray[np.int32]:

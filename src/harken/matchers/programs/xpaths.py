@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.events import EventBatch
-from harken.language.xpath.parser import parse
+from harken.language.xpath.parser import parse_accepted
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.documents import XPathMatcher
 from harken.matchers.programs.patterns import XPATH, PatternTable
@@ -22,7 +22,7 @@ class XPaths:
         for column in np.unique(table.column[places]).tolist():
             own = places[table.column[places] == column].tolist()
             matcher = self._matchers[texts[column]] = XPathMatcher()
-            matcher.add_expressions({place: parse(table.text(place)) for place in own})
+            matcher.add_expressions({place: parse_accepted(table.text(place)) for place in own})
 
     def __bool__(self) -> bool:
         return bool(self._matchers)

@@ -8,17 +8,19 @@ from collections.abc import Mapping
 from harken.errors import HarkenError, did_you_mean
 from harken.live.notifications import Notification, names_of
 from harken.pipeline.config.ddl import DdlColumn, read_ddl
+from harken.pipeline.config.document_columns import xml_columns
 from harken.pipeline.config.locations import check_apart, check_there
 from harken.pipeline.config.tables import Table
 from harken.schema import check_schema
 from harken.schema.files import MAX_SCHEMA_BYTES
+from harken.schema.paths import DOCUMENT
 from harken.toml.document import read_text
 
 _OF_RATE = {"timestamp": "timestamp", "value": "bigint"}
 _TIMES = ("timestamp", "timestamp_ntz", "timestamp_ltz", "date")
 _NO_IDS = ("array", "map", "struct", "variant", "binary")
 _ONLY_STREAMS = ("rate", "socket")
-_NUMBER_THEMSELVES = ("kafka", "rate")
+_NUMBER_THEMSELVES = ("kafka", "rate", "xml")
 _ENDINGS = re.compile(r".*\.(parquet|(jsonl|ndjson|json|csv)(\.gz)?)", re.IGNORECASE)
 _PASSWORD = re.compile(r"[?&;]password=|//[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 
@@ -101,6 +103,8 @@ def _check_columns(source: Table) -> set[str] | None:
 def _source_columns(source: Table) -> Mapping[str, str] | None:
     if source.choice("format") == "rate":
         return _OF_RATE
+    if source.choice("format") == "xml":
+        return xml_columns("row_tag" in source)
     if source["columns"] is None:
         return None
     columns: list[DdlColumn] = read_ddl(source["columns"])[0]
@@ -113,6 +117,11 @@ def _check_enrichment(table: Table, known: set[str] | None) -> set[str] | None:
     if "format" in table and "table" in table:
         table.fault("format", "`format` belongs to `path`, not to `table`")
     check_there(table, "path", wild=True)
+    if "document_key" in table:
+        _check_document_key(table, known)
+        return known
+    if "element" in table:
+        table.fault("element", "`element` needs `document_key`")
     on, columns, prefix = table["on"], table["columns"], table["prefix"]
     for index, name in enumerate(on or ()):
         if known is not None and name not in known:
@@ -127,6 +136,29 @@ def _check_enrichment(table: Table, known: set[str] | None) -> set[str] | None:
             hint = "write prefix = …, to be put before the names of the columns that are added"
             table.fault("columns", f"events have a column `{prefix + name}` already", hint, within=(index,))
     return known | {prefix + name for name in columns}
+
+
+def _check_document_key(table: Table, known: set[str] | None) -> None:
+    """Check an enrichment of documents."""
+    from harken.events.xml.enriching import DocumentKey, require_name
+
+    if table["document_key"] is not None:
+        try:
+            DocumentKey(table["document_key"])
+        except HarkenError as error:
+            table.fault("document_key", error.message, error.hint)
+    if len(table["on"] or ()) > 1:
+        table.fault("on", "a document has one key", "name the one column of the reference table that has it")
+    if "prefix" in table:
+        table.fault("prefix", "`prefix` belongs to columns, and a document gets elements", 'write element = "…"')
+    for index, name in enumerate(table["columns"] or ()):
+        try:
+            require_name(name)
+        except HarkenError as error:
+            table.fault("columns", error.message, error.hint, within=(index,))
+    if known is not None and DOCUMENT[0] not in known:
+        hint = "declare it in `columns`, as `document STRING`"
+        table.fault("document_key", f"events have no column `{DOCUMENT[0]}`", hint)
 
 
 def _check_subscriptions(table: Table) -> None:

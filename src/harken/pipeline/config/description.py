@@ -63,9 +63,12 @@ def _source(source: Source) -> Iterator[tuple[str, str]]:
         "socket": f"{source.host}:{source.port}",
     }
     yield "source", f"{source.format}, {details.get(source.format, source.path)}"
+    if source.row_tag is not None:
+        yield "documents", f"every element `{source.row_tag}`"
     if source.columns is not None:
         yield "source columns", source.columns
-    own = "topic, partition and offset" if source.format == "kafka" else "value"
+    of_xml = "path" if source.row_tag is None else "path and position"
+    own = {"kafka": "topic, partition and offset", "xml": of_xml}.get(source.format, "value")
     yield "event id", source.event_id or own
     if source.event_time is not None:
         yield "event time", source.event_time
@@ -85,6 +88,9 @@ def _source(source: Source) -> Iterator[tuple[str, str]]:
 def _enrichment(enrichment: Enrichment) -> str:
     what = f"table {enrichment.table}" if enrichment.path is None else f"{enrichment.format}, {enrichment.path}"
     columns = "all columns" if enrichment.columns is None else ", ".join(enrichment.columns)
+    if enrichment.document_key is not None:
+        key = f"{enrichment.how} join of {enrichment.document_key} with {', '.join(enrichment.on)}"
+        return f"{what}: {key} for {columns} as elements of `{enrichment.element}`"
     prefix = f" as {enrichment.prefix}…" if enrichment.prefix else ""
     return f"{what}: {enrichment.how} join on {', '.join(enrichment.on)} for {columns}{prefix}"
 

@@ -28,6 +28,8 @@ BATCH, STREAM = "batch", "stream"
 AVAILABLE_NOW = "available-now"
 
 _FILES = ("json", "csv", "parquet")
+_ANY_FILES = (*_FILES, "xml")
+_TAG = Text("the name of an element", r"[^\s<>/@:*\[\]]+(:[^\s<>/@:*\[\]]+)?", 'write "dataset", without marks')
 _INT, _LONG = 2**31 - 1, 2**63 - 1
 _SERVERS = Text(
     "the addresses of servers", r"[\w.-]+:\d{1,5}(\s*,\s*[\w.-]+:\d{1,5})*", 'write "host:9092" or "one:9092,two:9092"'
@@ -69,15 +71,20 @@ _WRITER_OPTIONS = Options(
 class Source:
     """Where the events come from."""
 
-    format: Annotated[str, Key(OneOf((*_FILES, "kafka", "rate", "socket")), required=True)]
-    path: Annotated[str | None, Key(Location(), required=True, only={"format": _FILES})] = None
+    format: Annotated[str, Key(OneOf((*_ANY_FILES, "kafka", "rate", "socket")), required=True)]
+    path: Annotated[str | None, Key(Location(), required=True, only={"format": _ANY_FILES})] = None
     """A file, a folder or a glob; in a stream a folder that is watched."""
+    row_tag: Annotated[str | None, Key(_TAG, only={"format": ("xml",)})] = None
+    """The elements of which each is a document; None if a whole file is one."""
     columns: Annotated[str | None, Key(Columns(), only={"format": (*_FILES, "kafka", "socket")})] = None
     """Spark's DDL; None where the schema gives the columns, or Spark finds them."""
     event_id: Annotated[str | None, Key(ColumnName())] = None
-    """None only for kafka, where topic, partition and offset make the id, and for rate."""
+    """None only for kafka, where topic, partition and offset make the id, for xml, where path and position do, and for
+    rate."""
     event_time: Annotated[str | None, Key(ColumnName())] = None
-    max_files_per_trigger: Annotated[int | None, Key(Whole(1, _INT), only={"format": _FILES, "mode": (STREAM,)})] = None
+    max_files_per_trigger: Annotated[
+        int | None, Key(Whole(1, _INT), only={"format": _ANY_FILES, "mode": (STREAM,)})
+    ] = None
     max_offsets_per_trigger: Annotated[
         int | None, Key(Whole(1, _LONG), only={"format": ("kafka",), "mode": (STREAM,)})
     ] = None
@@ -95,7 +102,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enrichment:
-    """A join with a reference table, which gives events more columns. Either `path` or `table` is there."""
+    """A join with a reference table, which gives events more columns, or their documents more elements.
+
+    Either `path` or `table` is there.
+    """
 
     path: Annotated[str | None, Key(Location())] = None
     table: Annotated[str | None, Key(_TABLE)] = None
@@ -106,6 +116,10 @@ class Enrichment:
     columns: Annotated[tuple[str, ...] | None, Key(ColumnNames())] = None
     """None is all but those of `on`."""
     prefix: Annotated[str, Key(Text("the beginning of names of columns", r"[^.`\s]+"))] = ""
+    document_key: Annotated[str | None, Key(Text("a path such as /order/customer/@id", r"/.*"))] = None
+    """Where a document has the key that `on` names in the table; None to join with columns of events."""
+    element: Annotated[str, Key(Text("the name of an element", r"[^\W\d][\w.\-]*"))] = "reference"
+    """The element that holds what a document gets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from harken.lab.harness.closures import ClosureLoop
 from harken.lab.harness.results import WrongAnswerError
 from harken.lab.workloads import WORKLOADS
 
-pytestmark = pytest.mark.seconds
+pytestmark = [pytest.mark.seconds, pytest.mark.together]
 
 SETTINGS = GridSettings(("stock", "orders", "text"), (30,), rounds=2, turn=0.001, longest_call=0.01, closures=20)
 

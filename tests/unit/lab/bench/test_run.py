@@ -21,7 +21,7 @@ from harken.lab.harness.live import Live
 from harken.lab.harness.results import Unavailable, WrongAnswerError
 from harken.lab.workloads import generate
 
-pytestmark = pytest.mark.seconds
+pytestmark = [pytest.mark.seconds, pytest.mark.together]
 
 SETTINGS = Settings(
     workloads=("stock", "mixed"),

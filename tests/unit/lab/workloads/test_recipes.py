@@ -22,8 +22,8 @@ def same_subscriptions(one: Workload, other: Workload) -> bool:
 
 def test_the_names() -> None:
     papers = ["w0", "w1", "w2", "w3", "w4", "le-subscribe", "stock", "gryphon"]
-    others = ["orders", "ranges", "attributes-many", "disjunctive", "text", "detections", "mixed"]
-    assert papers + others == NAMES
+    others = ["orders", "ranges", "attributes-many", "disjunctive", "text", "detections"]
+    assert [*papers, *others, "stock-xml", "nasa", "mixed"] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -147,6 +147,13 @@ def test_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         ("disjunctive", {"conjunctions": (3, 2)}, "`conjunctions` are a least and a most number"),
         ("disjunctive", {"in_event": 2}, "`in_event` is a probability"),
         ("text", {"vocabulary": 3}, "`vocabulary` is 16 to 1,000,000"),
+        ("stock-xml", {"symbols": 0}, "`symbols` is from 1"),
+        ("stock-xml", {"selectivity": 0.001}, "`selectivity` is from 0 to 1 / `symbols`"),
+        ("nasa", {"paths": (0, 3)}, "`paths` are a least and a most number within 1 to 64"),
+        ("nasa", {"mean": 11}, "`mean` is within 2 to 10"),
+        ("nasa", {"wildcard": 2}, "`wildcard` is a share"),
+        ("nasa", {"longest": 0}, "`longest` is 1 or more"),
+        ("nasa", {"documents": "mars"}, "`documents` is one of nasa, records, not mars"),
         ("mixed", {"kinds": ("w4", "text")}, "`kinds` are different ones of: w0"),
         ("mixed", {"kinds": ("w4", "mixed")}, "`kinds` are different ones of: w0"),
         ("mixed", {"kinds": ("w4", "w4")}, "`kinds` are different ones of: w0"),

@@ -110,6 +110,16 @@ def test_a_replaced_text_is_found_by_its_new_form() -> None:
     assert engine.match(EVENT).ids == ["a"]
 
 
+def test_without_any_pattern_what_left_is_forgotten() -> None:
+    engine = Engine(limits=Limits(max_conjunctions=0))
+    engine.subscribe("stays", "a = 1 OR b = 2")
+    engine.subscribe("goes", "c = 3 OR d = 4")
+    assert engine.match({"a": 1}).ids == ["stays"]
+    engine.unsubscribe("goes")
+    engine.merge()
+    assert [engine.match(event).ids for event in ({"b": 2}, {"c": 3})] == [["stays"], []]
+
+
 def test_saved_loaded_and_followed(tmp_path: Path) -> None:
     engine = Engine()
     engine.subscribe_many(

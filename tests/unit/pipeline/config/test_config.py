@@ -170,7 +170,32 @@ path = "subscriptions.jsonl"
 format = "console"
 """
 
-EXAMPLES = {"batch": BATCH, "files": FILES, "kafka": KAFKA, "rate": RATE, "socket": SOCKET}
+XML = """\
+[source]
+format = "xml"
+path = "events/"
+row_tag = "dataset"
+event_time = "modified"
+
+[[enrich]]
+path = "sellers.parquet"
+on = ["seller"]
+document_key = "/dataset/seller/@id"
+columns = ["country"]
+element = "of_seller"
+
+[subscriptions]
+path = "subscriptions.jsonl"
+
+[match]
+columns = ["path", "position", "modified"]
+
+[[sink]]
+format = "json"
+path = "out/"
+"""
+
+EXAMPLES = {"batch": BATCH, "files": FILES, "kafka": KAFKA, "rate": RATE, "socket": SOCKET, "xml": XML}
 
 
 @pytest.fixture(scope="module")
@@ -580,6 +605,24 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ),
         ("kafka", 'password = "${DB_PASSWORD}"', 'password = "${DB_PASWORD}"', "has no variable `DB_PASWORD`"),
         ("kafka", 'password = "${DB_PASSWORD}"', 'password = "${DB PASSWORD}"', "`${` is not followed by a name"),
+        ("xml", 'row_tag = "dataset"', "", "events have no column `position`"),
+        ("xml", 'row_tag = "dataset"', 'row_tag = "<dataset>"', "`row_tag` is the name of an element"),
+        ("xml", 'row_tag = "dataset"', 'row_tag = "a"\ncolumns = "id INT"', "`columns` belongs to format json, csv"),
+        (
+            "xml",
+            'event_time = "modified"',
+            'event_time = "path"',
+            "column `path` has the type STRING, which is no time",
+        ),
+        ("xml", 'event_time = "modified"', 'event_id = "id"', "events have no column `id`"),
+        ("xml", 'document_key = "/dataset/seller/@id"', 'document_key = "//a"', "'//a' is no plain path to a key"),
+        ("xml", 'document_key = "/dataset/seller/@id"', 'document_key = "a"', "`document_key` is a path such as"),
+        ("files", 'on = ["id"]', 'on = ["id"]\ndocument_key = "/a"', "events have no column `document`"),
+        ("batch", 'prefix = "seller_"', 'prefix = "seller_"\nelement = "a"', "`element` needs `document_key`"),
+        ("xml", 'on = ["seller"]', 'on = ["seller", "country"]', "a document has one key"),
+        ("xml", 'columns = ["country"]', 'columns = ["a b"]', "'a b' is no name of an XML element"),
+        ("xml", 'element = "of_seller"', 'prefix = "seller_"', "`prefix` belongs to columns"),
+        ("files", 'format = "csv"', 'format = "csv"\nrow_tag = "a"', "`row_tag` belongs to format xml, not to csv"),
         ("rate", 'format = "rate"', 'format = "rate"\nport = 5', "`port` belongs to format socket, not to rate"),
         ("rate", 'format = "rate"', 'format = "rate"\ncolumns = "id INT"', "`columns` belongs to format json, csv"),
         ("rate", 'format = "rate"', 'format = "rate"\nevent_id = "id"', "events have no column `id`"),

@@ -1,0 +1,217 @@
+"""An XPath expression as conjunctions of branches, as Tian et al. store it in tables (SIGMOD 2004, 3.1 and 3.2).
+
+A *branch* is a linear path, a comparison of what it ends at, and the *branching points* on the way: steps at which
+branches of the conjunction part, so that all of them have to pass through one node there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from harken.errors import LimitError, UnavailableError
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.printer import prefixes_of, print_part
+from harken.limits import DEFAULT_LIMITS, Limits
+
+_STEP = re.compile("(//?)([^/]+)")
+_ESCAPES = str.maketrans({"%": "%25", "/": "%2F", "{": "%7B", "}": "%7D"})
+_ESCAPED = re.compile("%(25|2F|7B|7D)")
+
+
+@dataclass(frozen=True, slots=True)
+class LinearPath:
+    """Steps from the root node without predicates. There may be none: that is the root."""
+
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> LinearPath:
+        """The path that `text` gives for it."""
+        return cls(tuple(_step(slashes == "//", name) for slashes, name in _STEP.findall(text)))
+
+    @property
+    def text(self) -> str:
+        """The whole path, as in Fig. 3.4: `/a//b//c/d/text()`."""
+        return "".join(("//" if step.is_descendant else "/") + _name(step) for step in self.steps) or "/"
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the first double slash; the whole path if it has none. It may be empty."""
+        (first, _) = self._cuts()
+        return self.text if first is None else "".join("/" + _name(step) for step in self.steps[:first])
+
+    @property
+    def middle(self) -> str | None:
+        """What stands between the first and the last double slash: `b/p`, or `b//p` if there are more than two."""
+        first, last = self._cuts()
+        return None if first == last else LinearPath(self.steps[first:last]).text.lstrip("/")
+
+    @property
+    def postfix(self) -> str | None:
+        """What stands behind the last double slash, reversed: `text()/d/c`."""
+        (_, last) = self._cuts()
+        return None if last is None else "/".join(map(_name, reversed(self.steps[last:])))
+
+    def _cuts(self) -> tuple[int | None, int | None]:
+        """The places of the first and the last step with a double slash."""
+        places = [place for place, step in enumerate(self.steps) if step.is_descendant]
+        return (places[0], places[-1]) if places else (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Some node at the end of a path compares with a value; without an operator, some node is there."""
+
+    path: LinearPath
+    operator: str | None = None
+    """One of = != < <= > >=."""
+    value: str | float | None = None
+    points: tuple[tuple[int, int], ...] = ()
+    """The branching points on the path: their numbers, from 1 within the conjunction, and their steps, from 1."""
+
+    @property
+    def branch_info(self) -> str:
+        """The branching points as in the BrInfo column of Fig. 3.4: `bp#1=2&bp#2=3`."""
+        return "&".join(f"bp#{number}={step}" for number, step in self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """Branches that all have to hold, and to meet at their branching points. Equalities come first."""
+
+    branches: tuple[Branch, ...]
+
+
+def conjunctions(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> list[Conjunction]:
+    """The disjunctive normal form: the expression is true if one of these is.
+
+    Raises LimitError beyond `max_conjunctions`, and UnavailableError for `not`.
+    """
+    return [_conjunction(found) for found in _Expander(expression, limits).expand(expression, ())]
+
+
+class _Place(NamedTuple):
+    """A step where it stands in the expression. Equal steps at two places may lead to two nodes."""
+
+    number: int
+    step: Step
+
+
+class _Leaf(NamedTuple):
+    """A branch as it was found: the places on its way, and its comparison."""
+
+    way: tuple[_Place, ...]
+    operator: str | None = None
+    value: str | float | None = None
+
+
+_Alternatives = list[tuple[_Leaf, ...]]
+
+
+class _Expander:
+    """Multiplies an expression out."""
+
+    def __init__(self, whole: Expression, limits: Limits) -> None:
+        self._whole = whole
+        self._most = limits.max_conjunctions
+        self._numbers = count()
+
+    def expand(self, part: Expression, way: tuple[_Place, ...]) -> _Alternatives:
+        """The alternatives of a part that is asked of the node at the end of a way."""
+        match part:
+            case And(items=items):
+                found: _Alternatives = [()]
+                for item in items:
+                    found = self._times(found, self.expand(item, way))
+                return found
+            case Or(items=items):
+                found = []
+                for item in items:
+                    found += self.expand(item, way)
+                    self._refuse_more(len(found))
+                return found
+            case Not():
+                shown = print_part(part, prefixes_of(self._whole), is_top=not way)
+                message = f"`{shown:.80}` is no conjunction of branches: it says that a node is not there"
+                raise UnavailableError(message, hint="subscriptions with `not` are for the index of documents")
+            case Exists(path=path):
+                return self._followed(path, None, None, way)
+            case Comparison(path=path, operator=operator, value=value):
+                return self._followed(path, operator, value, way)
+
+    def _followed(
+        self, path: Location, operator: str | None, value: str | float | None, way: tuple[_Place, ...]
+    ) -> _Alternatives:
+        found: _Alternatives = [()]
+        for step in path.steps:
+            way = (*way, _Place(next(self._numbers), Step(step.is_descendant, step.kind, step.name)))
+            for predicate in step.predicates:
+                found = self._times(found, self.expand(predicate, way))
+        if operator is None and path.steps and path.steps[-1].predicates:
+            return found  # what a predicate asks of a node says that there is one
+        return [(*leaves, _Leaf(way, operator, value)) for leaves in found]
+
+    def _times(self, left: _Alternatives, right: _Alternatives) -> _Alternatives:
+        self._refuse_more(len(left) * len(right))
+        return [one + other for one in left for other in right]
+
+    def _refuse_more(self, size: int) -> None:
+        if size > self._most:
+            message = f"the expression has {size:,} or more conjunctions of branches, more than {self._most:,}"
+            raise LimitError(message, limit="max_conjunctions")
+
+
+def _conjunction(leaves: Sequence[_Leaf]) -> Conjunction:
+    numbers = {place: number for number, place in enumerate(_branching(leaves), 1)}
+    branches = [
+        Branch(
+            LinearPath(tuple(place.step for place in leaf.way)),
+            leaf.operator,
+            leaf.value,
+            tuple((numbers[each.number], at) for at, each in enumerate(leaf.way, 1) if each.number in numbers),
+        )
+        for leaf in leaves
+    ]
+    return Conjunction(tuple(sorted(branches, key=lambda branch: branch.operator != "=")))
+
+
+def _branching(leaves: Sequence[_Leaf]) -> Iterator[int]:
+    """The places at which leaves part, in order of appearance. Where two leaves end, they part too."""
+    onward: dict[int, set[tuple[bool, int]]] = {}
+    for number, leaf in enumerate(leaves):
+        ways = [*((False, each.number) for each in leaf.way[1:]), (True, number)]
+        for place, following in zip(leaf.way, ways, strict=False):  # a leaf at the root has no place
+            onward.setdefault(place.number, set()).add(following)
+    return (place for place, following in onward.items() if len(following) > 1)
+
+
+def node_text(kind: int, name: str | None) -> str:
+    """A step, or a node of a tag path, without its slash. A slash inside a namespace is written %2F."""
+    if kind == Kind.TEXT:
+        return "text()"
+    sign = "@" if kind == Kind.ATTRIBUTE else ""
+    if name is None:
+        return sign + "*"
+    if name.startswith("{"):
+        uri, _, local = name[1:].rpartition("}")
+        return f"{sign}{{{uri.translate(_ESCAPES)}}}{local}"
+    return sign + name
+
+
+def _name(step: Step) -> str:
+    return node_text(step.kind, step.name)
+
+
+def _step(is_descendant: bool, text: str) -> Step:
+    if text == "text()":
+        return Step(is_descendant, Kind.TEXT, None)
+    kind = Kind.ATTRIBUTE if text.startswith("@") else Kind.ELEMENT
+    name = text.removeprefix("@")
+    if name.startswith("{"):
+        uri, _, local = name[1:].rpartition("}")
+        name = f"{{{_ESCAPED.sub(lambda found: chr(int(found[1], 16)), uri)}}}{local}"
+    return Step(is_descendant, kind, None if name == "*" else name)

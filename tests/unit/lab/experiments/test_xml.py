@@ -1,0 +1,103 @@
+"""The experiments on XML documents: how engines are filled and verified, and what follows from given figures."""
+
+from __future__ import annotations
+
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harken.lab.experiments import xml_nasa, xml_stock
+from harken.lab.experiments.documents import filled, model_of, streams, verify_documents
+from harken.lab.experiments.rows import Row, WorkloadRows
+from harken.lab.harness.results import WrongAnswerError
+from harken.lab.workloads import generate
+from harken.lab.workloads.nasa import Nasa
+
+
+def nasa() -> Nasa:
+    model = model_of("nasa", documents="records")
+    assert isinstance(model, Nasa)
+    return model
+
+
+def test_subscriptions_are_loaded_a_chunk_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harken.lab.experiments.documents._CHUNK", 40)
+    texts = list(nasa().texts(100, streams(3)[0]))
+    told: list[str] = []
+    engine, seconds = filled(texts, told.append)
+    assert [each.where for each in engine] == texts == generate("nasa", 100, 0, 3, documents="records").written
+    assert told == [f"{count} subscriptions loaded" for count in (40, 80, 100)]
+    assert seconds > 0
+
+
+def test_what_is_refused_ends_the_run() -> None:
+    with pytest.raises(WrongAnswerError, match="a subscription was refused"):
+        filled(["/a[1]"], print)
+
+
+def test_answers_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = nasa()
+    engine, _ = filled(model.texts(50, streams(0)[0]), lambda text: None)
+    engine.subscribe("s50", "/record", language="xpath")
+    documents = list(islice(model.collection(), 3))
+    verify_documents(engine, documents, 0)
+    monkeypatch.setattr(type(engine), "match", lambda *_: SimpleNamespace(ids=["s0", "s1", "s2"]))
+    with pytest.raises(WrongAnswerError, match="and should not be so"):
+        verify_documents(engine, documents, 0)
+
+
+def nasa_row(size: int, **figures: Any) -> Row:
+    usual = {"first_seconds": size**0.5, "linear_paths": int(size**0.5), "predicates": 7 * size, "path_seconds": 1.0}
+    own = {"leaf_values": 300_000, "leaf_paths": 70, "parse_seconds": 2.0}
+    return {"workload": "nasa", "entrant": "xpath", "subscriptions": size, **usual, **own, **figures}
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ({}, [True, True, True, True]),
+        ({"leaf_paths": 7_000, "path_seconds": 3.0}, [True, False, True, False]),
+    ],
+)
+def test_what_follows_for_nasa(figures: Row, expected: list[bool]) -> None:
+    rows = WorkloadRows([nasa_row(size, **figures) for size in (130_000, 700_000)])
+    assert [each.holds for each in xml_nasa.judge(rows)] == expected
+
+
+def test_linear_growth_is_told() -> None:
+    rows = [nasa_row(size, first_seconds=size, linear_paths=size) for size in (130_000, 700_000)]
+    time, _, paths, _ = xml_nasa.judge(WorkloadRows(rows))
+    assert (time.holds, paths.holds) == (False, False)
+    assert "as subscriptions^1.00 (holds up to 0.9)" in time.ours
+    few = list(xml_nasa.judge(WorkloadRows([nasa_row(20_000)])))
+    assert [each.holds for each in few] == [None, True, None, True]
+
+
+def test_made_up_records_judge_nothing() -> None:
+    found = list(xml_nasa.judge(WorkloadRows([nasa_row(130_000, workload="records")])))
+    assert {each.holds for each in found} == {None}
+    assert "set HARKEN_DATA" in found[0].why
+
+
+def test_the_papers_seconds_stand_beside_ours_at_its_sizes() -> None:
+    (unroll, share, bucket) = xml_stock._of_paper("5.1", 1_000_000, 10_000, 10_000)
+    assert [row["seconds"] for row in (unroll, share, bucket)] == [61, 154, 44.6]
+    assert unroll["us_per_event"] == pytest.approx(6_100)
+    assert [row["seconds"] for row in xml_stock._of_paper("5.2", 200_000, 100_000, 10_000)] == [55, 221, 119]
+    for other in (("5.1", 200_000, 10_000, 10_000), ("5.1", 1_000_000, 10_000, 99), ("5.2", 5, 100_000, 10_000)):
+        assert list(xml_stock._of_paper(*other)) == []
+
+
+def test_what_follows_for_stock() -> None:
+    rows = [
+        {"entrant": "xpath", "table": "5.1", "subscriptions": 1_000_000, "selectivity": place, "seconds": seconds}
+        | {"parse_share": 0.6, "path_seconds": 0.01, "parse_seconds": 0.2}
+        for place, seconds in ((1_000, 1.0), (1_000_000, 2.0))
+    ]
+    rows += [
+        {"entrant": "xpath", "table": "5.2", "subscriptions": size, "selectivity": 100_000, "seconds": size / 1e5}
+        for size in (100_000, 1_000_000)
+    ]
+    assert [each.holds for each in xml_stock.judge(WorkloadRows(rows))] == [True, False, True, True]
