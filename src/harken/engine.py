@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from harken.live.parts import Shard
 
 _MOST_FOR_A_HINT = 10_000
-_FIRST = (0,)
 _EVENT_TYPE = format_path(EVENT_TYPE)
 _ONE_WORD = re.compile(r"[\w.:/@-]+")
 
@@ -200,8 +199,11 @@ class Engine:
         while True:
             live = self._current()
             asked, compiler = live.asked, live.compiler
-            valid = Event.of(event, compiler.schema, compiler.limits, asked)
-            found = _match_one(live, valid, asked, started)
+            if type(event) is bytes and compiler.schema is None:
+                found = _match_one(live, event, asked, started)
+            else:
+                valid = Event.of(event, compiler.schema, compiler.limits, asked)
+                found = _match_one(live, valid, asked, started)
             if live.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
                 return found
 
@@ -443,15 +445,18 @@ def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) ->
     return BatchMatches(results, decoded.refused, reading, seconds)
 
 
-def _match_one(live: LiveSet, event: Event, asked: frozenset[str] | None, started: float) -> Matches:
-    """What one event matches. It needs none of what makes many answers cheap to keep and to ask for."""
+def _match_one(live: LiveSet, event: Event | bytes, asked: frozenset[str] | None, started: float) -> Matches:
+    """What one event, or a bare document, matches.
+
+    It needs none of what makes many answers cheap to keep and to ask for.
+    """
     began = perf_counter()
     reading = live.numbering.begin()
     try:
         form_of = live.form_of()
-        found = live.index.match_one(event, form_of)
+        found = live.index.match_one(event, form_of) if isinstance(event, Event) else None
         if found is None:
-            batch = EventBatch.of((event,), _FIRST, asked)
+            batch = EventBatch.of_one(event, live.limits, asked)
             for path in live.index.document_paths():
                 for _, error in batch.documents(path, live.limits).errors:
                     raise error

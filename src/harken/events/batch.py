@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from harken.schema import Schema
 
 
+_FIRST = (0,)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EventBatch(Sequence[Event]):
     """Events, and where each was in the input, from 0: after refusals one still knows which is which.
@@ -56,6 +59,13 @@ class EventBatch(Sequence[Event]):
     def of(cls, events: Sequence[Event], positions: Sequence[int], names: frozenset[str] | None = None) -> EventBatch:
         """A batch of events that are Python objects."""
         return cls(ObjectViews(events), positions, names)
+
+    @classmethod
+    def of_one(cls, event: Event | bytes, limits: Limits, names: frozenset[str] | None = None) -> EventBatch:
+        """A batch of one event, or of one bare document."""
+        if isinstance(event, Event):
+            return cls.of((event,), _FIRST, names)
+        return cls(DocumentViews((event,), limits), _FIRST, names)
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -78,13 +78,17 @@ class _Tally:
     def of(cls, learnt: Frequencies) -> _Tally:
         return cls(learnt, bisect_right(_LEARNING, learnt.documents))
 
-    def add(self, documents: int, room: DocumentRoom) -> bool:
+    def add(self, documents: int, room: _Room) -> bool:
         """Learn what a room has counted. Returns whether the indexes are to be laid out anew."""
         before = self.frequencies
-        if self.stage < len(_LEARNING):
-            values, keys = _sum(before.values, room.values[:, HITS]), _sum(before.keys, room.key_hits)
-            self.frequencies = Frequencies(before.documents + documents, values, keys)
-            room.values[:, HITS], room.key_hits[:] = 0, 0
+        room.counted += documents
+        # Of documents that come one by one many are added at once: there is a count for every value.
+        if self.stage < len(_LEARNING) and room.counted >= _LEARNING[0]:
+            arrays = room.arrays
+            values, keys = _sum(before.values, arrays.values[:, HITS]), _sum(before.keys, arrays.key_hits)
+            self.frequencies = Frequencies(before.documents + room.counted, values, keys)
+            arrays.values[:, HITS], arrays.key_hits[:] = 0, 0
+            room.counted = 0
         return self.stage < len(_LEARNING) and self.frequencies.documents >= _LEARNING[self.stage]
 
 
@@ -145,6 +149,8 @@ class _Room:
             met_keys=np.zeros(keys, np.int32),
         )
         self.words = frozen(self.arrays)
+        self.counted = 0
+        """Documents whose values are counted in it, and were not learnt yet."""
         self.seen = np.zeros(_SLACK * len(snapshot.numbers) // 4, np.int32)
         self.out = np.empty(max(_LEAST_ROOM, len(snapshot.numbers) // 64), np.int64)
         self._resize(_LEAST_ROOM, _LEAST_ROOM)
@@ -333,7 +339,7 @@ class XPathMatcher:
         with self._lock:
             if snapshot.vocabulary is not self._vocabulary:
                 return  # what was counted is in numbers that are gone
-            is_time = self._tally.add(documents, room.arrays)
+            is_time = self._tally.add(documents, room)
             self._rooms.append(room)
             if is_time:
                 self._tally.stage += 1
