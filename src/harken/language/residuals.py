@@ -22,14 +22,10 @@ _ANY_STRING = ValueSet(((Kind.STRING, FULL),))
 
 
 @dataclass(frozen=True, slots=True)
-class LikeResidual:
-    """`path LIKE pattern`, of a string."""
+class _OfString:
+    """A predicate of the strings at a path."""
 
     path: Path
-    pattern: str
-    escape: str
-    negated: bool = False
-    capability: ClassVar[Capability] = Capability.PATTERN
     of_sets: ClassVar[bool] = False
 
     @property
@@ -38,6 +34,16 @@ class LikeResidual:
 
     def implied(self) -> Implied:
         return ((self.path, _ANY_STRING),)
+
+
+@dataclass(frozen=True, slots=True)
+class LikeResidual(_OfString):
+    """`path LIKE pattern`, of a string."""
+
+    pattern: str
+    escape: str
+    negated: bool = False
+    capability: ClassVar[Capability] = Capability.PATTERN
 
     def holds(self, values: Sequence[Any]) -> bool:
         (value,) = values
@@ -45,21 +51,12 @@ class LikeResidual:
 
 
 @dataclass(frozen=True, slots=True)
-class RLikeResidual:
+class RLikeResidual(_OfString):
     """`path RLIKE pattern`, of a string."""
 
-    path: Path
     pattern: str
     negated: bool = False
     capability: ClassVar[Capability] = Capability.PATTERN
-    of_sets: ClassVar[bool] = False
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return (self.path,)
-
-    def implied(self) -> Implied:
-        return ((self.path, _ANY_STRING),)
 
     def holds(self, values: Sequence[Any]) -> bool:
         (value,) = values
@@ -67,21 +64,12 @@ class RLikeResidual:
 
 
 @dataclass(frozen=True, slots=True)
-class XPathResidual:
+class XPathResidual(_OfString):
     """`xpath_boolean(path, xpath)`, of a string that is a document."""
 
-    path: Path
     xpath: str
     negated: bool = False
     capability: ClassVar[Capability] = Capability.XPATH
-    of_sets: ClassVar[bool] = False
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return (self.path,)
-
-    def implied(self) -> Implied:
-        return ((self.path, _ANY_STRING),)
 
     def holds(self, values: Sequence[Any]) -> bool:
         (value,) = values

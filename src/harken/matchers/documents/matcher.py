@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,16 +14,17 @@ from harken.codes.flat import Flat
 from harken.events import EventBatch
 from harken.events.xml import Documents, TagPaths, numbers
 from harken.forking import MATCHER, fork_lock
-from harken.kernels.compile import IS_PLAIN
-from harken.kernels.documents import HITS, DocumentRoom, NodeRoom, Nodes, Postings, Vocabulary, match_documents
+from harken.kernels.documents import Nodes, match_documents
 from harken.kernels.frozen import frozen
 from harken.language.capabilities import Capability
 from harken.language.xpath.ast import Expression
 from harken.language.xpath.plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
-from harken.matchers.documents.index import NOTHING_LEARNT, Frequencies, PostedIndex, build
+from harken.matchers.documents.index import Frequencies, PostedIndex, build
 from harken.matchers.documents.merging import compacted, translated
+from harken.matchers.documents.room import LEARNING, Room, Tally
+from harken.matchers.documents.snapshot import Segment, Snapshot
 from harken.matchers.documents.tags import BoundTags
 from harken.matchers.documents.vocabulary import GrowingVocabulary
 from harken.matchers.documents.writing import Programs, joined, written
@@ -34,156 +34,9 @@ from harken.schema.paths import DOCUMENT, Path
 
 _GROWTH = 4
 """An index is merged with the one before it, unless that is so many times as large."""
-_LEARNING = (64, 1_024, 16_384)
-"""After so many documents the indexes are laid out by what they taught."""
-_LEAST_ROOM = 1_024
-_DEPTH = 4_096
-"""Lists on a stack. Nesting is limited to far less."""
 _NO_NUMBERS = np.zeros(0, np.float64)
-_NO_NUMBERS_YET = np.empty(0, np.int32)
-_SLACK = 5
-"""Quarters of what is needed that a room has, so that it need not be made anew with every subscription."""
 _MOST_WAITING = 1 << 16
 """Subscriptions that wait as expressions, which are many times as large as programs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """An index, and which of its subscriptions are still there."""
-
-    index: PostedIndex
-    alive: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, index: PostedIndex, alive: NDArray[np.bool_] | None = None) -> _Segment:
-        return cls(index, np.ones(len(index), np.bool_) if alive is None else alive)
-
-    def __len__(self) -> int:
-        return int(np.count_nonzero(self.alive))
-
-    def programs(self) -> Programs:
-        """The programs of those that are there."""
-        whole = self.index.programs
-        return whole if self.alive.all() else whole.taken(np.flatnonzero(self.alive))
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What documents taught of values and keys. Threads may lose a little of it."""
-
-    frequencies: Frequencies = NOTHING_LEARNT
-    stage: int = 0
-
-    @classmethod
-    def of(cls, learnt: Frequencies) -> _Tally:
-        return cls(learnt, bisect_right(_LEARNING, learnt.documents))
-
-    def add(self, documents: int, room: _Room) -> bool:
-        """Learn what a room has counted. Returns whether the indexes are to be laid out anew."""
-        before = self.frequencies
-        room.counted += documents
-        # Of documents that come one by one many are added at once: there is a count for every value.
-        if self.stage < len(_LEARNING) and room.counted >= _LEARNING[0]:
-            arrays = room.arrays
-            values, keys = _sum(before.values, arrays.values[:, HITS]), _sum(before.keys, arrays.key_hits)
-            self.frequencies = Frequencies(before.documents + room.counted, values, keys)
-            arrays.values[:, HITS], arrays.key_hits[:] = 0, 0
-            room.counted = 0
-        return self.stage < len(_LEARNING) and self.frequencies.documents >= _LEARNING[self.stage]
-
-
-@dataclass(frozen=True, slots=True)
-class _Snapshot:
-    """What a match sees from its beginning to its end."""
-
-    vocabulary: GrowingVocabulary
-    segments: tuple[_Segment, ...]
-    numbers: NDArray[np.int32]
-    """Of all programs, those of one index behind those of another."""
-    arrays: Vocabulary
-    postings: tuple[Postings, ...]
-    """Kept, because what follows only knows where they lie."""
-    words: Any
-    indexes: Any
-    """The vocabulary and the indexes as a kernel takes them."""
-    values: int
-    keys: int
-
-    @classmethod
-    def of(
-        cls, vocabulary: GrowingVocabulary, segments: tuple[_Segment, ...], before: _Snapshot | None = None
-    ) -> _Snapshot:
-        held: list[Postings] = []
-        base = 0
-        for segment in segments:
-            held.append(segment.index.postings._replace(base=base, alive=segment.alive))
-            base += len(segment.index)
-        if before is not None and before.indexed() == [id(each.index) for each in segments]:
-            numbers = before.numbers  # only what is alive has changed
-        else:
-            numbers = np.concatenate([_NO_NUMBERS_YET, *(each.index.programs.numbers for each in segments)])
-        arrays = vocabulary.arrays
-        indexes = [frozen(each) for each in held]
-        together = indexes if IS_PLAIN or not held else np.stack(indexes)
-        counts = vocabulary.values, vocabulary.key_count
-        return cls(vocabulary, segments, numbers, arrays, tuple(held), frozen(arrays), together, *counts)
-
-    def indexed(self) -> list[int]:
-        """Which indexes there are."""
-        return [id(segment.index) for segment in self.segments]
-
-
-class _Room:
-    """What one thread needs to search by a vocabulary. It is used again as long as it is large enough."""
-
-    def __init__(self, snapshot: _Snapshot) -> None:
-        self._vocabulary = snapshot.vocabulary
-        values, keys = _SLACK * snapshot.values // 4, _SLACK * snapshot.keys // 4
-        self.arrays = DocumentRoom(
-            stamp=np.zeros(2, np.int32),
-            values=np.zeros((values, 4), np.int32),
-            key_stamp=np.zeros(keys, np.int32),
-            key_head=np.zeros(keys, np.int32),
-            key_hits=np.zeros(keys, np.int64),
-            met_values=np.zeros(values, np.int32),
-            met_keys=np.zeros(keys, np.int32),
-        )
-        self.words = frozen(self.arrays)
-        self.counted = 0
-        """Documents whose values are counted in it, and were not learnt yet."""
-        self.seen = np.zeros(_SLACK * len(snapshot.numbers) // 4, np.int32)
-        self.out = np.empty(max(_LEAST_ROOM, len(snapshot.numbers) // 64), np.int64)
-        self._resize(_LEAST_ROOM, _LEAST_ROOM)
-
-    def serves(self, snapshot: _Snapshot) -> bool:
-        """Whether it is large enough."""
-        arrays = self.arrays
-        return (
-            self._vocabulary is snapshot.vocabulary
-            and len(arrays.values) >= snapshot.values
-            and len(arrays.key_stamp) >= snapshot.keys
-            and len(self.seen) >= len(snapshot.numbers)
-        )
-
-    def fit(self, nodes: int) -> None:
-        """Have room for documents of so many nodes."""
-        if nodes > len(self.space.mark):
-            self._resize(max(nodes, 2 * len(self.space.mark)), max(nodes, len(self.space.stack)))
-
-    def grow(self, kept: int) -> None:
-        """Make room for more than was found up to here, and for longer lists."""
-        self.out = np.concatenate([self.out[:kept], np.empty(2 * len(self.out), np.int64)])
-        self._resize(len(self.space.mark), 2 * len(self.space.stack))
-
-    def _resize(self, nodes: int, stack: int) -> None:
-        self.space = NodeRoom(
-            chain=np.zeros((6, nodes), np.int32),
-            probes=np.zeros((6 * nodes, 4), np.int64),
-            mark=np.zeros(nodes, np.int32),
-            stack=np.zeros(stack, np.int32),
-            ends=np.zeros(_DEPTH, np.int64),
-        )
-        self.space_words = frozen(self.space)
 
 
 class XPathMatcher:
@@ -201,10 +54,10 @@ class XPathMatcher:
         self._waiting: dict[int, Expression] = {}
         """Subscriptions that are not in an index yet."""
         self._vocabulary = GrowingVocabulary()
-        self._snapshot = _Snapshot.of(self._vocabulary, ())
-        self._rooms: list[_Room] = []
+        self._snapshot = Snapshot.of(self._vocabulary, ())
+        self._rooms: list[Room] = []
         self._tags: BoundTags | None = None
-        self._tally = _Tally()
+        self._tally = Tally()
         self._gone = 0
         """Subscriptions that left since the vocabulary was made."""
         self._seen = [0, 0]
@@ -238,13 +91,14 @@ class XPathMatcher:
             if len(self._snapshot.segments) > 1 or self._gone:
                 self._compact(self._snapshot.segments)
 
-    def _compact(self, segments: Sequence[_Segment], *more: Programs) -> None:
+    def _compact(self, segments: Sequence[Segment], *more: Programs) -> None:
         """Make one index of several and of further programs, in a vocabulary that says no more than they do."""
+        self._learn_all()
         programs = joined([_NONE, *(segment.programs() for segment in segments), *more])
         programs, self._vocabulary, learnt = compacted(programs, self._vocabulary, self._tally.frequencies)
         self._tally.frequencies = learnt
         self._gone = 0
-        self._hold((_Segment.of(build(programs, self._vocabulary, learnt)),) if len(programs) else ())
+        self._hold((Segment.of(build(programs, self._vocabulary, learnt)),) if len(programs) else ())
 
     def _remove(self, numbers: Iterable[int]) -> None:
         gone = [number for number in numbers if self._waiting.pop(number, None) is None]
@@ -275,10 +129,10 @@ class XPathMatcher:
             parts.append(kept.pop().programs())
             size += len(parts[-1])
         whole = joined(parts[::-1])
-        self._hold((*kept, _Segment.of(build(whole, self._vocabulary, self._tally.frequencies))))
+        self._hold((*kept, Segment.of(build(whole, self._vocabulary, self._tally.frequencies))))
 
-    def _hold(self, segments: tuple[_Segment, ...]) -> None:
-        self._snapshot = _Snapshot.of(self._vocabulary, segments, self._snapshot)
+    def _hold(self, segments: tuple[Segment, ...]) -> None:
+        self._snapshot = Snapshot.of(self._vocabulary, segments, self._snapshot)
 
     # Matching
 
@@ -299,8 +153,8 @@ class XPathMatcher:
     def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         """Offsets and numbers of what each document matches, and how many programs it ran."""
         snapshot = self._now()
-        if len(documents) > 2 * _LEARNING[0] and self._tally.stage == 0 and snapshot.segments:
-            self._search(snapshot, documents.part(0, _LEARNING[0]))
+        if len(documents) > 2 * LEARNING[0] and self._tally.stage == 0 and snapshot.segments:
+            self._search(snapshot, documents.part(0, LEARNING[0]))
             snapshot = self._now()
         if not len(documents) or not snapshot.segments:
             none = np.zeros(len(documents) + 1, np.int64)
@@ -308,7 +162,7 @@ class XPathMatcher:
         return self._search(snapshot, documents)
 
     def _search(
-        self, snapshot: _Snapshot, documents: Documents
+        self, snapshot: Snapshot, documents: Documents
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         tags = self._bound(documents.paths, snapshot.vocabulary)
         number = numbers(documents, tags.numeric) if tags.numeric.any() else _NO_NUMBERS
@@ -335,7 +189,7 @@ class XPathMatcher:
         self._seen[1] += int(ran.sum())
         return counts, found, ran
 
-    def _learn(self, snapshot: _Snapshot, documents: int, room: _Room) -> None:
+    def _learn(self, snapshot: Snapshot, documents: int, room: Room) -> None:
         with self._lock:
             if snapshot.vocabulary is not self._vocabulary:
                 return  # what was counted is in numbers that are gone
@@ -345,14 +199,20 @@ class XPathMatcher:
                 self._tally.stage += 1
                 learnt = self._tally.frequencies
                 segments = self._snapshot.segments
-                self._hold(tuple(_Segment.of(build(each.programs(), self._vocabulary, learnt)) for each in segments))
+                self._hold(tuple(Segment.of(build(each.programs(), self._vocabulary, learnt)) for each in segments))
 
-    def _take_room(self, snapshot: _Snapshot) -> _Room:
+    def _learn_all(self) -> None:
+        """Learn what rooms that nobody uses have counted."""
+        for room in self._rooms:
+            if room.is_of(self._vocabulary):
+                self._tally.take(room)
+
+    def _take_room(self, snapshot: Snapshot) -> Room:
         while True:
             try:
                 room = self._rooms.pop()
             except IndexError:
-                return _Room(snapshot)
+                return Room(snapshot)
             if room.serves(snapshot):
                 return room
 
@@ -366,7 +226,7 @@ class XPathMatcher:
                     self._tags = tags
         return tags
 
-    def _now(self) -> _Snapshot:
+    def _now(self) -> Snapshot:
         with self._lock:
             self._absorb()
             return self._snapshot
@@ -409,6 +269,7 @@ class XPathMatcher:
 
         self.merge()
         with self._lock:
+            self._learn_all()
             segments, vocabulary, learnt = self._snapshot.segments, self._vocabulary, self._tally.frequencies
         if segments:
             save_index(segments[0].index, vocabulary, learnt, write)
@@ -442,8 +303,8 @@ class XPathMatcher:
     def holding(self, index: PostedIndex | None, vocabulary: GrowingVocabulary, learnt: Frequencies) -> Self:
         """A matcher like this one that has this index."""
         made = type(self)(self._limits)
-        made._vocabulary, made._tally = vocabulary, _Tally.of(learnt)
-        made._hold((_Segment.of(index),) if index is not None else ())
+        made._vocabulary, made._tally = vocabulary, Tally.of(learnt)
+        made._hold((Segment.of(index),) if index is not None else ())
         return made
 
     def stats(self) -> dict[str, Any]:
@@ -479,11 +340,3 @@ def _plan_of(entry: Entry) -> DocumentPlan:
     if not isinstance(plan, DocumentPlan):
         raise TypeError(f"a plan of the kind {plan.kind!r} is not about documents")
     return plan
-
-
-def _sum(left: NDArray[np.int64], right: NDArray[Any]) -> NDArray[np.int64]:
-    """The sum of counts, of which the shorter ones lack what came later."""
-    found = np.zeros(max(len(left), len(right)), np.int64)
-    found[: len(left)] += left
-    found[: len(right)] += right
-    return found

@@ -1,0 +1,117 @@
+"""What one thread needs to search documents by XPath, and what is learnt of documents meanwhile."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.documents import HITS, DocumentRoom, NodeRoom
+from harken.kernels.frozen import frozen
+from harken.matchers.documents.index import NOTHING_LEARNT, Frequencies
+from harken.matchers.documents.snapshot import Snapshot
+from harken.matchers.documents.vocabulary import GrowingVocabulary
+
+LEARNING = (64, 1_024, 16_384)
+"""After so many documents the indexes are laid out by what they taught."""
+_LEAST_ROOM = 1_024
+_DEPTH = 4_096
+"""Lists on a stack. Nesting is limited to far less."""
+_SLACK = 5
+"""Quarters of what is needed that a room has, so that it need not be made anew with every subscription."""
+
+
+class Room:
+    """What one thread needs to search by a vocabulary. It is used again as long as it is large enough."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._vocabulary = snapshot.vocabulary
+        values, keys = _SLACK * snapshot.values // 4, _SLACK * snapshot.keys // 4
+        self.arrays = DocumentRoom(
+            stamp=np.zeros(2, np.int32),
+            values=np.zeros((values, 4), np.int32),
+            key_stamp=np.zeros(keys, np.int32),
+            key_head=np.zeros(keys, np.int32),
+            key_hits=np.zeros(keys, np.int64),
+            met_values=np.zeros(values, np.int32),
+            met_keys=np.zeros(keys, np.int32),
+        )
+        self.words = frozen(self.arrays)
+        self.counted = 0
+        """Documents whose values are counted in it, and were not learnt yet."""
+        self.seen = np.zeros(_SLACK * len(snapshot.numbers) // 4, np.int32)
+        self.out = np.empty(max(_LEAST_ROOM, len(snapshot.numbers) // 64), np.int64)
+        self._resize(_LEAST_ROOM, _LEAST_ROOM)
+
+    def is_of(self, vocabulary: GrowingVocabulary) -> bool:
+        return self._vocabulary is vocabulary
+
+    def serves(self, snapshot: Snapshot) -> bool:
+        """Whether it is large enough."""
+        arrays = self.arrays
+        return (
+            self.is_of(snapshot.vocabulary)
+            and len(arrays.values) >= snapshot.values
+            and len(arrays.key_stamp) >= snapshot.keys
+            and len(self.seen) >= len(snapshot.numbers)
+        )
+
+    def fit(self, nodes: int) -> None:
+        """Have room for documents of so many nodes."""
+        if nodes > len(self.space.mark):
+            self._resize(max(nodes, 2 * len(self.space.mark)), max(nodes, len(self.space.stack)))
+
+    def grow(self, kept: int) -> None:
+        """Make room for more than was found up to here, and for longer lists."""
+        self.out = np.concatenate([self.out[:kept], np.empty(2 * len(self.out), np.int64)])
+        self._resize(len(self.space.mark), 2 * len(self.space.stack))
+
+    def _resize(self, nodes: int, stack: int) -> None:
+        self.space = NodeRoom(
+            chain=np.zeros((6, nodes), np.int32),
+            probes=np.zeros((6 * nodes, 4), np.int64),
+            mark=np.zeros(nodes, np.int32),
+            stack=np.zeros(stack, np.int32),
+            ends=np.zeros(_DEPTH, np.int64),
+        )
+        self.space_words = frozen(self.space)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What documents taught of values and keys. Threads may lose a little of it."""
+
+    frequencies: Frequencies = NOTHING_LEARNT
+    stage: int = 0
+
+    @classmethod
+    def of(cls, learnt: Frequencies) -> Tally:
+        return cls(learnt, bisect_right(LEARNING, learnt.documents))
+
+    def add(self, documents: int, room: Room) -> bool:
+        """Learn what a room has counted. Returns whether the indexes are to be laid out anew."""
+        room.counted += documents
+        # Of documents that come one by one many are added at once: there is a count for every value.
+        if room.counted >= LEARNING[0]:
+            self.take(room)
+        return self.stage < len(LEARNING) and self.frequencies.documents >= LEARNING[self.stage]
+
+    def take(self, room: Room) -> None:
+        """Learn what a room has counted up to now."""
+        before, arrays = self.frequencies, room.arrays
+        if self.stage < len(LEARNING):
+            values, keys = _sum(before.values, arrays.values[:, HITS]), _sum(before.keys, arrays.key_hits)
+            self.frequencies = Frequencies(before.documents + room.counted, values, keys)
+            arrays.values[:, HITS], arrays.key_hits[:] = 0, 0
+        room.counted = 0
+
+
+def _sum(left: NDArray[np.int64], right: NDArray[Any]) -> NDArray[np.int64]:
+    """The sum of counts, of which the shorter ones lack what came later."""
+    found = np.zeros(max(len(left), len(right)), np.int64)
+    found[: len(left)] += left
+    found[: len(right)] += right
+    return found
