@@ -326,9 +326,11 @@ def _passes(words, nodes, operation, operand, node):
     return passes
 
 
-@inlined
-def _run(words, tags, nodes, room, space, code, begin, end, first):
+@kernel
+def _run(context, code, begin, end, first):
     """Whether a program accepts the document whose nodes begin at `first`. -1 if the stack is too small."""
+    words, tags, nodes = _vocabulary(context[0]), _tags(context[1]), _nodes(context[2])
+    room, space = _room(context[3]), _space(context[4])
     stamp, stack, mark, ends = room.stamp[0], space.stack, space.mark, space.ends
     lists, top = 0, np.int64(0)
     limit = len(stack)
@@ -548,9 +550,11 @@ def _look_up(words, nodes, room, space, count, first):
     return met
 
 
-@inlined
-def _read_nodes(words, tags, nodes, room, space, first, last):
+@kernel
+def _read_nodes(context, first, last):
     """Chain the nodes of a document by their keys and values. Returns how many values and keys it has that count."""
+    words, tags, nodes = _vocabulary(context[0]), _tags(context[1]), _nodes(context[2])
+    room, space = _room(context[3]), _space(context[4])
     known = len(room.values)
     float_bytes = np.empty(1, np.float64)
     as_bytes = float_bytes.view(np.uint8)
@@ -649,8 +653,8 @@ def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words
     Returns the document reached: if it is not the last one, `out` or the stack is full. `counts` are offsets, `ran`
     tells how many programs a document had to run. `seen` is by program: the stamp of the last document it accepted.
     """
-    words, tags, nodes = _vocabulary(vocabulary), _tags(tag_map), _nodes(batch)
-    room, space = _room(room_words), _space(space_words)
+    context = vocabulary, tag_map, batch, room_words, space_words
+    nodes, room, space = _nodes(batch), _room(room_words), _space(space_words)
     found = counts[begin_at]
     document, is_full = begin_at, False
     while document < len(nodes.first) - 1 and not is_full:
@@ -659,7 +663,7 @@ def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words
             room.values[:, _STAMP], room.key_stamp[:], space.mark[:], seen[:] = 0, 0, 0, 0
         room.stamp[0] += 1
         first, last = nodes.first[document], nodes.first[document + 1]
-        values, keys = _read_nodes(words, tags, nodes, room, space, first, last)
+        values, keys = _read_nodes(context, first, last)
         ran[document] = 0
         for each in range(len(indexes)):
             rows = _postings(indexes[each])
@@ -680,7 +684,7 @@ def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words
                         continue
                     ran[document] += 1
                     begin, end = rows.starts[program], rows.starts[program + 1]
-                    verdict = _run(words, tags, nodes, room, space, rows.code, begin, end, first)
+                    verdict = _run(context, rows.code, begin, end, first)
                     if verdict < 0 or (verdict == 1 and found == len(out)):
                         is_full = True
                         break
