@@ -11,7 +11,7 @@ from harken.cli.session import session
 def warm_up(json: Json = False, verbose: Verbose = 0) -> None:
     """Compile what matching runs on, once, and keep it on disk.
 
-    It takes a minute. Without it, the first match on a machine waits for that. Run it when an image is built. What
+    It takes two minutes. Without it, the first match on a machine waits for that. Run it when an image is built. What
     is compiled is kept beside the installed package or, where that cannot be written, in the user's cache folder;
     NUMBA_CACHE_DIR names another folder, for this command and for whoever matches later. It fits this kind of processor
     only.

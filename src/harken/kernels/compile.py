@@ -78,12 +78,12 @@ class _Announcer(event.Listener):
         where = _folder_of(compiled)
         if where is None:
             log.warning(
-                "compiling kernels for this processor, each when it is first needed: a minute in all, in every "
+                "compiling kernels for this processor, each when it is first needed: two minutes in all, in every "
                 "process, because there is no folder to keep them in. Set NUMBA_CACHE_DIR to one that can be written."
             )
         else:
             log.warning(
-                "compiling kernels for this processor, each when it is first needed: a minute in all. They are "
+                "compiling kernels for this processor, each when it is first needed: two minutes in all. They are "
                 "kept in %s. `harken warm-up` compiles all of them beforehand.",
                 where,
             )
