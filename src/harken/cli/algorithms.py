@@ -68,7 +68,8 @@ def _table(names: list[str], headings: list[str]) -> Table:
 
     from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, algorithm_traits
 
-    table = Table("algorithm", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("algorithm", no_wrap=True)
     for heading in headings:
         table.add_column(heading, justify="center")
     for name in ALGORITHMS:

@@ -19,7 +19,7 @@ class Capability(StrEnum):
     DISJUNCTION = "disjunction"
     PRESENCE = "is null"
     PATTERN = "like"
-    XPATH = "xpath_boolean"
+    XPATH = "xpath"
     CONTAINS = "contains"
     ATTRIBUTE_COMPARISON = "attribute with attribute"
     FUNCTION = "functions"
