@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -40,9 +41,14 @@ def _limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def _only_limited(monkeypatch: pytest.MonkeyPatch, _limited: None) -> None:
-    for name in [name for name in ALGORITHMS if name != "limited"]:
-        monkeypatch.delitem(ALGORITHMS, name)
+def _only_limited(_limited: None) -> Iterator[None]:
+    every = dict(ALGORITHMS)
+    for name in every.keys() - {"limited"}:
+        del ALGORITHMS[name]
+    yield
+    # All of them, in their order: pages list them so.
+    ALGORITHMS.clear()
+    ALGORITHMS.update(every)
 
 
 # Making one
