@@ -67,6 +67,13 @@ def grid_rows() -> Iterator[str]:
     yield f"{sum(each['holds'] for each in cells)} of {len(cells)} cells hold their floor"
 
 
+def document_rows() -> Iterator[str]:
+    names = ("lxml", "fresh_match", "fresh_batch", "reloaded_batch", "parse")
+    for row in results("documents.json")["sizes"]:
+        figures = [f"{digits(row['documents_per_second'][name]['median'])}" for name in names]
+        yield f"| {row['subscriptions']:,} | {' | '.join(figures)} |"
+
+
 def kernel_rows() -> Iterator[str]:
     found = medians("matching.json", MILLION)
     for workload, told in WORKLOADS.items():
@@ -119,6 +126,7 @@ def test_every_figure_is_that_of_a_committed_result() -> None:
         *user_rows(),
         *workload_rows(),
         *grid_rows(),
+        *document_rows(),
         *kernel_rows(),
         *sentences(),
         *spark_sentences(),
