@@ -17,7 +17,7 @@ ROOT = Path(harken.__file__).parent
 # From left to right: a room may import itself and whatever stands in a line before its own. docs/architecture.md
 # draws the same picture. A module belongs to the longest name here that its own begins with.
 LAYERS: list[set[str]] = [
-    {"errors", "limits", "forking", "kernels", "kernels.papers"},
+    {"errors", "limits", "collecting", "forking", "kernels", "kernels.papers"},
     {"toml"},
     {"schema"},
     {"language", "language.sql", "language.xpath", "events"},

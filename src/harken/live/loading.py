@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harken.collecting import collector_paused
 from harken.errors import HarkenError, LimitError, SegmentError
 from harken.language.compiled import Compiler
 from harken.live.changes import Change, latest
@@ -123,18 +123,6 @@ def restore(index: Indexes, compiler: Compiler, subscriptions: Iterable[Subscrip
     """Fill an index from the texts of subscriptions that were taken before. Raises SegmentError."""
     with collector_paused():
         index.restore(_entry(each, compiler) for each in subscriptions)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Bulk loading makes many objects and no cycles: the cycle collector would walk them over and over for nothing."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _compiled(

@@ -52,6 +52,13 @@ class MatchResult:
     errors: list[tuple[int, int, HarkenError]] = field(default_factory=list)
     """Subscriptions that failed on an event: (index of the event, number of the subscription, error)."""
 
+    @classmethod
+    def empty(cls, events: int) -> MatchResult:
+        """Nothing, for so many events."""
+        import numpy as np
+
+        return cls(np.zeros(events + 1, np.int64), np.empty(0, np.int32), np.zeros(events, np.int64))
+
     def by_event(self) -> Iterator[list[int]]:
         """The numbers of each event."""
         ends, numbers = self.offsets.tolist(), self.numbers.tolist()

@@ -51,7 +51,7 @@ class Indexes:
             self._others[kind] = matcher
             self._kind_of.update(dict.fromkeys(numbers, kind))
         self._tellers: _Joint | None = None
-        self._quick = self._all_quick()
+        self._learn_roles()
         self._moves = 0
         """Odd while a change goes through several matchers: a match that meets one is made again."""
 
@@ -179,9 +179,9 @@ class Indexes:
 
     def document_paths(self) -> tuple[Path, ...]:
         """The attributes that are read as XML documents."""
-        if not self._others:
-            return ()
-        readers = [each for each in self._others.values() if isinstance(each, ReadsDocuments)]
+        readers = self._readers
+        if len(readers) == 1:
+            return readers[0].document_paths()
         return tuple(dict.fromkeys(path for each in readers for path in each.document_paths()))
 
     def asking(self) -> TellsColumns | None:
@@ -227,13 +227,15 @@ class Indexes:
         if found is None:
             found = self._make(kind)
             self._others = {**self._others, kind: found}  # others may be going through them
-            self._quick = self._all_quick()
+            self._learn_roles()
         return found
 
-    def _all_quick(self) -> tuple[MatchesOne, ...]:
-        """The matchers, if each has a quick way for one event. To ask that of a protocol takes long."""
+    def _learn_roles(self) -> None:
+        """Ask the matchers what they can do: to ask that of a protocol takes long."""
         quick = tuple(each for each in self.matchers().values() if isinstance(each, MatchesOne))
-        return quick if len(quick) > len(self._others) else ()
+        self._quick: tuple[MatchesOne, ...] = quick if len(quick) > len(self._others) else ()
+        """The matchers, if each has a quick way for one event."""
+        self._readers = tuple(each for each in self._others.values() if isinstance(each, ReadsDocuments))
 
     def _by_kind(self, numbers: Iterable[int]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}

@@ -81,8 +81,7 @@ class Parser:
         self.prefixes: dict[str, str] | None = None
 
     def parse(self) -> Expression:
-        if self.words[0] == "declare" and self.words[1] in ("namespace", "default"):
-            self.prologue()
+        self._declarations()
         start = self.place
         found = self._condition(self._expression(0), start, is_predicate=False)
         if self.words[self.place] != END:
@@ -90,11 +89,16 @@ class Parser:
         return found
 
     def path(self) -> tuple[Step, ...]:
-        """The steps of a text that is a path without a prologue. Raises ParseError or LimitError."""
+        """The steps of a text that is a path. Raises ParseError or LimitError."""
+        self._declarations()
         found = self.location(0)
         if self.words[self.place] != END:
             raise self._no_operator("the end")
         return found.steps
+
+    def _declarations(self) -> None:
+        if self.words[0] == "declare" and self.words[1] in ("namespace", "default"):
+            self.prologue()
 
     def too_deep(self) -> LimitError:
         message = f"the expression is nested more than {min(self.nesting, self.limits.max_nesting)} deep"

@@ -8,14 +8,20 @@ from harken.errors import HarkenError, LimitError
 from harken.language.xpath.ast import Expression, Location, Step
 from harken.language.xpath.grammar import BEFORE_TEST, MOST_KNOWN, MOST_STEPS, Parser
 from harken.language.xpath.syntax_errors import located
-from harken.language.xpath.tokens import runs_of, tokens_of
+from harken.language.xpath.tokens import Tokens, runs_of, tokens_of
 from harken.limits import DEFAULT_LIMITS, Limits
 
-_runs: dict[str, tuple[Step, ...]] = {}
+_Runs = dict[str, tuple[Step, ...]]
 """Steps of paths without predicates, by their text. The same come again and again, and their steps are kept once."""
+
+_runs: _Runs = {}
+_declared: dict[str, _Runs] = {}
+"""The same below each prologue, by its text."""
 _NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
 _MOST_RUN = 256
-"""Characters of such a path that is remembered."""
+"""Characters of such a path, or of a prologue, that is remembered."""
+_MOST_DECLARED = 64
+"""Prologues whose paths are remembered."""
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
@@ -45,13 +51,36 @@ class _UnknownError(Exception):
 class _QuickParser(Parser):
     """One text whose paths are tokens, but for their predicates, and mostly known from other texts."""
 
-    __slots__ = ()
+    __slots__ = ("declarations", "runs")
+
+    def __init__(self, text: str, limits: Limits, tokens: Tokens) -> None:
+        super().__init__(text, limits, tokens)
+        self.declarations = ""
+        self.runs = _runs
 
     def prologue(self) -> None:
-        raise _UnknownError
+        """Find where it ends. It is judged with the first path below it that is not known yet."""
+        words = self.words
+        place = 0
+        while words[place] == "declare":
+            try:
+                place = words.index(";", place) + 1
+            except ValueError:
+                raise _UnknownError from None
+        self.place = place
+        self.declarations = self.text[: self.starts[place]]
+        runs = _declared.get(self.declarations)
+        if runs is None:
+            if len(self.declarations) > _MOST_RUN:
+                raise _UnknownError
+            if len(_declared) >= _MOST_DECLARED:
+                _declared.clear()
+            runs = _declared[self.declarations] = {}
+        self.runs = runs
 
     def location(self, depth: int) -> Location:
         words = self.words
+        runs = self.runs
         place = self.place
         at = self.starts[place]
         word = words[place]
@@ -59,9 +88,9 @@ class _QuickParser(Parser):
             raise _UnknownError
         found: tuple[Step, ...] = ()
         while True:
-            steps = _runs.get(word)
+            steps = runs.get(word)
             if steps is None:
-                steps = _learn(word)
+                steps = _learn(runs, self.declarations, word)
             place += 1
             following = words[place]
             if following in BEFORE_TEST or depth + len(found) + len(steps) > MOST_STEPS:
@@ -85,17 +114,18 @@ def parse_accepted(text: str) -> Expression:
     return parse(text, _NO_LIMITS)
 
 
-def _learn(run: str) -> tuple[Step, ...]:
+def _learn(runs: _Runs, declarations: str, run: str) -> tuple[Step, ...]:
     """The steps of a path without predicates. Raises _UnknownError if it is none."""
     if run == "/":  # what follows decides whether it is the root or a step is to come
         raise _UnknownError
-    reader = Parser(run, DEFAULT_LIMITS, tokens_of(run))
+    text = declarations + run
+    reader = Parser(text, DEFAULT_LIMITS, tokens_of(text))
     try:
         steps = reader.path()
     except HarkenError:
         raise _UnknownError from None
     if len(run) <= _MOST_RUN:
-        if len(_runs) >= MOST_KNOWN:
-            _runs.clear()
-        _runs[run] = steps
+        if len(runs) >= MOST_KNOWN:
+            runs.clear()
+        runs[run] = steps
     return steps

@@ -25,8 +25,9 @@ _SIGNS = (
     r"|[0-9]+(?:\.[0-9]*)?|\.[0-9]+|\.\.?"
     r"|\(:?|\)|::|[*,;|+\-$]"
 )
-_TOKEN = re.compile(rf"({_NAME}(?::(?:{_NAME}|\*))?|{_SIGNS})")
-_STEP = rf"(?:text\(\)|@?(?:{_NAME}|\*))"
+_QUALIFIED = rf"{_NAME}(?::(?:{_NAME}|\*))?"
+_TOKEN = re.compile(rf"({_QUALIFIED}|{_SIGNS})")
+_STEP = rf"(?:text\(\)|@?(?:{_QUALIFIED}|\*))"
 _RUN = re.compile(rf"(\.?//?{_STEP}(?://?{_STEP})*|{_STEP}(?://?{_STEP})*|{_SIGNS})")
 _BLANKS = " \t\r\n"
 _NAME_START = re.compile(f"[{_FIRST}]")
@@ -49,7 +50,7 @@ def tokens_of(text: str) -> Tokens:
 
 
 def runs_of(text: str) -> Tokens:
-    """The same, but a path without predicates, prefixes and blanks is one token."""
+    """The same, but a path without predicates and blanks is one token."""
     return _split(_RUN, text)
 
 

@@ -263,7 +263,7 @@ class Columnar:
         with self._lock:
             snapshot, sample = self._snapshot()
         version = snapshot.version
-        if not any(snapshot.rows) and not len(version):
+        if not snapshot:
             return OneMatch([], 0, [])
         codes = codes_of_one(event, version.columns, version.dictionaries, version.named)
         one = None if codes is None else find_one(snapshot, codes)
@@ -305,6 +305,8 @@ class Columnar:
         started = thread_time()
         with self._lock:
             snapshot, sample = self._snapshot()
+        if not snapshot:
+            return lambda first, last: MatchResult.empty(last - first)
         version = snapshot.version
         encoded = encode(batch, version.columns, version.dictionaries, version.named)
         sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there

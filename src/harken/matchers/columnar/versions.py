@@ -148,6 +148,10 @@ class Snapshot:
     deleted: list[LayerDeletions]
     """What was deleted from each layer."""
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to look through."""
+        return any(self.rows) or len(self.version) > 0
+
     def is_of(self, version: Version, moment: int) -> bool:
         """Whether it is still what a snapshot would show, if nothing was deleted from a layer since."""
         return self.version is version and self.moment == moment and self.rows[-1] == len(version.recents[-1])

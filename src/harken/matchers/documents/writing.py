@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import nan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.collecting import collector_paused
 from harken.kernels.documents import (
     AND,
     BUT,
@@ -39,6 +41,7 @@ from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind,
 from harken.matchers.documents.vocabulary import ROOT, GrowingVocabulary, numeric_value
 
 _BY_NUMBER = {"!=": IS_NOT_NUMBER, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
+_MOST_WALKS = 65_536
 _NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*")
 """What XPath 1.0 reads as a number. All else is NaN."""
 
@@ -80,11 +83,21 @@ def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVo
     """The programs of subscriptions, given by number; what they say is entered into the vocabulary."""
     writer = _Writer(vocabulary)
     numbers, starts = [], [0]
-    for number, expression in expressions:
-        writer.write(expression)
-        numbers.append(number)
-        starts.append(len(writer.code))
+    with collector_paused():
+        for number, expression in expressions:
+            writer.write(expression)
+            numbers.append(number)
+            starts.append(len(writer.code))
     return Programs(np.array(numbers, np.int32), np.array(starts, np.int64), writer.finished())
+
+
+class _Walk(NamedTuple):
+    """Where steps without predicates lead from a linear path, and how to come back."""
+
+    steps: tuple[Step, ...]
+    """The very tuple: a parser gives the same steps as the same tuple, which is found by its identity."""
+    at: int
+    climbs: list[int]
 
 
 class _Writer:
@@ -95,6 +108,7 @@ class _Writer:
         self._vocabulary = vocabulary
         self._elements: dict[tuple[int, bool, str | None], int] = {}
         """Linear paths, by the one before and the last step."""
+        self._walks: dict[tuple[int, int], _Walk] = {}
         self._values: list[bytes] = []
         self._value_paths: list[int] = []
         self._value_places: list[int] = []
@@ -166,7 +180,13 @@ class _Writer:
         if place == len(steps):
             self._test(path, comparison, required)
             return
+        walk = self._walks.get((path, id(steps)))
+        if walk is not None and walk.steps is steps and place == 0:
+            self._test(walk.at, comparison, required)
+            self._rise(path, walk.climbs, required)
+            return
         # Steps without predicates are taken together: nothing has to meet at their nodes.
+        first = place
         at = path
         climbs: list[int] = []
         while True:
@@ -183,13 +203,15 @@ class _Writer:
             self._level(at, items, required)
         else:
             self._test(at, comparison, required)
+            if first == 0 and len(self._walks) < _MOST_WALKS:
+                self._walks[path, id(steps)] = _Walk(steps, at, climbs)
+        self._rise(path, climbs, required)
+
+    def _rise(self, path: int, climbs: list[int], required: int) -> None:
+        """Go up by one step after the other; several parents at once, and to the root at once."""
         if path == ROOT:
             self.code.append(TO_ROOT | required)
-        else:
-            self._climb(climbs, required)
-
-    def _climb(self, climbs: list[int], required: int) -> None:
-        """Go up by one step after the other; several parents at once."""
+            return
         ups = 0
         for climb in reversed(climbs):
             if climb & 15 == UP:
