@@ -70,7 +70,8 @@ def grid_rows() -> Iterator[str]:
 def document_rows() -> Iterator[str]:
     names = ("lxml", "fresh_match", "fresh_batch", "reloaded_batch", "parse")
     for row in results("documents.json")["sizes"]:
-        figures = [f"{digits(row['documents_per_second'][name]['median'])}" for name in names]
+        found = row["documents_per_second"]
+        figures = [f"{digits(found[name]['median'])}" if name in found else "-" for name in names]
         yield f"| {row['subscriptions']:,} | {' | '.join(figures)} |"
 
 
