@@ -11,12 +11,14 @@ from harken.limits import Limits
 from harken.live.loading import Report
 from harken.live.results import BatchMatches, Matches
 from harken.live.subscriptions import Fault, Subscription
+from harken.operators import FREE, Operator, operator
 from harken.rehearsal import warm_up
 from harken.schema import Schema, load_schema
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FREE",
     "BatchMatches",
     "Engine",
     "Event",
@@ -27,9 +29,11 @@ __all__ = [
     "HarkenWarning",
     "Limits",
     "Matches",
+    "Operator",
     "Report",
     "Schema",
     "Subscription",
     "load_schema",
+    "operator",
     "warm_up",
 ]

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import CapabilityError, EventError, HarkenError, SchemaError, UnknownIdError, did_you_mean
 from harken.events import Decoded, Event, EventBatch, held, looked_at, validate, without_bad_documents
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
+from harken.events.raw import RawEvent, content
 from harken.forking import ENGINE, fork_rlock
 from harken.language.compiled import Compiler
 from harken.language.explanation import Explanation
+from harken.language.registry import DEFAULT_LANGUAGE
+from harken.language.sql.parser import parse
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.changes import Change
 from harken.live.home import Home
@@ -24,8 +27,10 @@ from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, r
 from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.matchers.base import OneMatch
+from harken.matchers.kinds import OPERATORS
 from harken.matchers.registry import DEFAULT_ALGORITHM, DOCUMENT_ALGORITHMS, refuse_unknown_documents
-from harken.matchers.roles import Plans
+from harken.matchers.roles import CallsOperators, Plans
+from harken.operators import ORDERS, Operating, Operator, OperatorSet
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
 from harken.schema.derived import needed
 
@@ -48,14 +53,22 @@ class Engine:
         algorithm: str = DEFAULT_ALGORITHM,
         limits: Limits = DEFAULT_LIMITS,
         documents: str = DOCUMENT_ALGORITHMS[0],
+        operators: Iterable[Operator | str] = (),
+        order: str = ORDERS[0],
         **options: Any,
     ) -> None:
-        """`algorithm` finds subscriptions over attributes, `documents` those over XML documents."""
+        """`algorithm` finds subscriptions over attributes, `documents` those over XML documents.
+
+        `operators` are what subscriptions may call: each made by `harken.operator`, or as "module:name", or the name of
+        an entry point. `order` is the order in which their predicates are evaluated.
+        """
         if schema is not None and not isinstance(schema, Schema):
             hint = "harken.load_schema(path) reads one from a file"
             raise SchemaError(f"a schema is a harken.Schema, not a {type(schema).__name__}", hint=hint)
         refuse_unknown_documents(documents)
-        self._live = LiveSet(Compiler(schema, limits), algorithm, options)
+        operating = Operating.of(operators, order, limits)
+        compiler = Compiler(schema, limits, operating.operators.signatures)
+        self._live = LiveSet(compiler, algorithm, options, operating=operating)
         self._home = Home()
         self._compared = Compared()
         # One at a time changes things. Matching goes on meanwhile.
@@ -85,6 +98,16 @@ class Engine:
     def options(self) -> dict[str, Any]:
         """The options of the algorithm."""
         return dict(self._live.options)
+
+    @property
+    def operators(self) -> OperatorSet:
+        """What subscriptions may call, by name."""
+        return self._live.operating.operators
+
+    @property
+    def order(self) -> str:
+        """The order in which predicates of operators are evaluated."""
+        return self._live.operating.order
 
     @property
     def version(self) -> int | None:
@@ -180,7 +203,7 @@ class Engine:
                 hint = "make the engine with one, if need be an empty one: Engine(Schema())"
                 raise SchemaError("this engine has no schema to extend", hint=hint)
             extended = self.schema.extend(*extensions)
-            compiler = Compiler(extended, self.limits)
+            compiler = Compiler(extended, self.limits, self._live.compiler.signatures)
             # A new event type is a new value of `event_type`: what may speak of that is compiled again.
             touched = [each.record() for each in self if _EVENT_TYPE in each.where]
             self._live.use(compiler, [(record, self._live.compile(record, compiler)) for record in touched])
@@ -200,10 +223,10 @@ class Engine:
             live = self._current()
             asked, compiler = live.asked, live.compiler
             if type(event) is bytes and compiler.schema is None:
-                found = _match_one(live, event, asked, started)
+                found = _match_one(live, event, event, asked, started)
             else:
                 valid = Event.of(event, compiler.schema, compiler.limits, asked)
-                found = _match_one(live, valid, asked, started)
+                found = _match_one(live, valid, event, asked, started)
             if live.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
                 return found
 
@@ -228,7 +251,10 @@ class Engine:
             asked, compiler = live.asked, live.compiler
             if columns is not None:
                 self._compared.tell(columns, live.asking(), live.catalogue, compiler.schema, on_mismatch)
-            found = _match(live, validate(events, compiler.schema, compiler.limits, asked), started, threads)
+            decoded = validate(events, compiler.schema, compiler.limits, asked)
+            if live.operating.operators:
+                decoded = decoded.with_source(events)
+            found = _match(live, decoded, started, threads)
             if live.asked is asked:  # as in `match`
                 return found
 
@@ -239,7 +265,7 @@ class Engine:
         """
         live = self._current()
         found = _match(live, decoded, perf_counter(), threads)
-        _refuse_narrow(decoded.batch.names, live.asked)
+        _refuse_narrow(decoded.batch.names, live.asked_of_decoders())
         return found
 
     def learn(self, events: Any) -> None:
@@ -279,9 +305,16 @@ class Engine:
         def find_event(names: frozenset[str]) -> Mapping[str, Any]:
             return Event.of(event, compiler.schema, compiler.limits, looked_at(names, compiler.schema)).attributes
 
-        if known is None:
-            return compiler.explain(text, find_event)
-        return compiler.explain(known.where, find_event, known.language)
+        where, language = (text, DEFAULT_LANGUAGE) if known is None else (known.where, known.language)
+        plan = compiler.compile(where, language).plan
+        if plan.kind != OPERATORS:
+            return compiler.explain(where, find_event, language)
+        from harken.explain_operators import explain_calling
+
+        return explain_calling(
+            *(parse(where, compiler.limits), find_event(frozenset(plan.names())), RawEvent(content(event))),
+            *(self._live.operating.callers, compiler.schema, compiler.limits),
+        )
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""
@@ -292,8 +325,18 @@ class Engine:
             "schema_version": None if self.schema is None else self.schema.version,
             **live.compiler.stats(),
             "matcher": live.matcher.stats(),
+            **({"operators": live.operating.stats()} if live.operating.operators else {}),
             **live.index.stats(),
         }
+
+    def operator_plan(self) -> list[dict[str, Any]]:
+        """What is known of each predicate of operators, as plain data; those first that are worth most.
+
+        `conjunctions` need it, it holds with the chance `holding`, which was learnt from `tried` outcomes or is still a
+        guess, and one evaluation is expected to settle `worth` conjunctions for each millisecond.
+        """
+        matcher = self._live.index.others().get(OPERATORS)
+        return matcher.plan() if isinstance(matcher, CallsOperators) else []
 
     # What subscriptions ask for
 
@@ -303,6 +346,10 @@ class Engine:
         They are those that subscriptions ask for and those that the schema declares. With event types it is None: by
         them the whole event is judged. What only subscriptions asked for that are gone is looked at until `merge`.
         """
+        return self._live.asked_of_decoders()
+
+    def validated(self) -> frozenset[str] | None:
+        """Those of `attributes()` that have to be valid: operators may look at others, which may be anything."""
         return self._live.asked
 
     def asks(self) -> list[tuple[Path, Kind | None]] | None:
@@ -362,15 +409,25 @@ class Engine:
             save(Folder(path), None, self._live)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, follow: bool = False, rebuild: bool = True, **options: Any) -> Engine:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        follow: bool = False,
+        rebuild: bool = True,
+        operators: Iterable[Operator | str] = (),
+        order: str = ORDERS[0],
+        **options: Any,
+    ) -> Engine:
         """An engine from a folder that one was saved to, mapped into memory. Raises SegmentError.
 
         With `follow` it takes over every version that is saved there later, before the next match. With `rebuild` an
-        index that an earlier Harken saved is built anew from the texts; else it is refused. Options are those of the
-        algorithm, in place of the saved ones.
+        index that an earlier Harken saved is built anew from the texts; else it is refused. The operators that
+        subscriptions call are given again: they are code. Options are those of the algorithm, in place of the saved
+        ones.
         """
         home = Home.at(path, follow=follow, rebuild=rebuild)
-        live = home.load(options)
+        live = home.load(options, Operating.of(operators, order))
         engine = cls(live.schema, live.algorithm, live.limits, **live.options)
         engine._live, engine._home = live, home
         return engine
@@ -420,8 +477,9 @@ class Engine:
     def _of_part(self, part: Shard, sequence: int | None) -> Engine:
         """An engine like this one, with other subscriptions, that knows a log up to a change."""
         engine = Engine(self.schema, self.algorithm, self.limits, **self.options)
-        compiler = engine._live.compiler
-        engine._live = LiveSet(compiler, self.algorithm, self.options, part.index, part.catalogue, part.numbering)
+        parts = part.index, part.catalogue, part.numbering
+        live = self._live
+        engine._live = LiveSet(live.compiler, self.algorithm, self.options, *parts, live.operating)
         engine._live.is_changed = True
         engine._live.sequence = sequence
         return engine
@@ -445,8 +503,8 @@ def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) ->
     return BatchMatches(results, decoded.refused, reading, seconds)
 
 
-def _match_one(live: LiveSet, event: Event | bytes, asked: frozenset[str] | None, started: float) -> Matches:
-    """What one event, or a bare document, matches.
+def _match_one(live: LiveSet, event: Event | bytes, raw: Any, asked: frozenset[str] | None, started: float) -> Matches:
+    """What one event, or a bare document, matches, which came as `raw`.
 
     It needs none of what makes many answers cheap to keep and to ask for.
     """
@@ -456,7 +514,7 @@ def _match_one(live: LiveSet, event: Event | bytes, asked: frozenset[str] | None
         form_of = live.form_of()
         found = live.index.match_one(event, form_of) if isinstance(event, Event) else None
         if found is None:
-            batch = EventBatch.of_one(event, live.limits, asked)
+            batch = EventBatch.of_one(event, live.limits, asked, (raw,) if live.operating.operators else None)
             for path in live.index.document_paths():
                 for _, error in batch.documents(path, live.limits).errors:
                     raise error

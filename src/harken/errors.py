@@ -20,6 +20,7 @@
     │   └── InvalidIdError
     ├── CapabilityError          the chosen matcher cannot do this; another can
     ├── LimitError               a named limit was exceeded
+    ├── OperatorError            an operator is declared wrongly, or it failed on an event
     ├── MismatchError            subscriptions ask for what the columns of the events do not have
     ├── SourceError              a file cannot be read, or its kind is not known
     ├── ConfigError              a pipeline's configuration is wrong
@@ -47,7 +48,8 @@ _EXTRAS = {
     "spark": ("pyspark", "pandas"),
     "connect": ("grpc", "grpc_status", "google"),
     "bench": ("altair", "vl_convert"),
-    "dev": ("duckdb", "hypothesis", "pytest"),
+    "operators": ("duckdb", "psycopg", "rapidfuzz", "rdflib", "shapely"),
+    "dev": ("hypothesis", "pytest"),
 }
 """The libraries of each of Harken's extras, by their import names."""
 
@@ -213,6 +215,10 @@ class LimitError(HarkenError):
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"limit": self.limit}
+
+
+class OperatorError(HarkenError):
+    """An operator is declared wrongly, or it failed on an event: what it was to decide is unknown there."""
 
 
 class MismatchError(HarkenError):

@@ -27,6 +27,8 @@ class Limits:
     """Values in one event; an array counts, and so does each of its elements, also a null."""
     max_document_nodes: int = 1_000_000
     """Nodes of one XML document: elements, attributes and texts."""
+    max_operator_bindings: int = 100_000
+    """Bindings that one call of an operator returns for the variables of one predicate on one event."""
     max_matrix_bytes: int = 1 << 30
     """Bytes of the matrix of predicates and subscriptions in `counting_bytes` and `counting_bits`."""
     max_table_values: int = 1 << 17

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from harken.engine import Engine
+from harken.operators import FREE, ORDERS, operator
 
 _LARGE = 6_000
 _EVENTS = 200
@@ -37,7 +38,9 @@ def warm_up(progress: Callable[[str], None] | None = None) -> int:
         tell("engines on disk")
         matches += _on_disk(engine, events, Path(folder))
         tell("XML documents")
-        return matches + _documents(Path(folder))
+        matches += _documents(Path(folder))
+    tell("operators")
+    return matches + sum(map(_operators, ORDERS))
 
 
 def _small(events: list[dict[str, Any]]) -> int:
@@ -127,6 +130,19 @@ def _documents(folder: Path) -> int:
     matches += add(60, loaded)
     joined, _ = Engine.join(loaded.cut(2))
     return matches + add(90, joined) + len(joined.match({"kind": 1, "document": documents[0].decode()}).ids)
+
+
+def _operators(order: str) -> int:
+    """Operators in an order: some hold, some fail, and some have variables."""
+
+    @operator(name="divides", cost=1, deterministic=False, most_failures=_EVENTS)
+    def divides(event: Any, by: int, times: Any = FREE) -> list[int]:
+        return [event["n"] // by] if event["n"] % by == 0 else []
+
+    engine = Engine(operators=[divides], order=order, background=False)
+    for n in range(1, 40):
+        engine.subscribe(n, f"divides({n % 7}, ?x) AND divides({n % 5 + 1}, ?y) AND (?x > ?y OR n = {n})")
+    return len(engine.match_batch([{"n": n} for n in range(60)]).numbers)
 
 
 def _matched(engine: Engine, events: list[dict[str, Any]]) -> int:

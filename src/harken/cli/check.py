@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harken.cli.options import EVENT_FILES, FILES, EventFormat, Json, SchemaFile, Split, Verbose
+from harken.cli.options import EVENT_FILES, FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.cli.session import session
 
 EXAMPLES = """\b
@@ -42,6 +42,7 @@ def check(
     schema: SchemaFile = None,
     format: EventFormat = None,
     split: Split = None,
+    operators: Operators = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -57,8 +58,9 @@ def check(
         if [*(subscriptions or []), *(events or [])].count("-") > 1:
             raise typer.BadParameter("standard input can be read only once", param_hint="-")
         from harken.cli.checking import Checking
+        from harken.cli.inputs import loaded_operators
 
-        checking = Checking(screen, lists_all=json or verbose > 0)
+        checking = Checking(screen, lists_all=json or verbose > 0, operators=loaded_operators(operators))
         if schema is not None:
             checking.schema(schema)
         if subscriptions:

@@ -21,6 +21,7 @@ from harken.language.compiled import Compiled, Compiler
 from harken.language.xpath.plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS
 from harken.live.subscriptions import Fault, Record
+from harken.operators import OperatorSet
 from harken.schema import Schema, check_schema, load_schema
 from harken.schema.paths import DOCUMENT
 
@@ -33,8 +34,9 @@ class Checking:
     With `lists_all` warnings are told as they come too, every one of them.
     """
 
-    def __init__(self, screen: Screen, *, lists_all: bool) -> None:
+    def __init__(self, screen: Screen, *, lists_all: bool, operators: OperatorSet) -> None:
         self._screen = screen
+        self._operators = operators
         self._groups = None if lists_all else Groups()
         self._faults = 0
         self._warnings = 0
@@ -70,16 +72,18 @@ class Checking:
             if is_saved_engine(files[0]):
                 self._check_saved(files[0])
             else:
-                self._check_records(SubscriptionFiles(files), Compiler(self._schema))
+                self._check_records(
+                    SubscriptionFiles(files), Compiler(self._schema, signatures=self._operators.signatures)
+                )
             if not self._checked["subscription"]:
                 raise SourceError(f"there is no subscription in {title_of(files)}")
 
     def _check_saved(self, folder: str) -> None:
         """Check what an engine was saved with: against its own schema unless another is given."""
-        saved = SavedRecords(folder)
+        saved = SavedRecords(folder, self._operators)
         if self._schema is None and not self._has_faulty_schema:
             self._schema = saved.engine.schema
-        self._check_records(saved, Compiler(self._schema, saved.engine.limits))
+        self._check_records(saved, Compiler(self._schema, saved.engine.limits, self._operators.signatures))
 
     def _check_records(self, records: SubscriptionFiles | SavedRecords, compiler: Compiler) -> None:
         ids: set[str] = set()
@@ -177,9 +181,9 @@ class Checking:
 class SavedRecords:
     """The subscriptions of a saved engine, as if they were read from files."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, operators: OperatorSet) -> None:
         self._folder = folder
-        self.engine = Engine.load(folder)
+        self.engine = Engine.load(folder, operators=operators)
 
     def __iter__(self) -> Iterator[Record]:
         return (replace(each.record(), position=position) for position, each in enumerate(self.engine))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harken.cli.options import EVENT_FILES, EventFormat, Json, SchemaFile, Split, Verbose
+from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.cli.screen import Screen, printable
 from harken.cli.session import session
 
@@ -59,6 +59,7 @@ def explain(
     schema: SchemaFile = None,
     format: EventFormat = None,
     split: Split = None,
+    operators: Operators = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -71,23 +72,26 @@ def explain(
     an event. With EVENTS the plan is made for them, and what was seen is shown beside what was expected.
     """
     with session(json, verbose) as screen:
-        from harken.cli.inputs import event_files, saved_engine, subscription_files
+        from harken.cli.inputs import event_files, loaded_operators, saved_engine, subscription_files
 
         of_events = event_files(events, format) if events else None
         of_subscriptions = subscription_files(subscriptions) if subscriptions else None
         if plan:
             choices = [id, where, language, event, event_id, event_json]
-            _show_plan(screen, of_events, of_subscriptions, schema, format, split, choices)
+            _show_plan(screen, of_events, of_subscriptions, schema, format, split, operators, choices)
             return
         from harken.cli.selecting import EventChoice, SubscriptionChoice
+        from harken.engine import Engine
         from harken.events import looked_at
         from harken.language.compiled import Compiler
         from harken.limits import DEFAULT_LIMITS
+        from harken.matchers.kinds import OPERATORS
         from harken.schema import load_schema
 
         subscription = SubscriptionChoice(of_subscriptions, id, where, language)
         chosen = EventChoice(of_events, event, event_id, event_json, format, split)
-        saved = saved_engine(of_subscriptions, {"--schema": schema}) if of_subscriptions else None
+        called = loaded_operators(operators)
+        saved = saved_engine(of_subscriptions, {"--schema": schema}, called) if of_subscriptions else None
         known = saved.schema if saved is not None else None if schema is None else load_schema(schema)
         limits = DEFAULT_LIMITS if saved is None else saved.limits
         text, language = subscription.find(saved)
@@ -95,7 +99,13 @@ def explain(
         def find_event(names: frozenset[str]) -> Mapping[str, Any]:
             return chosen.find(known, looked_at(names, known)).attributes
 
-        explanation = Compiler(known, limits).explain(text, find_event, language)
+        compiler = Compiler(known, limits, called.signatures)
+        if called and compiler.compile(text, language).plan.kind == OPERATORS:
+            engine = Engine(known, limits=limits, operators=called)
+            engine.subscribe("explained", text)
+            explanation = engine.explain("explained", chosen.find(known, None).attributes)
+        else:
+            explanation = compiler.explain(text, find_event, language)
         if json:
             screen.line(explanation.to_dict())
         else:
@@ -109,6 +119,7 @@ def _show_plan(
     schema: str | None,
     format: str | None,
     split: str | None,
+    operators: Sequence[str] | None,
     choices: Sequence[object],
 ) -> None:
     from harken.cli.planning import plan_of, show_plan
@@ -117,7 +128,7 @@ def _show_plan(
         raise typer.BadParameter("a plan is one of --subscriptions FILE", param_hint="--plan")
     if any(choice is not None for choice in choices):
         raise typer.BadParameter("a plan is of all subscriptions: choose neither one nor an event", param_hint="--plan")
-    found = plan_of(screen, subscriptions, events, schema, format, split)
+    found = plan_of(screen, subscriptions, events, schema, format, split, operators)
     if screen.json:
         screen.line(found)
     else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from harken.errors import SourceError
 from harken.events import Decoded, read_events, read_rows
 from harken.events.sources import STANDARD_INPUT, find_source, format_of
 from harken.live.subscriptions import Fault, Record, records_of_rows
+from harken.operators import OperatorSet, operators_of
 from harken.schema import Schema
 from harken.versions.folder import MANIFEST
 
@@ -46,7 +48,16 @@ def is_saved_engine(name: str) -> bool:
     return os.path.isfile(os.path.join(name, MANIFEST))
 
 
-def saved_engine(files: Sequence[str], settings: Mapping[str, str | None]) -> Engine | None:
+def loaded_operators(names: Sequence[str] | None) -> OperatorSet:
+    """The operators of these names, from modules in the current folder too. Raises OperatorError."""
+    if names and "" not in sys.path:
+        sys.path.insert(0, "")
+    return operators_of(names or ())
+
+
+def saved_engine(
+    files: Sequence[str], settings: Mapping[str, str | None], operators: OperatorSet | None = None
+) -> Engine | None:
     """The engine in a folder that stands in for files of subscriptions; None if there are files.
 
     Raises SourceError if one of the settings, by the names of their options, is given: the engine has its own.
@@ -58,7 +69,7 @@ def saved_engine(files: Sequence[str], settings: Mapping[str, str | None]) -> En
         raise SourceError(f"{files[0]} is a folder with a saved engine", hint=hint)
     from harken.engine import Engine
 
-    return Engine.load(files[0])
+    return Engine.load(files[0], operators=operators or ())
 
 
 def title_of(files: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from harken.cli.completion import algorithm_names
 from harken.cli.exits import ExitCode
-from harken.cli.options import EVENT_FILES, EventFormat, Json, SchemaFile, Split, Verbose
+from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.cli.session import session
 
 EXAMPLES = """\b
@@ -59,6 +59,7 @@ def match(
     ] = None,
     format: EventFormat = None,
     split: Split = None,
+    operators: Operators = None,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are matched at once.")] = 4_096,
     threads: Annotated[int, typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.")] = 1,
     save: Annotated[
@@ -96,6 +97,7 @@ def match(
             threads,
             save,
             split,
+            operators,
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))

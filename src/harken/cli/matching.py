@@ -11,7 +11,7 @@ from typing import Any
 
 from harken.cli.asked_in_vain import AskedInVain
 from harken.cli.findings import Finding, Kind, of_fault, of_refused
-from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, saved_engine
+from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, loaded_operators, saved_engine
 from harken.cli.outputs import destination
 from harken.cli.refusals import Refusals, refusals
 from harken.cli.rows import EVENT, EventNames, Fields, Row
@@ -21,6 +21,7 @@ from harken.errors import EventError, HarkenError, SourceError
 from harken.live.results import BatchMatches
 from harken.live.subscriptions import Fault, Record
 from harken.matchers.registry import DEFAULT_ALGORITHM
+from harken.operators import OperatorSet
 from harken.schema import load_schema
 
 _STEP = 1_000
@@ -46,6 +47,7 @@ class Request:
     threads: int = 1
     save: str | None = None
     split: str | None = None
+    operators: Sequence[str] | None = None
 
 
 @dataclass(slots=True)
@@ -89,8 +91,10 @@ def run(request: Request, screen: Screen) -> Summary:
     """Do what the request asks for. Raises HarkenError where nothing can be done."""
     started = perf_counter()
     names = EventNames(request.event_id)
-    saved = saved_engine(request.subscriptions, {"--schema": request.schema, "--algorithm": request.algorithm})
-    engine = _new_engine(request) if saved is None else saved
+    operators = loaded_operators(request.operators)
+    settings = {"--schema": request.schema, "--algorithm": request.algorithm}
+    saved = saved_engine(request.subscriptions, settings, operators)
+    engine = _new_engine(request, operators) if saved is None else saved
     # Both say at once if there is no such file, before anything is written.
     records = SubscriptionFiles(request.subscriptions) if saved is None else None
     events = EventFiles(request.events, request.format, engine.schema, request.batch_size, request.split)
@@ -179,9 +183,9 @@ def _of_event(kind: Kind, batch: FileBatch, error: HarkenError, position: int, i
     return Finding(kind, batch.file, error, batch.first + position, id=id, first=batch.first)
 
 
-def _new_engine(request: Request) -> Engine:
+def _new_engine(request: Request, operators: OperatorSet) -> Engine:
     schema = None if request.schema is None else load_schema(request.schema)
-    return Engine(schema, request.algorithm or DEFAULT_ALGORITHM)
+    return Engine(schema, request.algorithm or DEFAULT_ALGORITHM, operators=operators)
 
 
 def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: Screen, refused: Refusals) -> None:

@@ -22,6 +22,14 @@ Verbose = Annotated[
 SchemaFile = Annotated[
     str | None, typer.Option("--schema", metavar="FILE", help="A schema (TOML) that the input has to fit.")
 ]
+Operators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--operators",
+        metavar="MODULE:NAME",
+        help="Operators that subscriptions call, as often as need be; also the name of an entry point.",
+    ),
+]
 EventFormat = Annotated[
     str | None,
     typer.Option(

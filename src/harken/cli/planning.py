@@ -25,18 +25,21 @@ def plan_of(
     schema: str | None,
     format: str | None,
     split: str | None = None,
+    operators: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """What the engine says of its matcher, after some events if there are any. Raises HarkenError.
 
     Rejected subscriptions are reported. A saved engine is shown as it was saved, without planning anew.
     """
-    from harken.cli.inputs import EventFiles, saved_engine
+    from harken.cli.inputs import EventFiles, loaded_operators, saved_engine
     from harken.engine import Engine
     from harken.errors import CapabilityError
     from harken.schema import load_schema
 
-    saved = saved_engine(subscriptions, {"--schema": schema})
-    engine = Engine(None if schema is None else load_schema(schema)) if saved is None else saved
+    called = loaded_operators(operators)
+    saved = saved_engine(subscriptions, {"--schema": schema}, called)
+    known = None if schema is None else load_schema(schema)
+    engine = Engine(known, operators=called) if saved is None else saved
     files = None if events is None else EventFiles(events, format, engine.schema, split=split)
     refused = 0 if saved is not None else _subscribe(engine, subscriptions, screen)
     if files is not None:
@@ -47,7 +50,8 @@ def plan_of(
     if "layers" not in stats["matcher"]:
         raise CapabilityError(f"the algorithm `{engine.algorithm}` makes no plan")
     programs = {"programs": stats["programs"]} if "programs" in stats else {}
-    return {"subscriptions": len(engine), "refused": refused, **stats["matcher"], **programs}
+    calling = {"operators": engine.operator_plan()} if called else {}
+    return {"subscriptions": len(engine), "refused": refused, **stats["matcher"], **programs, **calling}
 
 
 def _subscribe(engine: Engine, files: Sequence[str], screen: Screen) -> int:
@@ -93,6 +97,8 @@ def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
             screen.show(f"and {counted(len(rest), 'group')} more: {counted(rows, 'row')}, {cost:,.0f} ns an event")
     if "programs" in plan:
         _show_programs(screen, plan["programs"])
+    if "operators" in plan:
+        _show_operators(screen, plan["operators"])
 
 
 def _show_costs(screen: Screen, plan: dict[str, Any]) -> None:
@@ -102,6 +108,28 @@ def _show_costs(screen: Screen, plan: dict[str, Any]) -> None:
     parts = ", ".join(f"{what} {cost:,.0f}" for what, cost in {**besides, "searching": searching}.items())
     seen = "" if plan["seen_ns"] is None else f"; {plan['seen_ns']:,} seen"
     screen.show(f"expected ns an event: {searching + sum(besides.values()):,.0f} ({parts}){seen}")
+
+
+def _show_operators(screen: Screen, literals: list[dict[str, Any]]) -> None:
+    """What is known of predicates of operators, in the order in which they are asked at the beginning."""
+    from rich import box
+    from rich.table import Table
+
+    screen.show(f"\n{counted(len(literals), 'predicate')} of operators, those first that settle most for their cost")
+    table = Table("predicate", "conjunctions", "holds", "tried", "cost", "worth", box=box.SIMPLE_HEAD)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in literals[:_SHOWN]:
+        holding = f"{each['holding']:.3f}" if each["tried"] else f"{each['holding']:.3f}?"
+        figures = (
+            f"{each['conjunctions']:,}",
+            holding,
+            f"{each['tried']:,}",
+            f"{each['cost']:g}",
+            f"{each['worth']:g}",
+        )
+        table.add_row(each["text"], *figures)
+    screen.show(table, wrap=True)
 
 
 def _show_programs(screen: Screen, programs: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from harken.events.event import Event
 from harken.events.excerpt import settled, shorten_object
 from harken.events.many import many
 from harken.events.object_views import ObjectViews
+from harken.events.raw import RawEvent, RawEvents
 from harken.events.row import Row
 from harken.events.tables import table_of
 from harken.events.utf8 import utf8_of
@@ -52,6 +53,8 @@ class EventBatch(Sequence[Event]):
     positions: Sequence[int]
     names: frozenset[str] | None = None
     """The attributes that were looked at, of those that are not inside others; the events have no others. None: all."""
+    source: RawEvents | None = None
+    """The input as it came, if anybody may ask for that."""
     _cells: dict[Path, PathCells] = field(init=False, repr=False, default_factory=dict)
     _documents: dict[Path, Documents] = field(init=False, repr=False, default_factory=dict)
 
@@ -61,11 +64,12 @@ class EventBatch(Sequence[Event]):
         return cls(ObjectViews(events), positions, names)
 
     @classmethod
-    def of_one(cls, event: Event | bytes, limits: Limits, names: frozenset[str] | None = None) -> EventBatch:
+    def of_one(
+        cls, event: Event | bytes, limits: Limits, names: frozenset[str] | None = None, source: Any = None
+    ) -> EventBatch:
         """A batch of one event, or of one bare document."""
-        if isinstance(event, Event):
-            return cls.of((event,), _FIRST, names)
-        return cls(DocumentViews((event,), limits), _FIRST, names)
+        views: Views = ObjectViews((event,)) if isinstance(event, Event) else DocumentViews((event,), limits)
+        return cls(views, _FIRST, names, None if source is None else RawEvents(source))
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -84,7 +88,7 @@ class EventBatch(Sequence[Event]):
     def __getitem__(self, index: slice) -> EventBatch: ...
     def __getitem__(self, index: int | slice) -> Event | EventBatch:
         if isinstance(index, slice):
-            return EventBatch(self.views.part(index), self.positions[index], self.names)
+            return EventBatch(self.views.part(index), self.positions[index], self.names, self.source)
         return self.views.event(index)
 
     def __eq__(self, other: object) -> bool:
@@ -94,6 +98,12 @@ class EventBatch(Sequence[Event]):
 
     def __hash__(self) -> int:
         return hash(tuple(self.positions))
+
+    def raw(self, index: int) -> RawEvent:
+        """An event as it came or, where that is not known, with all that was looked at."""
+        if self.source is None:
+            return RawEvent(self[index].attributes)
+        return self.source.at(self.positions[index])
 
     def cells(self, path: Path) -> PathCells:
         """What `event.values(path)` gives for every event, as arrays; or, if it is derived, what all bindings give."""
@@ -172,6 +182,10 @@ class Decoded:
     batch: EventBatch
     refused: tuple[Refused, ...]
 
+    def with_source(self, source: Any) -> Decoded:
+        """The same, of which it is known what came."""
+        return Decoded(replace(self.batch, source=RawEvents(source)), self.refused)
+
 
 def validate(
     rows: Any,
@@ -212,6 +226,7 @@ def without_bad_documents(decoded: Decoded, paths: Collection[Path], limits: Lim
     good = [index for index in range(len(batch)) if index not in bad]
     positions = batch.positions
     left = EventBatch.of(tuple(batch[index] for index in good), tuple(positions[index] for index in good), batch.names)
+    left = replace(left, source=batch.source)
     place_of = np.full(len(batch), -1, np.int32)
     place_of[good] = np.arange(len(good))
     for path in paths:

@@ -14,6 +14,7 @@ from harken.language.registry import DEFAULT_LANGUAGE, FindEvent, FrontEnd, expl
 from harken.language.trees import TRUE, Tree, names_of
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
+from harken.schema.signatures import NO_SIGNATURES, Signatures
 
 Form = NormalForm | Tree
 """What tells exactly whether an event matches."""
@@ -24,7 +25,7 @@ class Plan(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of index: `flat` or `programs`."""
+        """The kind of index: `flat`, `programs`, `documents` or `operators`."""
 
     @property
     def always(self) -> bool:
@@ -127,9 +128,16 @@ def _refuse_halves(text: str) -> None:
 class Compiler:
     """Compiles many texts against one schema. Threads may share one."""
 
-    def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        signatures: Signatures = NO_SIGNATURES,
+    ) -> None:
+        """`signatures` are those of the operators that texts may call."""
         self.schema = schema
         self.limits = limits
+        self.signatures = signatures
         self._front_ends: dict[str, FrontEnd] = {}
 
     def compile(self, text: str, language: str = DEFAULT_LANGUAGE) -> Compiled:
@@ -165,5 +173,7 @@ class Compiler:
     def _front_end(self, language: str) -> FrontEnd:
         found = self._front_ends.get(language) if isinstance(language, str) else None  # a record may hold anything
         if found is None:
-            found = self._front_ends.setdefault(language, front_end_of(language, self.schema, self.limits))
+            found = self._front_ends.setdefault(
+                language, front_end_of(language, self.schema, self.limits, self.signatures)
+            )
         return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from harken.errors import HarkenError, UnavailableError, did_you_mean
 from harken.limits import Limits
 from harken.schema import Schema
+from harken.schema.signatures import Signatures
 
 if TYPE_CHECKING:
     from harken.language.compiled import Compiled
@@ -19,7 +20,7 @@ FindEvent = Callable[[frozenset[str]], Mapping[str, Any]]
 
 
 class FrontEnd(Protocol):
-    """What understands the texts of one language, made by `factory(schema, limits)`. Threads may share one."""
+    """What understands the texts of one language, made by `factory(schema, limits, signatures)`. Threads share it."""
 
     def compile(self, text: str) -> Compiled:
         """The compiled text. Raises LanguageError or LimitError, with its place."""
@@ -59,9 +60,9 @@ LANGUAGES: dict[str, Language] = {
 DEFAULT_LANGUAGE = "sql"
 
 
-def front_end_of(language: str, schema: Schema | None, limits: Limits) -> FrontEnd:
+def front_end_of(language: str, schema: Schema | None, limits: Limits, signatures: Signatures) -> FrontEnd:
     """A new front end. Raises UnavailableError if there is no such language."""
-    made: FrontEnd = _loaded(_known(language).front_end)(schema, limits)
+    made: FrontEnd = _loaded(_known(language).front_end)(schema, limits, signatures)
     return made
 
 

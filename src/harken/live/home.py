@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import SegmentError
 from harken.language.compiled import Compiler
 from harken.live.live_set import LiveSet
+from harken.live.loading import restore_calling
+from harken.operators.operating import Operating
 
 if TYPE_CHECKING:
     from harken.versions.folder import Folder
@@ -49,15 +51,19 @@ class Home:
         live.is_changed = False
         return self.version
 
-    def load(self, options: Mapping[str, Any]) -> LiveSet:
-        """The live set of the current version. Options stand in for those that were saved. Raises SegmentError."""
+    def load(self, options: Mapping[str, Any], operating: Operating) -> LiveSet:
+        """The live set of the current version. Options stand in for those that were saved. Raises SegmentError, and
+        UnavailableError if subscriptions call operators that are not given."""
         from harken.live.saved import load
 
         assert self._folder is not None
-        saved = load(self._folder, options, self._rebuilds)
-        settings = saved.settings
-        compiler = Compiler(settings.schema, settings.limits)
-        live = LiveSet(compiler, settings.algorithm, settings.options, saved.index, saved.catalogue, saved.numbering)
+        saved = load(self._folder, options, operating, self._rebuilds)
+        settings, operating = saved.settings, saved.operating
+        compiler = Compiler(settings.schema, settings.limits, operating.operators.signatures)
+        if saved.index is not None and saved.calling.numbers:
+            restore_calling(saved.index, compiler, saved.catalogue, saved.calling.numbers, saved.calling.learnt)
+        parts = saved.index, saved.catalogue, saved.numbering
+        live = LiveSet(compiler, settings.algorithm, settings.options, *parts, operating)
         live.sequence = saved.sequence
         self.version = saved.version
         self._note()
@@ -74,7 +80,7 @@ class Home:
         if live.is_changed:
             hint = "save to another folder, or load the engine again"
             raise SegmentError(f"{self._folder.path} has a later version, and this engine has changes", hint=hint)
-        return self.load(live.options)
+        return self.load(live.options, live.operating)
 
     def is_behind(self) -> bool:
         """Whether the folder has a version that the engine does not have."""

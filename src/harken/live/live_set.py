@@ -16,8 +16,10 @@ from harken.live.mismatch import Asking, FirstSubscriptions
 from harken.live.numbering import Numbering
 from harken.live.subscriptions import Fault, Record, Subscription
 from harken.matchers import Capability, Entry, FormOf, Matcher
-from harken.matchers.kinds import FLAT, PROGRAMS, Indexes
+from harken.matchers.kinds import FLAT, OPERATORS, PROGRAMS, Indexes
 from harken.matchers.registry import create_matcher, create_other, refuse_incapable, refuse_unless_removing
+from harken.matchers.roles import CallsOperators
+from harken.operators.operating import NOTHING_TO_OPERATE, Operating
 from harken.schema import Schema
 
 _MOST_FORMS = 65_536
@@ -30,10 +32,21 @@ Prepared = tuple[Record, Compiled]
 
 
 def new_index(
-    flat: Matcher, limits: Limits, others: Mapping[str, tuple[Matcher, Iterable[int]]] | None = None
+    flat: Matcher,
+    limits: Limits,
+    operating: Operating,
+    others: Mapping[str, tuple[Matcher, Iterable[int]]] | None = None,
 ) -> Indexes:
     """The matchers of a live set: the flat one, those that are there already, and others once they are needed."""
-    return Indexes(flat, lambda kind: create_other(kind, limits), others)
+
+    def make(kind: str) -> Matcher:
+        if kind != OPERATORS:
+            return create_other(kind, limits)
+        from harken.matchers.operators import new_matcher
+
+        return new_matcher(limits, operating)
+
+    return Indexes(flat, make, others)
 
 
 class LiveSet:
@@ -44,7 +57,7 @@ class LiveSet:
 
     __slots__ = (
         *("_asking", "_forms", "_is_limited", "_shrunk", "algorithm", "asked", "catalogue", "compiler", "is_changed"),
-        *("index", "numbering", "options", "sequence"),
+        *("index", "numbering", "operating", "options", "sequence"),
     )
 
     def __init__(
@@ -55,15 +68,17 @@ class LiveSet:
         index: Indexes | None = None,
         catalogue: Catalogue | None = None,
         numbering: Numbering | None = None,
+        operating: Operating = NOTHING_TO_OPERATE,
     ) -> None:
         """With a catalogue and no index, a new index takes its subscriptions from their texts."""
         self.compiler = compiler
         self.algorithm = algorithm
         self.options = dict(options)
+        self.operating = operating
         self.catalogue = Catalogue() if catalogue is None else catalogue
         self.numbering = Numbering() if numbering is None else numbering
         if index is None:
-            index = new_index(create_matcher(algorithm, compiler.limits, **options), compiler.limits)
+            index = new_index(create_matcher(algorithm, compiler.limits, **options), compiler.limits, operating)
             if len(self.catalogue):
                 from harken.live.loading import restore
 
@@ -240,6 +255,14 @@ class LiveSet:
         if known is not None and not names <= known:
             self.catalogue.asked = known | names
             self.asked = looked_at(self.catalogue.asked, self.schema)
+
+    def asked_of_decoders(self) -> frozenset[str] | None:
+        """The attributes that events have to have once nobody knows any more how they came; None: all."""
+        matcher = self.index.others().get(OPERATORS)
+        if self.asked is None or not isinstance(matcher, CallsOperators):
+            return self.asked
+        reads = matcher.reads()
+        return None if reads is None else self.asked | reads
 
     def stop_looking(self) -> None:
         """Look no more at what only subscriptions asked for that are gone."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harken.collecting import collector_paused
-from harken.errors import HarkenError, LimitError, SegmentError
+from harken.errors import HarkenError, LanguageError, LimitError, SegmentError
 from harken.language.compiled import Compiler
+from harken.live.catalogue import Catalogue
 from harken.live.changes import Change, latest
 from harken.live.live_set import LiveSet, Prepared
 from harken.live.subscriptions import Fault, Record, Subscription, records_of
 from harken.matchers import Entry
-from harken.matchers.kinds import Indexes
-from harken.matchers.roles import AddsInBulk
+from harken.matchers.kinds import OPERATORS, Indexes
+from harken.matchers.roles import AddsInBulk, CallsOperators
 
 if TYPE_CHECKING:
     from harken.live.bulk import TableOfSubscriptions
@@ -123,6 +124,22 @@ def restore(index: Indexes, compiler: Compiler, subscriptions: Iterable[Subscrip
     """Fill an index from the texts of subscriptions that were taken before. Raises SegmentError."""
     with collector_paused():
         index.restore(_entry(each, compiler) for each in subscriptions)
+
+
+def restore_calling(
+    index: Indexes, compiler: Compiler, catalogue: Catalogue, numbers: Iterable[int], learnt: Mapping[str, list[int]]
+) -> None:
+    """Index the subscriptions anew that call operators. Raises UnavailableError if one is not there."""
+    found = [catalogue.of(number) for number in numbers]
+    try:
+        with collector_paused():
+            index.add([Entry(each.number, compiler.compile(each.where, each.language)) for each in found])
+    except LanguageError as error:
+        error.hint = "pass the operators: Engine.load(path, operators=[…])"
+        raise
+    matcher = index.others().get(OPERATORS)
+    if isinstance(matcher, CallsOperators):
+        matcher.recall(learnt)
 
 
 def _compiled(

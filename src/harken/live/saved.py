@@ -17,8 +17,9 @@ from harken.limits import Limits
 from harken.live.catalogue import Catalogue, Columns
 from harken.live.live_set import LiveSet, new_index
 from harken.live.numbering import Numbering
-from harken.matchers.kinds import Indexes
+from harken.matchers.kinds import OPERATORS, Indexes
 from harken.matchers.registry import load_matcher, load_others
+from harken.operators.operating import Operating
 from harken.schema import Schema
 from harken.schema.files import format_schema, parse_schema
 from harken.versions.array_file import ArrayFile
@@ -41,6 +42,14 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class Calling:
+    """The subscriptions that call operators, which are indexed anew, and what was learnt of their outcomes."""
+
+    numbers: list[int]
+    learnt: dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """An engine as it lies on disk."""
 
@@ -53,6 +62,8 @@ class Saved:
     index: Indexes | None
     """None if the algorithm has no files of its own, or those of an earlier Harken: then it takes the subscriptions
     anew."""
+    calling: Calling
+    operating: Operating
 
 
 def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
@@ -79,7 +90,7 @@ def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
         return draft.version
 
 
-def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Saved:
+def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebuild: bool = True) -> Saved:
     """The current version. Options given here stand in for those that were saved. Raises SegmentError.
 
     With `rebuild` an index of an earlier Harken is left out; else it is refused.
@@ -93,10 +104,11 @@ def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Sa
         columns = Columns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
     except (KeyError, TypeError) as problem:
         raise SegmentError(f"{folder.path} does not hold an engine: {problem}") from None
+    operating = operating.within(settings.limits)
     ids = columns.table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
     try:
-        index = _read_index(settings, contents.files, options)
+        index = _read_index(settings, contents.files, options, operating)
     except OutdatedError:
         if not rebuild:
             raise
@@ -109,15 +121,27 @@ def load(folder: Folder, options: Mapping[str, Any], rebuild: bool = True) -> Sa
     names = meta.get("names")  # an earlier Harken did not write them
     asked = None if names is None else frozenset(names)
     catalogue = Catalogue([columns] if len(columns) else [], asked=asked)
-    return Saved(contents.version, meta.get("sequence"), settings, catalogue, Numbering(len(columns), free), index)
+    numbering = Numbering(len(columns), free)
+    calling = _read_calling(contents.files)
+    return Saved(contents.version, meta.get("sequence"), settings, catalogue, numbering, index, calling, operating)
 
 
-def _read_index(settings: Settings, files: Mapping[str, ArrayFile], options: Mapping[str, Any]) -> Indexes | None:
+def _read_calling(files: Mapping[str, ArrayFile]) -> Calling:
+    file = files.get(OPERATORS)
+    if file is None:
+        return Calling([], {})
+    return Calling(file.arrays["numbers"].tolist(), file.meta["learnt"])
+
+
+def _read_index(
+    settings: Settings, files: Mapping[str, ArrayFile], options: Mapping[str, Any], operating: Operating
+) -> Indexes | None:
     flat = load_matcher(settings.algorithm, files, settings.limits, options)
     if flat is None:
         return None
     others = load_others(files, settings.limits)
-    return new_index(flat, settings.limits, {kind: (each, each.numbers()) for kind, each in others.items()})
+    known = {kind: (each, each.numbers()) for kind, each in others.items()}
+    return new_index(flat, settings.limits, operating, known)
 
 
 def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harken.schema.paths import Path
 
 _Found = TypeVar("_Found")
-FLAT, PROGRAMS = "flat", "programs"
+FLAT, PROGRAMS, OPERATORS = "flat", "programs", "operators"
 
 
 class Indexes:

@@ -107,6 +107,20 @@ class ReadsDocuments(Protocol):
 
 
 @runtime_checkable
+class CallsOperators(Protocol):
+    """Evaluates predicates by operators, which see events as they came, and learns from the outcomes."""
+
+    def reads(self) -> frozenset[str] | None:
+        """The attributes that operators may look at; None: all."""
+
+    def recall(self, learnt: Mapping[str, list[int]]) -> None:
+        """Take over what another one learnt."""
+
+    def plan(self) -> list[dict[str, Any]]:
+        """What is known of the predicates, those first that are worth most."""
+
+
+@runtime_checkable
 class MatchesInParts(Protocol):
     """Matches parts of one batch in several threads, and does once what all parts need."""
 

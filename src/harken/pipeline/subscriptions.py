@@ -24,6 +24,7 @@ from harken.schema import EventColumns, Schema
 from harken.spark.building import SubscriptionFault, build
 from harken.spark.index import Index, IndexVersion
 from harken.spark.mismatches import mismatches_of
+from harken.spark.plugged import plugged
 from harken.spark.session_facts import scratch
 from harken.versions.files import local_path
 
@@ -51,7 +52,8 @@ class Subscriptions:
         self._events = events
         self._on_mismatch = config.match.on_mismatch
         self._source = None if own.index is not None else subscription_source(own, spark)
-        self._index = Index(own.index if own.index is not None else own.keep or scratch(), spark)
+        self._plugs = plugged(config.match.operators, config.match.order)
+        self._index = Index(own.index if own.index is not None else own.keep or scratch(), spark, self._plugs)
         self._is_stream = config.is_stream
         self._version: IndexVersion | None = None
         self.opening: RefreshReport | None = None
@@ -204,10 +206,11 @@ class Subscriptions:
         """An engine built from scratch, and the subscriptions that it did not take."""
         table = found.table() if len(found.records) >= _MANY else None
         if table is None:
-            engine = Engine(self._schema)
+            engine = self._plugs.engine(schema=self._schema)
             report = engine.subscribe_many(found.records.values())
             return engine, _located([*found.faults, *report.faults], found)
-        built = build(self._spark.createDataFrame(table), self._schema, staging=self._index.root)
+        frame = self._spark.createDataFrame(table)
+        built = build(frame, self._schema, staging=self._index.root, operators=self._plugs)
         faults = [
             found.records[each.id].fault(SubscriptionError(each.reason)) for each in built.faults if each.id is not None
         ]
@@ -236,10 +239,10 @@ class Subscriptions:
         """An engine loaded from a version. Changing it does not change the version."""
         root = local_path(version.root)
         if root is not None:
-            return Engine.load(root / version.folder, background=False)
+            return self._plugs.loaded(root / version.folder)
         with tempfile.TemporaryDirectory(prefix="harken-version-") as folder:
             version.files(self._spark).download(version.folder, Path(folder))
-            return Engine.load(folder, background=False)
+            return self._plugs.loaded(folder)
 
 
 def listed(faults: Sequence[SubscriptionFault]) -> SubscriptionError:

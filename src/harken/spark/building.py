@@ -17,11 +17,13 @@ from harken.errors import HarkenError, SourceError, SubscriptionError, did_you_m
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.mismatch import IGNORE, OnMismatch, require_word, tell
 from harken.live.subscriptions import Fault
+from harken.operators import Operator
 from harken.schema import Schema
 from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import mapped
 from harken.spark.index import Index, IndexVersion
 from harken.spark.mismatches import columns_of
+from harken.spark.plugged import NO_OPERATORS, Plugged, plugged
 from harken.spark.session_facts import is_connect
 from harken.versions.files import local_path
 from harken.versions.root import KEPT
@@ -77,6 +79,7 @@ def build_index(
     keep: int = KEPT,
     events: Any = None,
     on_mismatch: OnMismatch = "warn",
+    operators: Iterable[Operator | str] = (),
 ) -> IndexVersion:
     """Index subscriptions, and publish them as the next version of the index at a path.
 
@@ -90,20 +93,23 @@ def build_index(
     `events` (a DataFrame, its schema, or an Arrow schema) or else the profile gives the columns of future events.
     What subscriptions ask for and these do not have gives a warning, an error with nothing published, or nothing, as
     `on_mismatch` says: see `match`.
+
+    `operators` are those that subscriptions call; `match` is given them again.
     """
     require_word(on_mismatch)
     if on_fault not in ("refuse", "skip"):
         raise HarkenError(f"on_fault is refuse or skip, not {on_fault!r}")
     known = events if events is not None or profile is None else profile.sample
     columns = None if known is None else columns_of(known)
-    found = build(subscriptions, schema, limits, staging=path)
+    plugs = plugged(operators, subscriptions=subscriptions)
+    found = build(subscriptions, schema, limits, staging=path, operators=plugs)
     engine = found.engine if on_fault == "skip" else found.engine_or_raise()
     if columns is not None and on_mismatch != IGNORE:
         tell(engine.mismatches(columns), on_mismatch)
     if profile is not None:
         engine.learn(profile.sample)
     spark = getattr(subscriptions, "sparkSession", None)
-    return Index(path, spark).publish(engine, source=source, keep=keep)
+    return Index(path, spark, plugs).publish(engine, source=source, keep=keep)
 
 
 def build(
@@ -111,6 +117,7 @@ def build(
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,
     staging: str | PathLike[str] | None = None,
+    operators: Plugged = NO_OPERATORS,
 ) -> Built:
     """An engine from subscriptions in any form that `build_index` takes.
 
@@ -119,19 +126,25 @@ def build(
     if isinstance(subscriptions, Engine):
         return Built(subscriptions)
     if hasattr(subscriptions, "sparkSession"):
-        return _built_by_spark(subscriptions, schema, limits, staging)
-    return _built_here(subscriptions, schema, limits)
+        return _built_by_spark(subscriptions, schema, limits, staging, operators)
+    return _built_here(subscriptions, schema, limits, operators)
 
 
 def _built_by_spark(
-    subscriptions: DataFrame, schema: Schema | None, limits: Limits, staging: str | PathLike[str] | None
+    subscriptions: DataFrame,
+    schema: Schema | None,
+    limits: Limits,
+    staging: str | PathLike[str] | None,
+    operators: Plugged,
 ) -> Built:
     _refuse_unusable(subscriptions)
     place = _staging_place(staging, subscriptions.sparkSession)
     try:
-        rows = mapped(_spread(subscriptions), _builder(place, schema, limits), _PART_COLUMNS).collect()
-        parts = [_fetched(place, part) for part in sorted(row["part"] for row in rows if row["part"] is not None)]
-        engine, twice = Engine.join(parts) if parts else (Engine(schema, limits=limits), [])
+        rows = mapped(_spread(subscriptions), _builder(place, schema, limits, operators), _PART_COLUMNS).collect()
+        parts = [
+            _fetched(place, part, operators) for part in sorted(row["part"] for row in rows if row["part"] is not None)
+        ]
+        engine, twice = Engine.join(parts) if parts else (operators.engine(schema=schema, limits=limits), [])
         faults = [SubscriptionFault(*each) for row in rows for each in json.loads(row["faults"])]
         faults += [SubscriptionFault(id, f"the id {id!r:.60} is taken") for id in twice]
         return Built(engine, faults[:_MOST_FAULTS], sum(row["refused"] for row in rows) + len(twice))
@@ -139,8 +152,8 @@ def _built_by_spark(
         files_of(place).remove("")
 
 
-def _built_here(subscriptions: Any, schema: Schema | None, limits: Limits) -> Built:
-    engine = Engine(schema, limits=limits)
+def _built_here(subscriptions: Any, schema: Schema | None, limits: Limits, operators: Plugged) -> Built:
+    engine = operators.engine(schema=schema, limits=limits)
     records: Iterable[Any] = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
     report = engine.subscribe_many(records)
     return Built(engine, [_fault(each) for each in report.faults[:_MOST_FAULTS]], len(report.faults))
@@ -166,7 +179,7 @@ def _spread(subscriptions: DataFrame) -> DataFrame:
 
 
 def _builder(
-    place: str, schema: Schema | None, limits: Limits
+    place: str, schema: Schema | None, limits: Limits, operators: Plugged
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function of a task: it builds an engine of its subscriptions, stages it, and returns a row about it."""
 
@@ -177,7 +190,7 @@ def _builder(
         several = list(batches)
         if not several:
             return
-        engine = Engine(schema, limits=limits, background=False)
+        engine = operators.engine(schema=schema, limits=limits, background=False)
         report = engine.subscribe_many(pyarrow.Table.from_batches(several))
         part = None
         if len(engine):
@@ -205,17 +218,17 @@ def _stage(engine: Engine, place: str, part: str) -> None:
         files_of(place).upload(Path(folder) / part, part)
 
 
-def _fetched(place: str, part: str) -> Engine:
+def _fetched(place: str, part: str, operators: Plugged) -> Engine:
     """A part that a task staged."""
     local = local_path(place)
     if local is None:
         with tempfile.TemporaryDirectory(prefix="harken-part-") as folder:
             files_of(place).download(part, Path(folder))
-            return Engine.load(folder)  # mapped memory outlives its files
+            return operators.loaded(folder)  # mapped memory outlives its files
     if not (local / part).is_dir():
         hint = "build the index at a path that all machines can write to"
         raise SourceError(f"a part of the index was built on another machine, in {local}", hint=hint)
-    return Engine.load(local / part)
+    return operators.loaded(local / part)
 
 
 def _staging_place(staging: str | PathLike[str] | None, spark: SparkSession) -> str:

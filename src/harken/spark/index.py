@@ -18,6 +18,7 @@ from harken.engine import Engine
 from harken.errors import HarkenError
 from harken.spark.files import files_of
 from harken.spark.leases import Batch, hold
+from harken.spark.plugged import NO_OPERATORS, Plugged
 from harken.versions.files import Files
 from harken.versions.folder import fingerprint_of
 from harken.versions.root import KEPT, Root
@@ -51,6 +52,10 @@ class IndexVersion:
     is not known: then the index has to be opened."""
     documents: tuple[tuple[str, ...], ...] = ()
     """The paths of the attributes that are read as XML documents."""
+    validated: tuple[str, ...] | None = None
+    """Those of them that have to be valid, if operators look at others, which may hold anything; None: all."""
+    plugged: Plugged = NO_OPERATORS
+    """The operators that its subscriptions call. They are not stored with it: whoever opens the index brings them."""
 
     def files(self, spark: SparkSession | None = None) -> Files:
         return files_of(self.root, spark)
@@ -61,9 +66,12 @@ class Index(Root[IndexVersion]):
 
     how_to_publish = "harken.spark.build_index(subscriptions, path) publishes one"
 
-    def __init__(self, root: str | PathLike[str], spark: SparkSession | None = None) -> None:
+    def __init__(
+        self, root: str | PathLike[str], spark: SparkSession | None = None, plugged: Plugged = NO_OPERATORS
+    ) -> None:
         super().__init__(files_of(root, spark))
         self._spark = spark
+        self._plugged = plugged
 
     def publish(self, engine: Engine, *, source: str | None = None, keep: int = KEPT) -> IndexVersion:
         """Save an engine as the next version, and make it the current one.
@@ -95,20 +103,24 @@ class Index(Root[IndexVersion]):
                     self._store(folder, version.version, partial(_saved, engine, None))
                 found = [self._read_folder(folder) for folder in folders]
         # Every part judges the whole event, so that all of them refuse the same ones.
-        return [replace(each, attributes=version.attributes) for each in found if each is not None]
+        attributes, validated, plugged = version.attributes, version.validated, version.plugged
+        parted = [each for each in found if each is not None]
+        return [replace(each, attributes=attributes, validated=validated, plugged=plugged) for each in parted]
 
     def _parsed(self, plain: dict[str, Any]) -> IndexVersion:
         attributes, asks = plain.pop("attributes"), plain.pop("asks", None)
         plain["attributes"] = None if attributes is None else tuple(attributes)
         plain["documents"] = tuple(map(tuple, plain.pop("documents", ())))
+        validated = plain.pop("validated", None)
+        plain["validated"] = None if validated is None else tuple(validated)
         plain["asks"] = None if asks is None else tuple((tuple(path), kind) for path, kind in asks)
-        return IndexVersion(self.root, **plain)
+        return IndexVersion(self.root, **plain, plugged=self._plugged)
 
 
 def _saved(engine: Engine, source: str | None, place: Path) -> dict[str, Any]:
     """Save an engine to a local folder, and describe it."""
     engine.export(place)
-    attributes, asks = engine.attributes(), engine.asks()
+    attributes, asks, validated = engine.attributes(), engine.asks(), engine.validated()
     return {
         "fingerprint": fingerprint_of(place),
         "subscriptions": len(engine),
@@ -118,5 +130,6 @@ def _saved(engine: Engine, source: str | None, place: Path) -> dict[str, Any]:
         "built": round(time.time(), 3),
         "source": source,
         "documents": engine.documents(),
+        "validated": None if validated is None or validated == attributes else sorted(validated),
         "asks": None if asks is None else [(path, None if kind is None else str(kind)) for path, kind in asks],
     }

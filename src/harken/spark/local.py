@@ -17,6 +17,7 @@ from harken.engine import Engine
 from harken.errors import SegmentError
 from harken.spark.files import files_of
 from harken.spark.index import IndexVersion
+from harken.spark.plugged import Plugged
 from harken.versions.copies import copied
 from harken.versions.files import local_path
 from harken.versions.folder import fingerprint_of
@@ -36,12 +37,13 @@ def opened(version: IndexVersion, shipped: str | None = None, spark: SparkSessio
     With a session, which only the driver has, the version may also be where only Spark can reach. Raises SegmentError
     or SourceError.
     """
-    known = _engines.get(version.fingerprint)
+    key = version.fingerprint + version.plugged.token
+    known = _engines.get(key)
     if known is not None:
-        _engines.move_to_end(version.fingerprint)
+        _engines.move_to_end(key)
         return known
     engine = _loaded(version, shipped, spark)
-    _engines[version.fingerprint] = engine
+    _engines[key] = engine
     while len(_engines) > _OPEN:
         _engines.popitem(last=False)
     return engine
@@ -67,16 +69,16 @@ def _loaded(version: IndexVersion, shipped: str | None, spark: SparkSession | No
     """Map a version in place, or from this machine's copy. A damaged copy is made again, once."""
     fetch = _fetching(version, shipped, spark)
     if fetch is None:
-        return _mapped(_in_place(version))
+        return _mapped(_in_place(version), version.plugged)
     place = copied(version.fingerprint, version.root, fetch)
     try:
-        return _mapped(place)
+        return _mapped(place, version.plugged)
     except SegmentError:
-        return _mapped(copied(version.fingerprint, version.root, fetch, anew=True))
+        return _mapped(copied(version.fingerprint, version.root, fetch, anew=True), version.plugged)
 
 
-def _mapped(place: Path) -> Engine:
-    return Engine.load(place, rebuild=False, background=False)  # an old index is not rebuilt on every machine
+def _mapped(place: Path, plugged: Plugged) -> Engine:
+    return plugged.loaded(place, rebuild=False)  # an old index is not rebuilt on every machine
 
 
 def _fetching(version: IndexVersion, shipped: str | None, spark: SparkSession | None) -> Callable[[Path], None] | None:

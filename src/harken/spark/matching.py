@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +12,7 @@ from harken.engine import Engine
 from harken.errors import HarkenError, SchemaError, SourceError, did_you_mean
 from harken.live.mismatch import OnMismatch, require_word
 from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
+from harken.operators import ORDERS, Operator
 from harken.schema import Schema
 from harken.spark.building import build
 from harken.spark.files import HadoopFiles, files_of
@@ -19,6 +20,7 @@ from harken.spark.frames import USUAL_IDS, column, mapped, require_column, requi
 from harken.spark.index import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
 from harken.spark.mismatches import columns_of, compare, refuse_unreadable
+from harken.spark.plugged import NO_OPERATORS, Plugged, plugged
 from harken.spark.session_facts import (
     is_connect,
     is_local,
@@ -87,6 +89,8 @@ def match(
     memory: int | None = None,
     on_error: OnError = "skip",
     on_mismatch: OnMismatch = "warn",
+    operators: Iterable[Operator | str] = (),
+    order: str = ORDERS[0],
 ) -> DataFrame:
     """The subscriptions that are true of each event, for a batch or a stream of them.
 
@@ -107,6 +111,9 @@ def match(
     does nothing. Raises SourceError if they ask for a column that no event can hold, such as an interval.
 
     A string or binary column `document` holds the XML documents that XPath subscriptions are about.
+
+    `operators` are those that subscriptions call, each as such or as "module:name", which every worker imports; `order`
+    is the order in which they are asked. They are called in the workers, for many events at once.
     """
     _refuse_unknown("strategy", strategy, STRATEGIES)
     _refuse_unknown("output", output, OUTPUTS)
@@ -121,7 +128,8 @@ def match(
     for name in columns:
         require_column(events, name, "events")
     types = _answer_schema(events, identified, output, columns, fields, on_error)
-    version = pinned(subscriptions, spark, schema)
+    plugs = plugged(operators, order, subscriptions)
+    version = pinned(subscriptions, spark, schema, plugs)
     found = columns_of(events)
     is_asked = version.attributes is not None and identified in version.attributes
     refuse_unreadable(version, found if is_asked else found.only(set(found) - {identified}), spark)
@@ -144,7 +152,9 @@ def match(
     return mapped(needed, _named(question, chosen), types)
 
 
-def pinned(subscriptions: Any, spark: SparkSession, schema: Schema | None = None) -> IndexVersion:
+def pinned(
+    subscriptions: Any, spark: SparkSession, schema: Schema | None = None, plugs: Plugged = NO_OPERATORS
+) -> IndexVersion:
     """The index version that `subscriptions` names, or one that is built from them now.
 
     Raises HarkenError if some are faulty: `harken.spark.check` lists them.
@@ -152,10 +162,10 @@ def pinned(subscriptions: Any, spark: SparkSession, schema: Schema | None = None
     if isinstance(subscriptions, str | os.PathLike | Index | IndexVersion):
         if schema is not None:
             raise SchemaError("an index has the schema that it was built with", hint="leave `schema` out")
-        version = _published(subscriptions, spark)
+        version = _published(subscriptions, spark, plugs)
         Index(version.root, spark).hold(version.version, running_batch(spark))
         return version
-    return Index(scratch()).publish(_engine_of(subscriptions, schema))
+    return Index(scratch(), plugged=plugs).publish(_engine_of(subscriptions, schema, plugs))
 
 
 def choose(
@@ -197,24 +207,26 @@ def _refuse_unknown(what: str, given: str, known: Sequence[str]) -> None:
         raise HarkenError(f"there is no {what} {given!r}", hint=hint)
 
 
-def _published(index: str | os.PathLike[str] | Index | IndexVersion, spark: SparkSession) -> IndexVersion:
+def _published(
+    index: str | os.PathLike[str] | Index | IndexVersion, spark: SparkSession, plugs: Plugged
+) -> IndexVersion:
     """The version that a path or an index stands for."""
-    if isinstance(index, IndexVersion):
-        return index
-    if isinstance(index, Index):
-        return index.current()
+    if isinstance(index, IndexVersion | Index):
+        version = index if isinstance(index, IndexVersion) else index.current()
+        return replace(version, plugged=plugs) if plugs.operators else version
     local = local_path(os.fspath(index))
     if local is not None and (local / "manifest.harken").is_file():  # a folder that Engine.save wrote
-        return Index(scratch()).publish(Engine.load(local))
-    return Index(index, spark).current()
+        engine = Engine.load(local, operators=plugs.operators, order=plugs.order)
+        return Index(scratch(), plugged=plugs).publish(engine)
+    return Index(index, spark, plugs).current()
 
 
-def _engine_of(subscriptions: Any, schema: Schema | None) -> Engine:
+def _engine_of(subscriptions: Any, schema: Schema | None, plugs: Plugged) -> Engine:
     if isinstance(subscriptions, Engine):
         if schema is not None and schema != subscriptions.schema:
             raise SchemaError("the engine has another schema already", hint="leave `schema` out")
         return subscriptions
-    return build(subscriptions, schema).engine_or_raise()
+    return build(subscriptions, schema, operators=plugs).engine_or_raise()
 
 
 def _needed(events: DataFrame, version: IndexVersion, identified: str, columns: Sequence[str]) -> list[str]:

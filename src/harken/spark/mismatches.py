@@ -65,7 +65,8 @@ def compare(
 
 def refuse_unreadable(version: IndexVersion, columns: EventColumns, spark: SparkSession) -> None:
     """Raise SourceError if a column that goes to Python is of a type that no event can hold."""
-    for path, leaf in columns.only(columns if version.attributes is None else version.attributes).unreadable():
+    asked = version.attributes if version.validated is None else version.validated
+    for path, leaf in columns.only(columns if asked is None else asked).unreadable():
         others = columns.only(name for name in columns if name != path[0])
         asking = [each for each in opened(version, spark=spark).mismatches(others) if each.root == path[0]]
         who = f": the subscription {asking[0].ids[0]!r:.60} asks for `{asking[0].attribute}`" if asking else ""

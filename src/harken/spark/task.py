@@ -97,7 +97,12 @@ class _Answering:
         engine = opened(version, shipped)
         batch = _ordered(batch, version.favourite)
         seen = self._seen(batch, version, engine.schema)
-        decoded = validate(_with_exact(seen, batch), engine.schema, engine.limits)
+        valid = seen
+        if version.validated is not None:
+            valid = seen.select([name for name in seen.schema.names if name in version.validated])
+        decoded = validate(_with_exact(valid, batch), engine.schema, engine.limits)
+        if engine.operators:
+            decoded = decoded.with_source(batch)
         # All shards refuse the same events: among pairs only the first reports them.
         is_telling = not place or self._question.output != PAIRS
         if decoded.refused and is_telling:

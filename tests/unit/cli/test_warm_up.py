@@ -49,7 +49,7 @@ def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     done = run("-m", "harken", "warm-up", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stderr.splitlines()]
-    assert [line["kind"] for line in lines] == ["step"] * 5 + ["summary"], "and no warning that kernels are compiled"
+    assert [line["kind"] for line in lines] == ["step"] * 6 + ["summary"], "and no warning that kernels are compiled"
     assert lines[-1]["folder"].startswith(str(tmp_path))
     for size in ("20", "3000"):
         found = run("-c", PROGRAM, size, folder=tmp_path)

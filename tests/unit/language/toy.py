@@ -21,6 +21,7 @@ from harken.language.registry import FindEvent
 from harken.limits import Limits
 from harken.schema import Kind, Schema
 from harken.schema.paths import Path
+from harken.schema.signatures import Signatures
 
 _WORD = re.compile(r"(\w+)(?:\?|>(\d+)|/(.*)/)")
 
@@ -46,7 +47,7 @@ class RegexResidual:
 
 
 class ToyFrontEnd:
-    def __init__(self, schema: Schema | None, limits: Limits) -> None:
+    def __init__(self, schema: Schema | None, limits: Limits, signatures: Signatures) -> None:
         self.texts = 0
 
     def compile(self, text: str) -> Compiled:

@@ -30,21 +30,31 @@ from harken.language.ast import (
     predicates,
 )
 from harken.language.functions import FUNCTIONS, constant_fault
+from harken.language.operator_calls import call_faults
 from harken.language.sql.habits import CLOCKS, function_hint
 from harken.language.sql.printer import print_operand
 from harken.language.sql.syntax_errors import located
 from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_path
+from harken.schema.signatures import NO_SIGNATURES, Signatures
 from harken.schema.values import show
 
 _SHOWN = 8
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
-def check(expression: Expression, schema: Schema | None = None, text: str | None = None) -> list[LanguageError]:
+def check(
+    expression: Expression,
+    schema: Schema | None = None,
+    text: str | None = None,
+    signatures: Signatures = NO_SIGNATURES,
+) -> list[LanguageError]:
     """Every fault of the expression, in the order of the text; with the text, each has its place."""
     found: list[tuple[LanguageError, int]] = []
     for predicate, _ in predicates(expression):
-        found += _unavailable(predicate)
+        if signatures and isinstance(predicate, Call):
+            found += call_faults(predicate, signatures, schema)
+            continue
+        found += _unavailable(predicate, bool(signatures))
         if schema is not None:
             found += _mistyped(predicate, schema)
     if text is not None:
@@ -53,16 +63,17 @@ def check(expression: Expression, schema: Schema | None = None, text: str | None
     return [error for error, _ in found]
 
 
-def _unavailable(predicate: Predicate) -> list[tuple[LanguageError, int]]:
-    """What this build cannot evaluate, and constants that no function takes."""
+def _unavailable(predicate: Predicate, has_operators: bool) -> list[tuple[LanguageError, int]]:
+    """What cannot be evaluated without operators, and constants that no function takes."""
     if isinstance(predicate, Call):
-        message = f"the operator `{predicate.name}` is not available: this version evaluates no operator predicates yet"
-        return [(UnavailableError(message, hint=function_hint(predicate.name)), predicate.at)]
-    found: list[tuple[LanguageError, int]] = [
-        (UnavailableError(f"the variable ?{leaf.name} is not available: no operator binds it yet"), leaf.at)
-        for leaf in leaves(predicate)
-        if isinstance(leaf, Variable)
-    ]
+        message = f"the operator `{predicate.name}` is not available: this engine has no operators"
+        hint = function_hint(predicate.name) or "harken.Engine(operators=[…]) takes them"
+        return [(UnavailableError(message, hint=hint), predicate.at)]
+    found: list[tuple[LanguageError, int]] = []
+    if not has_operators:
+        message = "the variable ?{} is not available: this engine has no operator that could bind it"
+        variables = [leaf for leaf in leaves(predicate) if isinstance(leaf, Variable)]
+        found += [(UnavailableError(message.format(leaf.name)), leaf.at) for leaf in variables]
     for call in _calls(predicate):
         if isinstance(call, Arithmetic):
             continue

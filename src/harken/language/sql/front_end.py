@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from harken.errors import ContradictionError, HarkenError, LimitError
 from harken.language.ast import Attribute, Constant, Expression, XPathBoolean, leaves, predicates
 from harken.language.compiled import Compiled
+from harken.language.operator_plans import FaultAt, has_operators, plan_operators
 from harken.language.sql import parser
 from harken.language.sql.check import check
 from harken.language.sql.doubts import may_be_doubtful
@@ -19,6 +21,7 @@ from harken.language.xpath.parser import parse as parse_xpath
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
 from harken.schema.faults import first_of
+from harken.schema.signatures import NO_SIGNATURES, Signatures
 
 # What was within the limits once is not judged again.
 _NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
@@ -28,12 +31,25 @@ _ALWAYS_TRUE = "it is always true: every event will match"
 class SqlFrontEnd:
     """The front end of SQL."""
 
-    def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        signatures: Signatures = NO_SIGNATURES,
+    ) -> None:
         self.schema = schema
         self.limits = limits
+        self._signatures = signatures
         self._shapes = ShapeCache(schema, limits, self._accept)
+        self._may_call = re.compile(rf"\?|\b(?:{'|'.join(map(re.escape, signatures))})\s*\(") if signatures else None
+        self._tests: SqlFrontEnd | None = None
+        """What compiles tests of variables: no schema knows those."""
 
     def compile(self, text: str) -> Compiled:
+        if self._may_call is not None and self._may_call.search(text):
+            expression = parser.parse(text, self.limits)
+            if has_operators(expression):
+                return self._compile_operators(text, expression)
         try:
             plan, doubts = self._shapes.plan(text)
         except RecursionError:  # where max_nesting was set beyond what Python can follow
@@ -47,7 +63,7 @@ class SqlFrontEnd:
         return Compiled(text, "sql", plan, warnings)
 
     def faults(self, text: str) -> list[HarkenError]:
-        found: list[HarkenError] = [*check(parser.parse(text, self.limits), self.schema, text)]
+        found: list[HarkenError] = [*check(parser.parse(text, self.limits), self.schema, text, self._signatures)]
         if not found:
             self.compile(text)
         return found
@@ -62,10 +78,28 @@ class SqlFrontEnd:
         """The expression of a text that was compiled before."""
         return parser.parse(text, _NO_LIMITS)
 
+    def _compile_operators(self, text: str, expression: Expression) -> Compiled:
+        """A text with operators: its plain parts are compiled by themselves."""
+        self._accept(expression, text)
+        if self._tests is None:
+            self._tests = SqlFrontEnd(None, self.limits)
+        tests = self._tests
+        try:
+            plan = plan_operators(
+                *(expression, self.schema, self.limits),
+                lambda part: self.compile(print_expression(part)),
+                lambda part: tests.compile(print_expression(part)),
+            )
+        except FaultAt as fault:
+            raise fault.error.at(*located(text, fault.at)) from None
+        except (ContradictionError, LimitError) as error:
+            raise error.at(*located(text, 0)) from None
+        return Compiled(text, "sql", plan, (_ALWAYS_TRUE,) if plan.always else ())
+
     def _accept(self, expression: Expression, text: str) -> None:
         if self.schema is None and "(" not in text and "?" not in text:
             return  # without a schema only operators, functions and variables may be at fault
-        faults = check(expression, self.schema, text)
+        faults = check(expression, self.schema, text, self._signatures)
         if faults:
             raise first_of(faults)
         for predicate, _ in predicates(expression):

@@ -14,12 +14,18 @@ from harken.language.xpath.plan import DocumentPlan
 from harken.language.xpath.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
+from harken.schema.signatures import NO_SIGNATURES, Signatures
 
 
 class XPathFrontEnd:
-    """The front end of XPath. The schema says nothing about what is inside documents."""
+    """The front end of XPath. The schema says nothing about what is inside documents, and there are no operators."""
 
-    def __init__(self, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        signatures: Signatures = NO_SIGNATURES,
+    ) -> None:
         self.schema = schema
         self.limits = limits
 

@@ -33,6 +33,8 @@ def _lines(config: Config) -> Iterator[tuple[str, str]]:
         yield "columns", ", ".join(config.match.columns)
     if config.match.on_mismatch != "warn":
         yield "mismatches", "fail the run" if config.match.on_mismatch == "fail" else "are ignored"
+    if config.match.operators:
+        yield "operators", f"{', '.join(config.match.operators)} in the order {config.match.order}"
     for sink in config.sinks:
         yield f"sink {sink.name}", _sink(sink)
     letters = config.dead_letters

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from harken.operators import ORDERS
 from harken.pipeline.config.description import describe
 from harken.pipeline.config.tables import Key, TableOf, TablesOf
 from harken.pipeline.config.value_types import (
@@ -16,6 +17,7 @@ from harken.pipeline.config.value_types import (
     ColumnNames,
     Columns,
     Duration,
+    Imported,
     Location,
     OneOf,
     Options,
@@ -144,6 +146,9 @@ class Matching:
     columns: Annotated[tuple[str, ...], Key(ColumnNames())] = ()
     on_mismatch: Annotated[str, Key(OneOf(("fail", "warn", "ignore")))] = "warn"
     """What to do if subscriptions use attributes that the columns of the events do not have."""
+    operators: Annotated[tuple[str, ...], Key(Imported())] = ()
+    """What subscriptions call, each as "module:name" or the name of an entry point."""
+    order: Annotated[str, Key(OneOf(ORDERS))] = ORDERS[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from harken.versions.files import local_path
 _NUMBER_AND_UNIT = re.compile(r"(\d{1,9})\s+([a-z]+?)s?", re.IGNORECASE)
 _SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _LONGEST_SECONDS = 100 * 366 * 86_400
+_IMPORTED = re.compile(r"[A-Za-z_][\w.\-]*(:[A-Za-z_]\w*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -155,6 +156,22 @@ class ColumnNames:
             elif _is_column_name(name, spot, (index,)):
                 names.append(name)
         return tuple(names) if len(names) == len(value) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Operators by what each machine imports: "module:name", or the name of an entry point."""
+
+    def read(self, value: object, spot: Spot) -> tuple[str, ...] | None:
+        written = f'write {spot.name} = ["package.module:name"]'
+        if not isinstance(value, list) or not value:
+            spot.fault(f"`{spot.name}` is a list of operators, not {_what(value)}", written)
+            return None
+        for index, name in enumerate(value):
+            if not isinstance(name, str) or not _IMPORTED.fullmatch(name):
+                spot.fault(f"`{spot.name}` is a list of operators: this is {_what(name)}", written, within=(index,))
+                return None
+        return tuple(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,120 @@
+"""One joint substitution: bindings that several calls agree on, and that pass all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harken.errors import LimitError
+from harken.schema.values import KINDS, Value
+
+Substitution = dict[str, Value]
+_Key = tuple[tuple[object, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a call found: its variables, and the values that they may have together."""
+
+    variables: tuple[str, ...]
+    rows: Sequence[tuple[Value, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on some variables."""
+
+    variables: frozenset[str]
+    passes: Callable[[Mapping[str, Value]], bool]
+
+
+def joined(relations: Sequence[Relation], tests: Sequence[Test], most: int) -> Substitution | None:
+    """A substitution of all variables that is in every relation and passes every test; None if there is none.
+
+    Relations that neither a variable nor a test holds together are searched one after the other, never as a product.
+    Raises LimitError if more than `most` rows had to be tried.
+    """
+    found: Substitution = {}
+    budget = [most]
+    for component, own in _components(relations, tests):
+        part = _solve(component, own, budget, most)
+        if part is None:
+            return None
+        found |= part
+    return found
+
+
+def _components(relations: Sequence[Relation], tests: Sequence[Test]) -> list[tuple[list[Relation], list[Test]]]:
+    """Relations and tests, grouped by the variables that hold them together."""
+    leader: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while leader.setdefault(name, name) != name:
+            name = leader[name]
+        return name
+
+    for names in (*(each.variables for each in relations), *(each.variables for each in tests)):
+        first, *others = tuple(names) or ("",)
+        for other in others:
+            leader[root(other)] = root(first)
+    groups: dict[str, tuple[list[Relation], list[Test]]] = {}
+    for relation in relations:
+        groups.setdefault(root(relation.variables[0]), ([], []))[0].append(relation)
+    for test in tests:
+        groups.setdefault(root(next(iter(test.variables))), ([], []))[1].append(test)
+    return list(groups.values())
+
+
+def _solve(relations: list[Relation], tests: list[Test], budget: list[int], most: int) -> Substitution | None:
+    steps = _steps(relations, tests)
+    bound: Substitution = {}
+
+    def search(depth: int) -> bool:
+        if depth == len(steps):
+            return True
+        relation, index, known, due = steps[depth]
+        names = relation.variables
+        for row in index.get(_key([bound[name] for name in known]), ()):
+            budget[0] -= 1
+            if budget[0] < 0:
+                message = f"more than {most:,} combinations of bindings were tried"
+                raise LimitError(message, limit="max_bindings")
+            fresh = [name for name in names if name not in bound]
+            bound.update(zip(names, row, strict=True))
+            if all(test.passes(bound) for test in due) and search(depth + 1):
+                return True
+            for name in fresh:
+                del bound[name]
+        return False
+
+    return bound if search(0) else None
+
+
+_Step = tuple[Relation, dict[_Key, list[tuple[Value, ...]]], tuple[str, ...], list[Test]]
+"""A relation, its rows by the variables that are bound before it, and the tests that can be made once it is."""
+
+
+def _steps(relations: list[Relation], tests: list[Test]) -> list[_Step]:
+    """An order to go through relations: small ones first, then those that share a variable with what is bound."""
+    left = sorted(relations, key=lambda each: len(each.rows))
+    waiting = list(tests)
+    bound: set[str] = set()
+    steps: list[_Step] = []
+    while left:
+        relation = next((each for each in left if bound & set(each.variables)), left[0])
+        left.remove(relation)
+        known = tuple(name for name in relation.variables if name in bound)
+        places = [relation.variables.index(name) for name in known]
+        index: dict[_Key, list[tuple[Value, ...]]] = {}
+        for row in relation.rows:
+            index.setdefault(_key([row[place] for place in places]), []).append(row)
+        bound |= set(relation.variables)
+        due = [test for test in waiting if test.variables <= bound]
+        waiting = [test for test in waiting if not test.variables <= bound]
+        steps.append((relation, index, known, due))
+    return steps
+
+
+def _key(values: list[Value]) -> _Key:
+    """Values that are the same by the language: 1 is 1.0, and not TRUE."""
+    return tuple((KINDS[type(value)], value) for value in values)

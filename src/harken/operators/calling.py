@@ -1,0 +1,370 @@
+"""Calls of one operator: in batches or one by one, bounded in time, repeated, counted, and given up where they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, fields
+from time import monotonic, perf_counter, sleep
+from typing import Any, NamedTuple
+
+from harken.errors import HarkenError, LimitError, OperatorError
+from harken.limits import Limits
+from harken.operators.operator import FREE, Operator
+from harken.schema.values import KINDS, Value, utc
+
+Binding = tuple[Value, ...]
+Outcome = bool | tuple[Binding, ...] | HarkenError
+"""Truth or, where variables are to be bound, all their bindings; or why it is unknown."""
+_THREADS = 8
+_MOST_ABANDONED = 16
+"""Calls that ran out of time and still run: beyond so many the operator is left alone."""
+_FIRST_WAIT = 0.05
+"""Seconds before a call is made again."""
+
+
+class Row(NamedTuple):
+    """One evaluation: what the operator sees of an event, and the arguments of the predicate."""
+
+    event: Mapping[str, Any]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What an operator did so far."""
+
+    calls: int = 0
+    evaluations: int = 0
+    """Predicates that were evaluated on an event: a batch has several in a call."""
+    failures: int = 0
+    timeouts: int = 0
+    retries: int = 0
+    refused: int = 0
+    """Evaluations that were not made, because the operator was left alone."""
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain["mean_call_size"] = round(self.evaluations / self.calls, 2) if self.calls else 0.0
+        return plain
+
+
+class Caller:
+    """Calls an operator for an engine. Threads may share one."""
+
+    def __init__(self, operator: Operator, limits: Limits) -> None:
+        self.operator = operator
+        self.counts = Counts()
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+        self._paused_until = 0.0
+        self._abandoned: list[Future[Any]] = []
+
+    def __call__(self, rows: Sequence[Row]) -> list[Outcome]:
+        """The outcome of each row. Rows of a batched operator have variables at the same places."""
+        if self.operator.is_deterministic and len(rows) > 1:
+            places = _equal_rows(rows)
+            if places is not None and len(set(places)) < len(rows):
+                distinct = list(dict.fromkeys(places))
+                known = dict(zip(distinct, self._called([rows[place] for place in distinct]), strict=True))
+                return [known[place] for place in places]
+        return self._called(rows)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts, and whether it is called at present."""
+        return {**self.counts.to_dict(), "is_paused": monotonic() < self._paused_until}
+
+    @property
+    def cost(self) -> float:
+        """What an evaluation takes: as stated, else in milliseconds as measured, else 1."""
+        if self.operator.cost is not None:
+            return self.operator.cost
+        counts = self.counts
+        return max(1e-3, 1e3 * counts.seconds / counts.evaluations) if counts.evaluations else 1.0
+
+    # One call after the other, or all at once
+
+    def _called(self, rows: Sequence[Row]) -> list[Outcome]:
+        operator = self.operator
+        if operator.batched:
+            return self._batch(rows)
+        if operator.is_async:
+            return self._count_each(rows, lambda: _on_loop(self._gathered(rows)))
+        if operator.is_thread_safe and len(rows) > 1:
+            return self._count_each(rows, lambda: list(_threads().map(self._one, rows)))
+        return self._count_each(rows, lambda: [self._one(row) for row in rows])
+
+    def _count_each(self, rows: Sequence[Row], work: Callable[[], list[Outcome]]) -> list[Outcome]:
+        paused = self._pause()
+        if paused is not None:
+            return self._refuse(paused, len(rows))
+        started = perf_counter()
+        found = work()
+        with self._lock:
+            self.counts.calls += len(rows)
+            self.counts.evaluations += len(rows)
+            self.counts.seconds += perf_counter() - started
+        return found
+
+    def _one(self, row: Row) -> Outcome:
+        """One row, tried as often as the policy says."""
+        free = _free(row)
+        found: Outcome = self._tried(lambda: self._read(self.operator.function(row.event, *row.arguments), free))
+        return found
+
+    def _tried(self, work: Callable[[], Any]) -> Any:
+        wait = _FIRST_WAIT
+        for turn in range(self.operator.retries + 1):
+            paused = self._pause()
+            if paused is not None:
+                return paused
+            try:
+                found = self._timed(work)
+            except BaseException as problem:
+                error = self._failed(problem)
+            else:
+                self._in_a_row = 0
+                return found
+            if turn < self.operator.retries:
+                with self._lock:
+                    self.counts.retries += 1
+                sleep(wait)
+                wait *= 2
+        return error
+
+    def _timed(self, work: Callable[[], Any]) -> Any:
+        """The result of the work, which is left behind if it takes too long."""
+        limit = self.operator.timeout
+        if limit is None:
+            return work()
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work())
+            except BaseException as problem:
+                future.set_exception(problem)
+
+        # A thread of its own: one of a pool that never comes back would be missing there.
+        threading.Thread(target=run, name=f"operator {self.operator.name}", daemon=True).start()
+        try:
+            return future.result(limit)
+        except FutureTimeoutError:
+            if future.done():
+                return future.result()
+            self._abandoned = [each for each in self._abandoned if not each.done()] + [future]
+            raise
+
+    async def _gathered(self, rows: Sequence[Row]) -> list[Outcome]:
+        return list(await asyncio.gather(*map(self._awaited, rows)))
+
+    async def _awaited(self, row: Row) -> Outcome:
+        wait = _FIRST_WAIT
+        operator = self.operator
+        error: HarkenError | None = None
+        for turn in range(operator.retries + 1):
+            paused = self._pause()
+            if paused is not None:
+                return paused
+            try:
+                answer = await asyncio.wait_for(operator.function(row.event, *row.arguments), operator.timeout)
+                found = self._read(answer, _free(row))
+            except BaseException as problem:
+                error = self._failed(problem)
+            else:
+                self._in_a_row = 0
+                return found
+            if turn < operator.retries:
+                self.counts.retries += 1
+                await asyncio.sleep(wait)
+                wait *= 2
+        assert error is not None
+        return error
+
+    def _batch(self, rows: Sequence[Row]) -> list[Outcome]:
+        paused = self._pause()
+        if paused is not None:
+            return self._refuse(paused, len(rows))
+        started = perf_counter()
+        free = _free(rows[0])
+        function = self.operator.function
+        columns = _lists if self.operator.batched == "lists" else _arrow
+
+        def call() -> list[Any]:
+            events, arguments = columns(rows)
+            found = function(events, *arguments)
+            answers = found.to_pylist() if hasattr(found, "to_pylist") else list(found)
+            if len(answers) != len(rows):
+                raise OperatorError(f"it answered {len(answers)} times for {len(rows)} events")
+            return answers
+
+        if self.operator.is_async:
+            answers = self._tried(lambda: _on_loop(_wait(function, *columns(rows))))
+            answers = answers.to_pylist() if hasattr(answers, "to_pylist") else answers
+        else:
+            answers = self._tried(call)
+        with self._lock:
+            self.counts.calls += 1
+            self.counts.evaluations += len(rows)
+            self.counts.seconds += perf_counter() - started
+        if isinstance(answers, HarkenError):
+            return [answers] * len(rows)
+        return [self._read_one(each, free) for each in answers]
+
+    def _read_one(self, answer: Any, free: int) -> Outcome:
+        try:
+            return self._read(answer, free)
+        except HarkenError as error:
+            return self._failed(error)
+
+    # Failing
+
+    def _pause(self) -> OperatorError | None:
+        """Why the operator is left alone at present, if it is."""
+        if monotonic() < self._paused_until:
+            message = f"the operator `{self.operator.name}` failed {self.operator.most_failures} times in a row"
+            return OperatorError(message, hint=f"it is left alone for {self.operator.pause:g} seconds")
+        return None
+
+    def _refuse(self, error: OperatorError, count: int) -> list[Outcome]:
+        with self._lock:
+            self.counts.refused += count
+        return [error] * count
+
+    def _failed(self, problem: BaseException) -> HarkenError:
+        """Count a failure, and word it. What ends the program goes on."""
+        if isinstance(problem, KeyboardInterrupt):
+            raise problem
+        is_late = isinstance(problem, FutureTimeoutError | TimeoutError | asyncio.TimeoutError)
+        with self._lock:
+            self.counts.failures += 1
+            self.counts.timeouts += is_late
+            self._in_a_row += 1
+            is_stuck = sum(not each.done() for each in self._abandoned) > _MOST_ABANDONED
+            if self._in_a_row >= self.operator.most_failures or is_stuck:
+                self._paused_until = monotonic() + self.operator.pause
+                self._in_a_row = self.operator.most_failures - 1  # then one more try, and no more if that fails
+        name = self.operator.name
+        if isinstance(problem, LimitError):
+            return problem
+        if is_late and self.operator.timeout is not None:
+            return OperatorError(f"the operator `{name}` took longer than {self.operator.timeout:g} seconds")
+        told = problem.message if isinstance(problem, HarkenError) else f"{type(problem).__name__}: {problem}"
+        return OperatorError(f"the operator `{name}` failed: {told:.300}")
+
+    # Answers
+
+    def _read(self, answer: Any, free: int) -> bool | tuple[Binding, ...]:
+        """What an answer says. Raises OperatorError or LimitError."""
+        if free:
+            return self._bindings(answer, free)
+        if isinstance(answer, bool):
+            return answer
+        if type(answer).__name__ == "bool_" or type(answer).__name__ == "bool":  # of numpy
+            return bool(answer)
+        if answer is None:
+            raise OperatorError("it returned None, which is neither true nor false")
+        if isinstance(answer, Iterable) and not isinstance(answer, str | bytes | Mapping):
+            return next(iter(answer), None) is not None  # bindings of nothing: true if there are any
+        raise OperatorError(f"it returned a {type(answer).__name__}, not truth")
+
+    def _bindings(self, answer: Any, free: int) -> tuple[Binding, ...]:
+        if answer is None or answer is False:
+            return ()
+        if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
+            hint = "yield each binding, or return a list of them"
+            raise OperatorError(f"it returned a {type(answer).__name__}, not bindings", hint=hint)
+        found: dict[Any, Binding] = {}
+        most = self._limits.max_operator_bindings
+        for count, each in enumerate(answer, 1):
+            if count > most:
+                message = f"the operator `{self.operator.name}` returned more than {most:,} bindings"
+                raise LimitError(message, limit="max_operator_bindings")
+            several = (each,) if free == 1 and not isinstance(each, tuple) else each
+            if not isinstance(several, tuple | list) or len(several) != free:
+                raise OperatorError(f"a binding is a tuple of {free}, not {each!r:.40}")
+            values = tuple(_value(one) for one in several)
+            if None not in values:
+                found[tuple(map(type, values)), values] = values  # type: ignore[assignment]
+        return tuple(found.values())  # 1 and TRUE are equal in Python, and not the same
+
+
+def _value(given: Any) -> Value | None:
+    """What is bound, as a value of the language; None if it is none. Raises OperatorError."""
+    if hasattr(given, "item") and type(given).__module__ == "numpy":
+        given = given.item()
+    kind = type(given)
+    if given is None or (kind is float and given != given):
+        return None
+    if kind not in KINDS:
+        raise OperatorError(f"{given!r:.40} is no value that a variable can hold")
+    value: Value = utc(given) if hasattr(given, "utcoffset") else given
+    return value
+
+
+def _free(row: Row) -> int:
+    """How many variables are to be bound."""
+    return sum(each is FREE for each in row.arguments)
+
+
+def _equal_rows(rows: Sequence[Row]) -> list[int] | None:
+    """For each row the place of the first that is the same; None if they do not compare."""
+    first: dict[Any, int] = {}
+    try:
+        return [
+            first.setdefault((tuple(row.event.items()), tuple((type(each), each) for each in row.arguments)), place)
+            for place, row in enumerate(rows)
+        ]
+    except (TypeError, ValueError):
+        return None
+
+
+def _lists(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
+    return [row.event for row in rows], [
+        FREE if first is FREE else [row.arguments[place] for row in rows]
+        for place, first in enumerate(rows[0].arguments)
+    ]
+
+
+def _arrow(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
+    import pyarrow as pa
+
+    events, arguments = _lists(rows)
+    names = dict.fromkeys(name for event in events for name in event)
+    table = pa.table({name: pa.array([event.get(name) for event in events]) for name in names})
+    return table, [each if each is FREE else pa.array(each) for each in arguments]
+
+
+# Threads and the loop are made when they are first needed, again in a child of `fork()`.
+
+_made: dict[int, tuple[ThreadPoolExecutor | None, asyncio.AbstractEventLoop | None]] = {}
+_making = threading.Lock()
+
+
+def _threads() -> ThreadPoolExecutor:
+    with _making:
+        pool, loop = _made.get(os.getpid(), (None, None))
+        if pool is None:
+            pool = ThreadPoolExecutor(_THREADS, "operators")
+            _made[os.getpid()] = pool, loop
+        return pool
+
+
+def _on_loop(work: Any) -> Any:
+    with _making:
+        pool, loop = _made.get(os.getpid(), (None, None))
+        if loop is None:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="operators", daemon=True).start()
+            _made[os.getpid()] = pool, loop
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
+async def _wait(function: Callable[..., Any], events: Any, arguments: Sequence[Any]) -> Any:
+    return await function(events, *arguments)

@@ -1,0 +1,45 @@
+"""The operators of an engine at work: in which order they are asked, and what calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harken.errors import CapabilityError, did_you_mean
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.operators.calling import Caller
+from harken.operators.operator import Operator
+from harken.operators.sets import OperatorSet, operators_of
+
+ORDERS = ("adaptive", "suborder", "sequential", "naive")
+"""Orders in which predicates are evaluated, the default first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """Operators, their order, and a caller each."""
+
+    operators: OperatorSet = field(default_factory=OperatorSet)
+    order: str = ORDERS[0]
+    callers: dict[str, Caller] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Iterable[Operator | str], order: str, limits: Limits = DEFAULT_LIMITS) -> Operating:
+        """Raises OperatorError, and CapabilityError if there is no such order."""
+        if order not in ORDERS:
+            hint = did_you_mean(order, ORDERS) or f"there are {', '.join(ORDERS)}"
+            raise CapabilityError(f"there is no order `{order}`", hint=hint)
+        operators = operators_of(given)
+        return cls(operators, order, {name: Caller(each, limits) for name, each in operators.items()})
+
+    def within(self, limits: Limits) -> Operating:
+        """The same, with other limits."""
+        return Operating.of(self.operators, self.order, limits)
+
+    def stats(self) -> dict[str, Any]:
+        """What each operator did so far."""
+        return {name: {**each.stats(), "cost": round(each.cost, 6)} for name, each in self.callers.items()}
+
+
+NOTHING_TO_OPERATE = Operating()

@@ -1,0 +1,85 @@
+"""The operators of an engine: given as such, by "module:name", or by the name of an entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from harken.errors import OperatorError, did_you_mean
+from harken.operators.operator import Operator
+from harken.schema.signatures import Signatures
+
+GROUP = "harken.operators"
+"""The group of entry points under which packages announce operators."""
+
+
+class OperatorSet(Mapping[str, Operator]):
+    """Operators by name."""
+
+    __slots__ = ("_known", "signatures")
+
+    def __init__(self, operators: Iterable[Operator] = ()) -> None:
+        self._known: dict[str, Operator] = {}
+        for each in operators:
+            if self._known.setdefault(each.name, each) is not each:
+                raise OperatorError(f"two operators are called `{each.name}`")
+        self.signatures: Signatures = {name: each.signature for name, each in self._known.items()}
+
+    def __getitem__(self, name: str) -> Operator:
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def reads(self) -> frozenset[str] | None:
+        """The attributes that operators are passed; None if some is passed the whole event."""
+        found: set[str] = set()
+        for each in self._known.values():
+            if each.signature.reads is None:
+                return None
+            found.update(each.signature.reads)
+        return frozenset(found)
+
+
+def operators_of(given: Iterable[Operator | str]) -> OperatorSet:
+    """The operators that are meant, each given as such, as "module:name" or as the name of an entry point.
+
+    Raises OperatorError.
+    """
+    if isinstance(given, OperatorSet):
+        return given
+    if isinstance(given, str | Operator):
+        given = [given]
+    return OperatorSet([operator for each in given for operator in _found(each)])
+
+
+def _found(given: Operator | str) -> list[Operator]:
+    if isinstance(given, Operator):
+        return [given]
+    if not isinstance(given, str):
+        hint = "decorate it: @harken.operator"
+        raise OperatorError(f"{given!r:.60} is no operator", hint=hint if callable(given) else None)
+    if ":" not in given:
+        known = {each.name: each for each in entry_points(group=GROUP)}
+        if given not in known:
+            hint = did_you_mean(given, known) or 'write "module:name", or install the package that has it'
+            raise OperatorError(f"no installed package has an operator `{given}`", hint=hint)
+        target = known[given].value
+    else:
+        target = given
+    module, _, name = target.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as problem:
+        raise OperatorError(f"the operator `{given}` cannot be loaded: {problem}") from problem
+    several = list(found) if isinstance(found, list | tuple | OperatorSet) else [found]
+    if isinstance(found, OperatorSet):
+        several = list(found.values())
+    for each in several:
+        if not isinstance(each, Operator):
+            raise OperatorError(f"`{given}` is no operator, but a {type(each).__name__}", hint="@harken.operator")
+    return several

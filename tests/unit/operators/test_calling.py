@@ -1,0 +1,252 @@
+"""Calls of operators: batches, time, failures, and what they may answer."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import harken
+from harken import Limits
+from harken.errors import HarkenError, LimitError, OperatorError
+from harken.limits import DEFAULT_LIMITS
+from harken.operators.calling import Caller, Row
+
+FREE = harken.FREE
+
+
+def caller(function: Any, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Caller:
+    return Caller(harken.operator(name="f", **options)(function), limits)
+
+
+def one(call: Caller, *arguments: Any) -> Any:
+    (found,) = call([Row({"n": 1}, arguments)])
+    return found
+
+
+def told(found: Any) -> str:
+    assert isinstance(found, HarkenError)
+    return found.message
+
+
+# Answers
+
+
+def test_truth() -> None:
+    import numpy
+
+    assert one(caller(lambda event: True)) is True
+    assert one(caller(lambda event: numpy.bool_(False))) is False
+    assert one(caller(lambda event: iter([3]))) is True
+    assert one(caller(lambda event: [])) is False
+
+
+def test_bindings() -> None:
+    import numpy
+
+    assert one(caller(lambda event, x=FREE: [1, 1, 2.0, True, "a", None, float("nan")]), FREE) == (
+        (1,),
+        (2.0,),
+        (True,),
+        ("a",),
+    )
+    assert one(caller(lambda event, x=FREE: None), FREE) == ()
+    assert one(caller(lambda event, x=FREE: numpy.arange(2)), FREE) == ((0,), (1,))
+    assert one(caller(lambda event, x=FREE, y=FREE: [(1, "a"), [2, "b"]]), FREE, FREE) == ((1, "a"), (2, "b"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "free", "message"),
+    [
+        (None, 0, "it returned None, which is neither true nor false"),
+        (3, 0, "it returned a int, not truth"),
+        ("yes", 0, "it returned a str, not truth"),
+        (True, 1, "it returned a bool, not bindings"),
+        ("abc", 1, "it returned a str, not bindings"),
+        ([(1, 2)], 1, "a binding is a tuple of 1, not (1, 2)"),
+        ([1], 2, "a binding is a tuple of 2, not 1"),
+        ([object], 1, "is no value that a variable can hold"),
+    ],
+)
+def test_what_is_no_answer_is_a_failure(answer: Any, free: int, message: str) -> None:
+    call = caller(lambda event, x=FREE, y=FREE: answer)
+    assert message in told(one(call, *[FREE] * free))
+    assert call.counts.failures == 1
+
+
+def test_a_million_bindings_are_refused_by_a_named_limit() -> None:
+    made = 0
+
+    def many(event: Any, x: Any = FREE) -> Any:
+        nonlocal made
+        for number in range(10**6):
+            made += 1
+            yield number
+
+    found = one(caller(many, Limits(max_operator_bindings=1_000)), FREE)
+    assert isinstance(found, LimitError)
+    assert found.limit == "max_operator_bindings"
+    assert made == 1_001
+
+
+# Batches
+
+
+def test_a_batch_is_one_call() -> None:
+    seen: list[Any] = []
+
+    def f(events: pa.Table, place: pa.Array, x: Any = FREE) -> pa.Array:
+        seen.append((events.to_pylist(), place.to_pylist(), x))
+        return pa.array([[number] for number in range(len(events))])
+
+    call = caller(f, batched=True)
+    rows = [Row({"n": number, "only": "here"} if number else {"n": 0}, ("a" * number, FREE)) for number in range(3)]
+    assert call(rows) == [((0,),), ((1,),), ((2,),)]
+    assert seen[0][0][0] == {"n": 0, "only": None}
+    assert seen[0][1:] == (["", "a", "aa"], FREE)
+    assert call.stats()["calls"] == 1
+    assert call.stats()["evaluations"] == 3
+    assert call.stats()["mean_call_size"] == 3.0
+
+
+def test_a_batch_of_lists() -> None:
+    call = caller(
+        lambda events, n: [event["n"] == each for event, each in zip(events, n, strict=True)], batched="lists"
+    )
+    assert call([Row({"n": 1}, (1,)), Row({"n": 1}, (2,))]) == [True, False]
+
+
+def test_a_batch_that_answers_too_little_fails_as_a_whole() -> None:
+    call = caller(lambda events: [True], batched="lists")
+    assert {told(each) for each in call([Row({"n": 1}, ()), Row({"n": 2}, ())])} == {
+        "the operator `f` failed: it answered 1 times for 2 events"
+    }
+
+
+def test_equal_rows_of_a_deterministic_operator_are_called_once() -> None:
+    calls: list[Any] = []
+    call = caller(lambda event, x: bool(calls.append(x)) or True)
+    assert call([Row({"n": 1}, (1,)), Row({"n": 1}, (1,)), Row({"n": 1}, (True,))]) == [True] * 3
+    assert calls == [1, True]
+    calls.clear()
+    call = caller(lambda event, x: bool(calls.append(x)) or True, deterministic=False)
+    call([Row({"n": 1}, (1,)), Row({"n": 1}, (1,))])
+    assert calls == [1, 1]
+
+
+def test_threads_and_coroutines_run_side_by_side() -> None:
+    barrier = threading.Barrier(4, timeout=30)
+
+    def waits(event: Any) -> bool:
+        barrier.wait()
+        return True
+
+    rows = [Row({"n": number}, ()) for number in range(4)]
+    assert caller(waits, thread_safe=True)(rows) == [True] * 4
+    met: list[int] = []
+
+    async def meets(event: Any) -> bool:
+        met.append(event["n"])
+        while len(met) < 4:
+            await asyncio.sleep(0.001)
+        return True
+
+    assert caller(meets, timeout=30)(rows) == [True] * 4
+
+
+async def _several(events: Any) -> Any:
+    return [True for _ in events]
+
+
+def test_a_batched_coroutine() -> None:
+    assert caller(_several, batched="lists")([Row({"n": 1}, ()), Row({"n": 2}, ())]) == [True, True]
+
+
+# Failing
+
+
+def test_what_it_raises_is_told_and_nothing_else_is_lost() -> None:
+    def f(event: Any) -> bool:
+        if event["n"] == 1:
+            raise ValueError("out of luck")
+        return True
+
+    found = caller(f)([Row({"n": number}, ()) for number in range(3)])
+    assert found[0] is True
+    assert told(found[1]) == "the operator `f` failed: ValueError: out of luck"
+    assert isinstance(found[1], OperatorError)
+    assert found[2] is True
+
+
+def test_one_that_ends_the_program_only_fails() -> None:
+    assert "SystemExit" in told(one(caller(lambda event: sys.exit(3))))
+
+
+def test_one_that_takes_too_long_is_left_behind() -> None:
+    release = threading.Event()
+    call = caller(lambda event: release.wait(30), timeout=0.05)
+    started = time.monotonic()
+    assert told(one(call)) == "the operator `f` took longer than 0.05 seconds"
+    assert time.monotonic() - started < 20
+    assert call.counts.timeouts == 1
+    release.set()
+
+    async def sleeps(event: Any) -> bool:
+        await asyncio.sleep(30)
+        return True
+
+    assert "took longer" in told(one(caller(sleeps, timeout=0.05)))
+
+
+def test_it_is_tried_again() -> None:
+    tries: list[int] = []
+
+    def f(event: Any) -> bool:
+        tries.append(1)
+        if len(tries) < 3:
+            raise ConnectionError("not yet")
+        return True
+
+    call = caller(f, retries=2)
+    assert one(call) is True
+    assert call.counts.retries == 2
+
+
+def test_one_that_keeps_failing_is_left_alone_and_tried_again_later() -> None:
+    calls: list[int] = []
+    is_well = False
+
+    def f(event: Any) -> bool:
+        calls.append(1)
+        if not is_well:
+            raise ConnectionError("down")
+        return True
+
+    call = caller(f, most_failures=3, pause=0.2, deterministic=False)
+    found = call([Row({"n": number}, ()) for number in range(10)])
+    assert len(calls) == 3
+    assert "failed 3 times in a row" in told(found[5])
+    assert "failed 3 times in a row" in told(one(call))
+    assert call.stats()["is_paused"]
+    assert call.stats()["refused"] == 1
+    time.sleep(0.25)
+    assert "down" in told(one(call))  # one try, which fails
+    assert len(calls) == 4
+    assert "in a row" in told(one(call))
+    time.sleep(0.25)
+    is_well = True
+    assert one(call) is True
+    assert one(call) is True
+
+
+def test_costs_are_stated_or_measured() -> None:
+    call = caller(lambda event: time.sleep(0.002) or True)
+    assert call.cost == 1.0
+    one(call)
+    assert call.cost > 1.5
+    assert caller(lambda event: True, cost=7).cost == 7

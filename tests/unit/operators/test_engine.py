@@ -1,0 +1,331 @@
+"""Engines with operators, as users have them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import harken
+from harken import Limits, Schema
+from harken.errors import CheckError, ContradictionError, LimitError, OperatorError, UnavailableError
+from harken.operators import ORDERS
+from harken.schema import parse_schema
+
+FREE = harken.FREE
+
+
+@harken.operator(cost=3)
+def loc_in(event: Any, region: str) -> bool:
+    return bool(event["region"] == region)
+
+
+@harken.operator(cost=20, reads=("image",))
+def mob_pattern(event: Any, people: Any = FREE) -> Any:
+    yield int(event["image"].sum())
+
+
+@harken.operator
+def near(event: Any, position: Any, place: str, distance: Any = FREE) -> Any:
+    return [abs(position[0] - len(place)), 100]
+
+
+@harken.operator
+def knows(event: Any, who: Any = FREE, whom: Any = FREE) -> Any:
+    return event.get("knows", [])
+
+
+ALL = [loc_in, mob_pattern, near, knows]
+
+
+def engine(*texts: str, **options: Any) -> harken.Engine:
+    made = harken.Engine(operators=ALL, **options)
+    for number, text in enumerate(texts):
+        made.subscribe(number, text)
+    return made
+
+
+def matches(text: str, event: dict[str, Any]) -> bool:
+    found = [bool(engine(text, order=order).match(event).ids) for order in ORDERS]
+    assert len(set(found)) == 1
+    return found[0]
+
+
+BRONX = {"region": "Bronx", "image": np.ones((10, 6)), "price": 5}
+
+
+def test_the_contract() -> None:
+    made = harken.Engine(operators=[loc_in, mob_pattern], order="adaptive")
+    made.subscribe("s2", "loc_in('Bronx') AND mob_pattern(?people) AND ?people > 50")
+    assert made.stats()["operators"]["mob_pattern"]["calls"] == 0
+    assert made.match(BRONX).ids == ["s2"]
+    assert made.stats()["operators"]["mob_pattern"]["calls"] == 1
+    assert made.match({**BRONX, "region": "Queens"}).ids == []
+    assert made.stats()["operators"]["mob_pattern"]["calls"] == 1, "a cheap one that fails spares a dear one"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_true"),
+    [
+        ("mob_pattern(?people) AND ?people = 60", True),
+        ("mob_pattern(?people) AND ?people > 60", False),
+        ("mob_pattern(?people) AND ?people > 10 * price", True),
+        ("mob_pattern(?people) AND ?people > 12 * price", False),
+        ("mob_pattern(60)", True),
+        ("NOT loc_in('Queens')", True),
+        ("NOT mob_pattern(?anybody)", False),
+        ("price < 5 OR loc_in('Bronx')", True),
+        ("price < 5 AND loc_in('Bronx')", False),
+        ("loc_in(region)", True),
+        ("loc_in(nothing)", False),
+        ("NOT loc_in(nothing)", False),
+        ("loc_in(nothing) OR price = 5", True),
+    ],
+)
+def test_truth(text: str, is_true: bool) -> None:
+    assert matches(text, BRONX) is is_true
+
+
+def test_variables_hold_predicates_together() -> None:
+    event = {"knows": [("ann", "bob"), ("bob", "cid"), ("dan", "dan")]}
+    assert matches("knows(?a, ?b) AND knows(?b, ?c) AND ?a <> ?b", event)
+    assert matches("knows(?a, 'bob') AND knows('bob', ?a)", {"knows": True}) is False
+    assert not matches("knows(?a, ?b) AND knows(?b, ?a) AND ?a < ?b", event)
+    assert matches("knows(?x, ?x)", event)
+    assert not matches("knows(?x, ?x) AND ?x = 'ann'", event)
+
+
+def test_predicates_that_unify_are_one() -> None:
+    calls: list[Any] = []
+
+    @harken.operator
+    def p(event: Any, a: Any = FREE, b: Any = FREE) -> Any:
+        calls.append((a, b))
+        return [(1, 2)]
+
+    made = harken.Engine(operators=[p])
+    for number, text in enumerate(["p(?a, ?b) AND ?a < 5", "p(?c, ?d) AND ?d = 2", "p(?x, ?x)", "NOT p(?x, ?x)"]):
+        made.subscribe(number, text)
+    assert sorted(made.match({}).ids) == ["0", "1", "3"]
+    assert calls == [(FREE, FREE)]
+
+
+def test_bindings_are_not_multiplied_out() -> None:
+    """A hundred thousand on each side, held together by nothing, or by a variable."""
+
+    @harken.operator
+    def left(event: Any, x: Any = FREE) -> Any:
+        return range(50_000)
+
+    @harken.operator
+    def right(event: Any, y: Any = FREE) -> Any:
+        return range(49_999, 99_999)
+
+    made = harken.Engine(operators=[left, right])
+    made.subscribe("apart", "left(?x) AND right(?y)")
+    made.subscribe("shared", "left(?x) AND right(?x)")
+    made.subscribe("tested", "left(?x) AND right(?y) AND ?x > ?y + 1")
+    found = made.match({})
+    assert sorted(found.ids) == ["apart", "shared"]
+    ((id, error),) = found.errors
+    assert id == "tested"
+    assert isinstance(error, LimitError)
+    assert error.limit == "max_bindings"
+
+
+def test_arrays_and_variables_meet_in_one_element() -> None:
+    @harken.operator
+    def limit(event: Any, x: Any = FREE) -> Any:
+        return [3]
+
+    made = harken.Engine(operators=[limit])
+    made.subscribe("a", "limit(?x) AND items.price > ?x AND items.colour = 'red'")
+    assert made.match({"items": [{"price": 5, "colour": "red"}, {"price": 1, "colour": "blue"}]}).ids == ["a"]
+    assert made.match({"items": [{"price": 5, "colour": "blue"}, {"price": 1, "colour": "red"}]}).ids == []
+
+
+def test_documents_and_operators_in_one_subscription() -> None:
+    made = engine("xpath_boolean(doc, '/a[b > 3]') AND loc_in('Bronx')")
+    assert made.match({"doc": "<a><b>4</b></a>", "region": "Bronx"}).ids == ["0"]
+    assert made.match({"doc": "<a><b>2</b></a>", "region": "Bronx"}).ids == []
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "column", "message"),
+    [
+        ("loc_im('Bronx')", CheckError, 1, "there is no operator `loc_im`"),
+        ("price > 1 AND loc_in()", CheckError, 15, "`loc_in` takes 1 argument, not 0"),
+        ("loc_in(5)", CheckError, 8, "the region of `loc_in` is a string, and this is the number 5"),
+        ("loc_in(?x)", CheckError, 8, "the region of `loc_in` cannot be a variable"),
+        ("loc_in('x') AND ?x > 3", CheckError, 17, "no operator binds ?x here"),
+        ("mob_pattern(?x) OR ?x > 3", CheckError, 20, "no operator binds ?x here"),
+        ("NOT mob_pattern(?x) AND ?x > 3", CheckError, 17, "?x stands under NOT and elsewhere"),
+        ("NOT (loc_in('x') IS TRUE)", CheckError, 6, "what an operator decides can be TRUE or FALSE here"),
+        ("mob_pattern(?x) AND ?x > 3 AND ?x < 2", ContradictionError, 1, ""),
+        ("loc_in('x') AND price > 3 AND price < 2", ContradictionError, 1, ""),
+    ],
+)
+def test_what_is_wrong_is_said_when_it_is_subscribed(text: str, error: type, column: int, message: str) -> None:
+    with pytest.raises(error) as caught:
+        engine(text)
+    assert message in caught.value.message
+    assert caught.value.place.column == column
+
+
+def test_arguments_are_checked_against_the_schema() -> None:
+    schema = parse_schema("version = 1\n[attributes]\nregion = 'string'\nprice = 'float'\n")
+    made = harken.Engine(schema, operators=ALL)
+    made.subscribe("a", "loc_in(region) AND mob_pattern(?p) AND ?p > price")
+    with pytest.raises(CheckError, match="the region of `loc_in` is a string, and this is `price`"):
+        made.subscribe("b", "loc_in(price)")
+    with pytest.raises(CheckError, match="the schema has no attribute `regio`"):
+        made.subscribe("c", "loc_in(regio)")
+    assert made.match({"region": "Bronx", "price": 3.5, "image": np.ones(4)}).ids == ["a"]
+    assert made.match({"region": "Bronx", "price": 4.5, "image": np.ones(4)}).ids == []
+    assert isinstance(schema, Schema)
+
+
+def test_the_ways_to_meet_operators_are_bounded() -> None:
+    text = " AND ".join(f"(loc_in('a{n}') OR loc_in('b{n}'))" for n in range(12))
+    with pytest.raises(LimitError) as caught:
+        engine(text)
+    assert caught.value.limit == "max_conjunctions"
+
+
+def test_many_events_at_once_are_batched() -> None:
+    sizes: list[int] = []
+
+    @harken.operator(batched=True, reads=("n",))
+    def even(events: pa.Table, by: pa.Array) -> list[bool]:
+        sizes.append(len(by))
+        return [n % each == 0 for n, each in zip(events["n"].to_pylist(), by.to_pylist(), strict=True)]
+
+    made = harken.Engine(operators=[even])
+    made.subscribe("a", "n > 10 AND even(2)")
+    made.subscribe("b", "n > 10 AND even(3)")
+    events = [{"n": n} for n in range(30)]
+    expected = [[id for id, by in (("a", 2), ("b", 3)) if n > 10 and n % by == 0] for n in range(30)]
+    assert list(map(sorted, made.match_batch(events).ids)) == expected
+    assert sizes == [19, 19]
+    assert list(map(sorted, made.match_batch(pa.table({"n": list(range(30))})).ids)) == expected
+    assert made.stats()["operators"]["even"]["mean_call_size"] == 19.0
+
+
+def test_only_what_survives_the_plain_part_reaches_operators() -> None:
+    made = engine("price > 100 AND loc_in('Bronx')", "price < 3 AND loc_in('Queens')")
+    assert made.match(BRONX).ids == []
+    assert made.stats()["operators"]["loc_in"]["calls"] == 0
+
+
+def test_failures_come_with_the_matches() -> None:
+    made = engine(
+        "loc_in('Bronx')", "mob_pattern(?x) AND ?x > 3", "NOT mob_pattern(?x)", "price = 5 OR mob_pattern(?x)"
+    )
+    found = made.match({"region": "Bronx", "price": 5})
+    assert sorted(found.ids) == ["0", "3"]
+    assert sorted(id for id, _ in found.errors) == ["1", "2"]
+    assert all(isinstance(error, OperatorError) for _, error in found.errors)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_saved_loaded_cut_and_joined(tmp_path: Path, order: str) -> None:
+    texts = [
+        "loc_in('Bronx') AND mob_pattern(?n) AND ?n > 3",
+        "price = 5",
+        "price > 2 AND loc_in('Bronx')",
+        "knows('a', 'b')",
+    ]
+    made = engine(*texts, order=order)
+    events = [BRONX, {**BRONX, "region": "Queens"}, {**BRONX, "knows": True}]
+    wanted = list(map(sorted, made.match_batch(events).ids))
+    made.save(tmp_path / "engine")
+    with pytest.raises(UnavailableError) as caught:
+        harken.Engine.load(tmp_path / "engine")
+    assert caught.value.hint == "pass the operators: Engine.load(path, operators=[…])"
+    loaded = harken.Engine.load(tmp_path / "engine", operators=ALL, order=order)
+    assert list(map(sorted, loaded.match_batch(events).ids)) == wanted
+    assert loaded.operators.keys() == made.operators.keys()
+    assert loaded.order == order
+    parts = loaded.cut(2)
+    assert [sorted(a + b) for a, b in zip(*(part.match_batch(events).ids for part in parts), strict=True)] == wanted
+    again, twice = harken.Engine.join(parts)
+    assert list(map(sorted, again.match_batch(events).ids)) == wanted
+    assert not twice
+
+
+def test_what_was_learnt_is_saved(tmp_path: Path) -> None:
+    made = engine("loc_in('Bronx')", "loc_in('Queens')")
+    made.match_batch([{"region": "Bronx", "n": n} for n in range(100)])
+    made.save(tmp_path / "engine")
+    loaded = harken.Engine.load(tmp_path / "engine", operators=ALL)
+    plan = {each["text"]: each for each in loaded.operator_plan()}
+    assert plan["loc_in('Bronx')"]["tried"] == 100
+    assert plan["loc_in('Bronx')"]["holding"] > 0.9
+    assert plan["loc_in('Queens')"]["holding"] < 0.1
+
+
+def test_subscriptions_change_while_operators_run() -> None:
+    """A match that waits for an operator holds nobody up, and sees what was there when it began."""
+    entered, release = threading.Event(), threading.Event()
+
+    @harken.operator
+    def waits(event: Any, n: int) -> bool:
+        entered.set()
+        return release.wait(30)
+
+    made = harken.Engine(operators=[waits])
+    made.subscribe("a", "waits(1)")
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(made.match({}).ids))
+    thread.start()
+    assert entered.wait(30)
+    for number in range(2_000):
+        made.subscribe(f"more {number}", f"waits({number % 7}) AND n = {number}")
+    made.unsubscribe("more 3")
+    release.set()
+    thread.join(30)
+    assert found == [["a"]]
+    assert made.match({"n": 4}).ids == ["a", "more 4"] or set(made.match({"n": 4}).ids) == {"a", "more 4"}
+
+
+def test_many_come_and_go() -> None:
+    made = engine()
+    for number in range(3_000):
+        made.subscribe(number, f"loc_in('r{number % 50}') AND price > {number % 7}")
+    for number in range(2_990):
+        made.unsubscribe(number)
+    assert sorted(made.match({"region": "r45", "price": 100}).ids) == ["2995"]
+    made.subscribe("again", "loc_in('r45')")
+    assert sorted(made.match({"region": "r45", "price": 100}).ids) == ["2995", "again"]
+
+
+def test_value_limits_do_not_count_what_only_operators_see() -> None:
+    made = harken.Engine(operators=[mob_pattern], limits=Limits(max_event_values=10))
+    made.subscribe("a", "price = 5 AND mob_pattern(?n) AND ?n = 1000")
+    assert made.match({"price": 5, "image": np.ones(1000), "other": list(range(100))}).ids == ["a"]
+    assert made.match_batch([{"price": 5, "image": np.ones(1000)}]).ids == [["a"]]
+
+
+def test_explain_shows_the_substitution_or_what_failed() -> None:
+    made = engine("loc_in('Bronx') AND mob_pattern(?people) AND ?people > 50")
+    assert str(made.explain(0, BRONX)).splitlines() == [
+        "matches",
+        "✓ AND   -- with ?people = 60",
+        "  ✓ loc_in('Bronx')",
+        "  ✓ mob_pattern(?people)   -- ?people is 60",
+        "  ✓ ?people > 50   -- ?people = 60",
+    ]
+    assert str(made.explain(0, {**BRONX, "image": np.ones(3)})).splitlines() == [
+        "does not match",
+        "✗ AND",
+        "  ✓ loc_in('Bronx')",
+        "  ✓ mob_pattern(?people)   -- ?people is 3",
+        "  ✗ ?people > 50   -- ?people is 3",
+    ]
+    assert "? mob_pattern(?people)   -- the operator `mob_pattern` failed: KeyError: 'image'" in str(
+        made.explain(0, {"region": "Bronx"})
+    )
