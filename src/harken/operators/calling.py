@@ -220,8 +220,8 @@ class Caller:
     def _read_one(self, answer: Any, free: int) -> Outcome:
         try:
             return self._read(answer, free)
-        except HarkenError as error:
-            return self._failed(error)
+        except Exception as problem:  # an answer may be anything, also what fails while it is read
+            return self._failed(problem)
 
     # Failing
 
@@ -255,8 +255,9 @@ class Caller:
             return problem
         if is_late and self.operator.timeout is not None:
             return OperatorError(f"the operator `{name}` took longer than {self.operator.timeout:g} seconds")
-        told = problem.message if isinstance(problem, HarkenError) else f"{type(problem).__name__}: {problem}"
-        return OperatorError(f"the operator `{name}` failed: {told:.300}")
+        if isinstance(problem, HarkenError):
+            return OperatorError(f"the operator `{name}` failed: {problem.message:.300}", hint=problem.hint)
+        return OperatorError(f"the operator `{name}` failed: {type(problem).__name__}: {problem!s:.300}")
 
     # Answers
 

@@ -128,6 +128,17 @@ def test_a_batch_that_answers_too_little_fails_as_a_whole() -> None:
     }
 
 
+def test_an_answer_that_fails_while_it_is_read_spares_the_others() -> None:
+    def breaks() -> Any:
+        yield 1
+        raise KeyError("later")
+
+    call = caller(lambda events, x=FREE: [breaks(), [2]], batched="lists")
+    found = call([Row({"n": 1}, (FREE,)), Row({"n": 2}, (FREE,))])
+    assert "KeyError: 'later'" in told(found[0])
+    assert found[1] == ((2,),)
+
+
 def test_equal_rows_of_a_deterministic_operator_are_called_once() -> None:
     calls: list[Any] = []
     call = caller(lambda event, x: bool(calls.append(x)) or True)

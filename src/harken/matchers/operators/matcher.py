@@ -242,19 +242,33 @@ class OperatorMatcher:
     # Matching
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        with self._lock:
-            moment = self._now()
-        plain = self._plain.match(batch, self._plain_form) if moment.behind else None
-        result = _Run(moment, batch, plain, self._callers, self._limits, _KINDS[self._order]).result()
-        with self._lock:
-            self._seen += len(batch)
-        return result
+        """The subscriptions that are true of each event. A large batch is cut where it is time to learn from it."""
+        found: list[MatchResult] = []
+        start = 0
+        while True:
+            with self._lock:
+                moment = self._now()
+                stop = start + max(_LEARNING, self._learning_at() - self._seen)
+                if len(batch) - start <= 2 * _LEARNING:
+                    stop = len(batch)
+            part = batch if start == 0 and stop >= len(batch) else batch[start:stop]
+            plain = self._plain.match(part, self._plain_form) if moment.behind else None
+            found.append(_Run(moment, part, plain, self._callers, self._limits, _KINDS[self._order]).result())
+            with self._lock:
+                self._seen += len(part)
+            if stop >= len(batch):
+                return found[0] if len(found) == 1 else _one_after_the_other(found)
+            start = stop
+
+    def _learning_at(self) -> int:
+        """After how many events what was learnt is used the next time: each time they are twice as many."""
+        return self._learnt_at + max(_LEARNING, min(self._learnt_at, _MOST_LEARNING))
 
     def _plain_form(self, number: int) -> Form:
         return self._plain_forms[number].form
 
     def _now(self) -> Moment:
-        if self._seen >= self._learnt_at + max(_LEARNING, min(self._learnt_at, _MOST_LEARNING)):
+        if self._seen >= self._learning_at():
             self._learn()
         if self._moment is None:
             if self._order == "suborder":
@@ -607,6 +621,22 @@ class _Run:
             flight.matched[number] = None
         flight.found = end
         return has_dropped
+
+
+def _one_after_the_other(parts: Sequence[MatchResult]) -> MatchResult:
+    """The result of a batch from those of its parts."""
+    counts = np.concatenate([np.diff(each.offsets) for each in parts])
+    firsts = np.cumsum([0, *(len(each.candidates) for each in parts)]).tolist()
+    return MatchResult(
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([each.numbers for each in parts]),
+        np.concatenate([each.candidates for each in parts]),
+        [
+            (first + index, number, error)
+            for each, first in zip(parts, firsts, strict=False)
+            for index, number, error in each.errors
+        ],
+    )
 
 
 def _row(raw: RawEvent, call: Call, operator: Operator) -> Row | None:
