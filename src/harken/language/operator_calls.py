@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harken.errors import CheckError, LanguageError, did_you_mean
+from harken.errors import CheckError, HarkenError, LanguageError, did_you_mean
 from harken.language.ast import Attribute, Call, Constant, Variable
 from harken.schema import Schema
 from harken.schema.signatures import OperatorSignature, Signatures
@@ -47,4 +47,11 @@ def _argument_faults(
             kind, shown = domain.kind, f"`{argument.name}` ({domain.describe()})"
         if kind is not None and parameter.kind is not None and kind is not parameter.kind:
             found.append((CheckError(f"{named} is a {parameter.kind}, and this is {shown}"), argument.at))
+        elif isinstance(argument, Constant) and parameter.check is not None:
+            try:
+                parameter.check(argument.value)
+            except HarkenError as error:
+                found.append((CheckError(f"{named}: {error.message}", hint=error.hint), argument.at))
+            except ValueError as error:
+                found.append((CheckError(f"{named}: {error}"), argument.at))
     return found

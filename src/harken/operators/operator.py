@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal, get_type_hints, overload
@@ -103,6 +103,7 @@ def operator(
     retries: int = 0,
     most_failures: int = 5,
     pause: float = 30.0,
+    checks: Mapping[str, Callable[[Any], object]] | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(
     function: Callable[..., Any] | None = None,
@@ -119,13 +120,15 @@ def operator(
     retries: int = 0,
     most_failures: int = 5,
     pause: float = 30.0,
+    checks: Mapping[str, Callable[[Any], object]] | None = None,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Make an operator of a function: `near(event, place: str, distance=harken.FREE)`.
 
     Its first argument is the event, a mapping; with `reads` it has only these attributes, as they came. The others are
     those of the predicate; one whose default is `harken.FREE` may be a variable. It returns truth or, where variables
     are to be bound, all their bindings: values, or tuples where several are. `cost` is in milliseconds, and measured
-    if it is not given.
+    if it is not given. `checks` has, by the name of an argument, what raises ValueError for a constant that makes no
+    sense: who subscribes with it is told.
 
     A `batched` operator is called with many events at once: a table and columns of Arrow, or lists, and answers in
     kind. A coroutine function is awaited; with `thread_safe` calls of one batch go to several threads. A call that
@@ -148,7 +151,7 @@ def operator(
             raise OperatorError(f"the selectivity of the operator `{own}` is between 0 and 1, not {selectivity}")
         return Operator(
             decorated,
-            OperatorSignature(own, _parameters(decorated, own), None if reads is None else tuple(reads)),
+            OperatorSignature(own, _parameters(decorated, own, checks or {}), None if reads is None else tuple(reads)),
             cost,
             selectivity,
             deterministic,
@@ -172,7 +175,9 @@ def _check_name(name: str) -> None:
         raise OperatorError(f"`{name}` is a function of the language already", hint=hint)
 
 
-def _parameters(function: Callable[..., Any], name: str) -> tuple[OperatorParameter, ...]:
+def _parameters(
+    function: Callable[..., Any], name: str, checks: Mapping[str, Callable[[Any], object]]
+) -> tuple[OperatorParameter, ...]:
     """What the predicates of a function take: its parameters behind the event."""
     try:
         hints = get_type_hints(function)
@@ -188,5 +193,8 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[OperatorParame
             raise OperatorError(f"the operator `{name}` has the argument `{each}`: only plain ones can be called for")
         is_free = each.default is FREE
         is_optional = each.default is not each.empty and not is_free
-        found.append(OperatorParameter(each.name, _KINDS.get(hints.get(each.name)), is_free, is_optional))
+        kind, check = _KINDS.get(hints.get(each.name)), checks.get(each.name)
+        found.append(OperatorParameter(each.name, kind, is_free, is_optional, check))
+    for unknown in set(checks) - {each.name for each in found}:
+        raise OperatorError(f"the operator `{name}` has no argument `{unknown}` to check")
     return tuple(found)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from harken.schema.values import Kind
+from harken.schema.values import Kind, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class OperatorParameter:
     may_be_free: bool = False
     """Whether it may be a variable, which the operator then binds."""
     is_optional: bool = False
+    check: Callable[[Value], object] | None = None
+    """Raises HarkenError or ValueError for a constant that the operator could do nothing with."""
 
 
 @dataclass(frozen=True, slots=True)

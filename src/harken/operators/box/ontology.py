@@ -49,9 +49,9 @@ def ontology(
     """
     known = Ontology(*_closed(_graph_of(source, format), max_facts))
     value = OperatorParameter("value", Kind.STRING)
-    kind = OperatorParameter("class", Kind.STRING, may_be_free=True)
+    kind = OperatorParameter("class", Kind.STRING, may_be_free=True, check=known.check_class)
     subject = OperatorParameter("subject", Kind.STRING, may_be_free=True)
-    relation = OperatorParameter("property", Kind.STRING, may_be_free=True)
+    relation = OperatorParameter("property", Kind.STRING, may_be_free=True, check=known.check_property)
     thing = OperatorParameter("object", may_be_free=True)
     return [
         declared("is_a", known.is_a, value, kind, most_failures=NEVER),
@@ -117,6 +117,14 @@ class Ontology:
         self._things = Names(facts.things, prefixes, "thing")
         self._classes = Names((each for each in facts.classes if each in facts.things), prefixes, "class")
         self._properties = Names((each for each in facts.pairs if each in facts.things), prefixes, "property")
+
+    def check_class(self, name: Any) -> None:
+        """Raise OperatorError if there is no such class."""
+        self._classes.known(name)
+
+    def check_property(self, name: Any) -> None:
+        """Raise OperatorError if there is no such property."""
+        self._properties.known(name)
 
     def is_a(self, events: Sequence[Any], values: Any, classes: Any) -> list[Any]:
         return [attempt(self._is_a, *row) for row in rows_of(events, values, classes)]

@@ -45,7 +45,7 @@ def spatial(regions: str | Path | Mapping[str, Any], *, name: str = "name", repa
     given = _read(regions) if isinstance(regions, str | Path) else regions
     known = Regions(*_shapes_of(given, name, repair))
     position = OperatorParameter("position")
-    region = OperatorParameter("region", Kind.STRING, may_be_free=True)
+    region = OperatorParameter("region", Kind.STRING, may_be_free=True, check=known.check_region)
     metres = OperatorParameter("metres", Kind.NUMBER, may_be_free=True)
     return [
         declared("within", known.within, position, region, most_failures=NEVER),
@@ -104,7 +104,7 @@ class Regions:
         inside = self._regions_at(place)
         if region is FREE:
             return sorted(inside)
-        self._check_region(region)
+        self.check_region(region)
         return region in inside
 
     def _distances(self, place: Position | OperatorError, region: Any) -> list[Any]:
@@ -112,10 +112,11 @@ class Regions:
         assert not isinstance(place, OperatorError)
         if region is FREE:
             return [(each, 0.0 if each in inside else self._to_edge(place, each)) for each in self._parts]
-        self._check_region(region)
+        self.check_region(region)
         return [0.0 if region in inside else self._to_edge(place, region)]
 
-    def _check_region(self, name: Any) -> None:
+    def check_region(self, name: Any) -> None:
+        """Raise OperatorError if there is no such region."""
         if not isinstance(name, str) or name not in self._parts:
             raise unknown("region", name, self._parts)
 

@@ -73,16 +73,20 @@ def _matches(events: Sequence[Any], texts: Any, patterns: Any) -> list[Any]:
 
 def _has(text: Any, pattern: Any) -> bool:
     """Whether a text has a regular expression anywhere in it."""
+    _strings(text, pattern)
+    return _matcher(pattern)(text)
+
+
+def _matcher(pattern: Any) -> Callable[[str], bool]:
+    """What looks for a regular expression. Raises OperatorError."""
     import re2
 
-    _strings(text, pattern)
     try:
-        test = rlike_matcher(pattern)
+        return rlike_matcher(pattern)
     except re2.error as problem:
         reason = problem.args[0] if problem.args else ""
         told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         raise OperatorError(f"the regular expression `{pattern:.60}` cannot be read: {told}") from problem
-    return test(text)
 
 
 def _strings(*given: Any) -> tuple[str, ...]:
@@ -97,7 +101,8 @@ def _strings(*given: Any) -> tuple[str, ...]:
     return given
 
 
-matches = declared("matches", _matches, _TEXT, OperatorParameter("pattern", Kind.STRING), most_failures=NEVER)
+_PATTERN = OperatorParameter("pattern", Kind.STRING, check=_matcher)
+matches = declared("matches", _matches, _TEXT, _PATTERN, most_failures=NEVER)
 """`matches(text, 'regular expression')`: whether the text has it anywhere in it, by RE2, as RLIKE."""
 similar = similarity()
 """`similar(text, 'other', ?score)`: how alike two texts are, from 0.0 to 100.0, whatever their case."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shapely.geometry import shape
 
 import harken
-from harken.errors import OperatorError, SourceError
+from harken.errors import CheckError, OperatorError, SourceError
 from harken.operators.box import spatial
 from harken.operators.box.spatial import EARTH_RADIUS, Regions, position_of
 
@@ -207,10 +207,12 @@ def test_an_engine_with_operators_on_positions() -> None:
     engine.subscribe("near", "distance(position, 'Queens', ?metres) AND ?metres > 0 AND ?metres <= 1000")
     engine.subscribe("home", "within(position, ?region) AND ?region = home")
     engine.subscribe("nearest", "distance(position, ?region, ?metres) AND ?metres < 500 AND ?region <> home")
-    engine.subscribe("typo", "within(position, 'Bronks')")
+    with pytest.raises(CheckError, match="there is no region `Bronks`: did you mean `Bronx`?"):
+        engine.subscribe("typo", "within(position, 'Bronks')")
+    engine.subscribe("asked", "within(position, asked)")
     found = engine.match_batch(
         [
-            {"position": [-73.805, 40.85], "speed": 11, "home": "Bronx"},
+            {"position": [-73.805, 40.85], "speed": 11, "home": "Bronx", "asked": "Bronks"},
             {"position": [-73.75, 40.85], "speed": 11, "home": "Bronx"},
             {"speed": 11},
             {"position": [0, 100]},
@@ -219,7 +221,7 @@ def test_an_engine_with_operators_on_positions() -> None:
     expected = [["home", "in", "near", "nearest"], ["nearest", "out"], [], []]
     assert [sorted(ids) for ids in found.ids] == expected
     told = {(index, id): str(error) for index, id, error in found.errors}
-    assert "there is no region `Bronks`: did you mean `Bronx`?" in told[0, "typo"]
+    assert "there is no region `Bronks`: did you mean `Bronx`?" in told[0, "asked"]
     assert "a position is [longitude, latitude]" in told[3, "in" if (3, "in") in told else "out"]
     assert not [key for key in told if key[0] == 2]
 
