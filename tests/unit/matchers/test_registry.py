@@ -114,7 +114,7 @@ ROLES = [
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_the_roles_are_those_that_its_matchers_play(algorithm: str) -> None:
     matcher = create_matcher(algorithm)
-    assert len(ROLES) == 11
+    assert len(ROLES) == 12
     assert {role for role in ROLES if isinstance(matcher, role)} == set(ALGORITHMS[algorithm].roles)
     assert all(plays(algorithm, role) == isinstance(matcher, role) for role in ROLES)
     assert (ALGORITHMS[algorithm].loader is not None) == isinstance(matcher, roles.Persists)

@@ -21,6 +21,10 @@ EXPERIMENTS: dict[str, str] = {
     "gryphon-tree": "harken.lab.experiments.gryphon_tree",
     "xml-stock": "harken.lab.experiments.xml_stock",
     "xml-nasa": "harken.lab.experiments.xml_nasa",
+    "overlap-orders": "harken.lab.experiments.overlap_orders",
+    "overlap-assumptions": "harken.lab.experiments.overlap_assumptions",
+    "overlap-choosing": "harken.lab.experiments.overlap_choosing",
+    "overlap-optimum": "harken.lab.experiments.overlap_optimum",
     "overview": "harken.lab.experiments.overview",
 }
 """By name, in the order of the papers. A module is imported when its experiment is asked for."""

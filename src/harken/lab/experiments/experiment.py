@@ -26,6 +26,9 @@ RELATIONAL_XML = (
     "Tian, Reinwald, Pirahesh, Mayr, Myllymaki: Implementing a Scalable XML Publish/Subscribe System Using Relational "
     "Database Systems"
 )
+OVERLAPPING = (
+    "Liu, Parthasarathy, Ranganathan, Yang: Scalable Event Matching for Overlapping Subscriptions in Pub/Sub Systems"
+)
 
 Tell = Callable[[str], None]
 """Gets progress messages."""

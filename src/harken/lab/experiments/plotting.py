@@ -31,6 +31,8 @@ class Plot:
     """Values that rows must have."""
     entrants: Sequence[str] = ()
     """The contestants that are drawn; all if empty."""
+    figure: str = MEDIAN
+    """What a point is, below the title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +75,4 @@ def chart(plot: Plot | Dots, rows: Sequence[Row]) -> Any:
         and (not plot.entrants or row["entrant"] in plot.entrants)
     ]
     format = {"format": "~s"} if "bytes" in plot.y else {}
-    return lines(points, plot.title, plot.x_title, plot.y_title, plot.is_log_x, plot.is_log_y, **format)
+    return lines(points, plot.title, plot.x_title, plot.y_title, plot.is_log_x, plot.is_log_y, plot.figure, **format)

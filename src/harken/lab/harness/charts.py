@@ -55,6 +55,7 @@ def lines(
     y: str,
     is_log_x: bool = True,
     is_log_y: bool = True,
+    subtitle: str = MEDIAN,
     format: str = _PLAIN,
 ) -> Any:
     """A line through the `x` and `y` of every `name`. None without points."""
@@ -78,7 +79,7 @@ def lines(
     if len({point["title"] for point in points}) > 1:
         # The axes have the same scale, so that plots can be compared, and each has its labels.
         chart = _side_by_side(alt, chart, points).resolve_axis(x="independent", y="independent")
-    return _styled(alt, chart, title, MEDIAN)
+    return _styled(alt, chart, title, subtitle)
 
 
 def dots(points: Sequence[Point], title: str, subtitle: str, x: str, colours: Mapping[str, str] | None = None) -> Any:

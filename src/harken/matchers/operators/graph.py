@@ -238,16 +238,16 @@ class OperatorGraph:
         chains = self.conjunctions
         following, is_led = np.full(chains, NOTHING, np.int32), np.zeros(chains, np.uint8)
         greedy_paths(before, after, edges, following, is_led, np.arange(chains, dtype=np.int32))
-        # What no edge joins is of equal cost in either order, as pairs go: the path that settles most comes first.
-        heads = np.flatnonzero(is_led == 0)
-        heads = heads[np.argsort(-self._first_worth(graph, weights)[heads], kind="stable")]
-        order, place = np.empty(chains, np.int32), 0
-        for head in heads.tolist():
+        path, place = np.empty(chains, np.int32), 0
+        for head in np.flatnonzero(is_led == 0).tolist():
             at = head
             while at != NOTHING:
-                order[place] = at
+                path[place] = at
                 place += 1
                 at = following[at]
+        # Pairs say which of two chains comes first, not how much either settles: what begins with a literal that
+        # settles much comes before all others, and of those that begin with the same one the path tells the order.
+        order = path[np.argsort(-self._first_worth(graph, weights)[path], kind="stable")]
         self._order = order
         self._ordered_at = chains
 

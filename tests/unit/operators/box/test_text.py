@@ -79,7 +79,7 @@ def test_an_engine_with_operators_on_text() -> None:
 def test_one_bad_pattern_or_text_fails_alone() -> None:
     engine = harken.Engine(operators=[matches, similar])
     engine.subscribe("good", "matches(note, 'a')")
-    with pytest.raises(CheckError, match="the regular expression `.a` cannot be read: missing"):
+    with pytest.raises(CheckError, match=r"the regular expression `\(a` cannot be read: missing"):
         engine.subscribe("bad", "matches(note, '(a')")
     engine.subscribe("bad", "matches(note, pattern)")
     engine.subscribe("alike", "similar(note, 'ab', ?score) AND ?score > 50")
