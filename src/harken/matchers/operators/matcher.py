@@ -39,6 +39,7 @@ from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled, Form
 from harken.language.operator_plans import Literal, OperatorConjunction, OperatorPlan, as_attributes, variables_of
 from harken.language.sql.printer import print_expression
+from harken.language.trees import FALSE
 from harken.limits import Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.kinds import Indexes
@@ -265,7 +266,8 @@ class OperatorMatcher:
         return self._learnt_at + max(_LEARNING, min(self._learnt_at, _MOST_LEARNING))
 
     def _plain_form(self, number: int) -> Form:
-        return self._plain_forms[number].form
+        known = self._plain_forms.get(number)
+        return FALSE if known is None else known.form  # it may leave while a match looks at it
 
     def _now(self) -> Moment:
         if self._seen >= self._learning_at():
