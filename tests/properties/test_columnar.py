@@ -18,7 +18,7 @@ from properties.generators import Expressions, RawEvent, Vocabulary, nested_even
 from properties.replay import TIMES
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
-_ROUNDS, _EXPRESSIONS, _EVENTS = 2, 60, 60 if TIMES > 1 else 30
+_ROUNDS, _EXPRESSIONS, _EVENTS = 1, 60, 60 if TIMES > 1 else 30
 
 ALONE = 1 << 30
 """Recent rows that never come to an end: everything stays in the delta."""

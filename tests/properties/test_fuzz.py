@@ -314,7 +314,7 @@ def assert_not_multiplied(text: str, limits: Limits = DEFAULT_LIMITS) -> None:
 
 def limits_of_the_language() -> set[str]:
     """All but those on events and of matchers; that on bindings is tested with the bindings."""
-    of_others = ("max_event", "max_document", "max_bindings", "max_matrix", "max_table", "max_tree")
+    of_others = ("max_event", "max_document", "max_operator", "max_bindings", "max_matrix", "max_table", "max_tree")
     return {name for name in Limits.__slots__ if not name.startswith(of_others)}
 
 
