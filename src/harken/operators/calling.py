@@ -68,7 +68,8 @@ class Caller:
 
     def __call__(self, rows: Sequence[Row]) -> list[Outcome]:
         """The outcome of each row. Rows of a batched operator have variables at the same places."""
-        if self.operator.is_deterministic and len(rows) > 1:
+        operator = self.operator
+        if operator.is_deterministic and operator.signature.reads is not None and len(rows) > 1:
             places = _equal_rows(rows)
             if places is not None and len(set(places)) < len(rows):
                 distinct = list(dict.fromkeys(places))

@@ -62,7 +62,7 @@ class Operator:
     selectivity: float = 0.5
     """How likely a predicate of it holds, as long as nothing is learnt."""
     is_deterministic: bool = True
-    """Whether the same event and arguments give the same answer. Events that are equal share its answers then."""
+    """Whether what it reads and its arguments always give the same answer: equal ones of a batch are then one call."""
     batched: Batched = False
     """Whether it takes many events at once: columns of Arrow, or lists."""
     is_thread_safe: bool = False

@@ -141,11 +141,11 @@ def test_an_answer_that_fails_while_it_is_read_spares_the_others() -> None:
 
 def test_equal_rows_of_a_deterministic_operator_are_called_once() -> None:
     calls: list[Any] = []
-    call = caller(lambda event, x: bool(calls.append(x)) or True)
+    call = caller(lambda event, x: bool(calls.append(x)) or True, reads=("n",))
     assert call([Row({"n": 1}, (1,)), Row({"n": 1}, (1,)), Row({"n": 1}, (True,))]) == [True] * 3
     assert calls == [1, True]
     calls.clear()
-    call = caller(lambda event, x: bool(calls.append(x)) or True, deterministic=False)
+    call = caller(lambda event, x: bool(calls.append(x)) or True, reads=("n",), deterministic=False)
     call([Row({"n": 1}, (1,)), Row({"n": 1}, (1,))])
     assert calls == [1, 1]
 
@@ -176,6 +176,23 @@ async def _several(events: Any) -> Any:
 
 def test_a_batched_coroutine() -> None:
     assert caller(_several, batched="lists")([Row({"n": 1}, ()), Row({"n": 2}, ())]) == [True, True]
+
+
+def test_one_that_lies_is_asked_once_an_event() -> None:
+    """Its answers differ from call to call, and subscriptions agree all the same."""
+    calls: list[int] = []
+
+    @harken.operator(deterministic=False)
+    def lies(event: Any, n: int) -> bool:
+        calls.append(n)
+        return len(calls) % 2 == 0
+
+    engine = harken.Engine(operators=[lies])
+    for number in range(20):
+        engine.subscribe(number, "lies(1)" if number % 2 else "NOT lies(1)")
+    for event in range(5):
+        assert len(engine.match({"event": event}).ids) == 10
+    assert calls == [1] * 5
 
 
 # Failing

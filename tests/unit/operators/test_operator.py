@@ -76,6 +76,10 @@ def test_operators_are_found_by_module_and_name() -> None:
     assert operators_of(near)["near"] is near
 
 
+def test_operators_are_found_by_entry_point() -> None:
+    assert operators_of(["matches"])["matches"].name == "matches"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -71,6 +71,8 @@ class Predicate:
     call: Call
     variables: tuple[int, ...]
     """For each argument that is a variable which one it is."""
+    free: tuple[int, ...]
+    """The places of these arguments."""
     literals: list[int] = field(default_factory=list)
 
     @property
@@ -204,8 +206,10 @@ class OperatorMatcher:
         predicate = self._predicate_of.get(literal.call)
         if predicate is None:
             predicate = self._graph.add_predicate(self._callers[operator.name].cost)
-            variables = tuple(int(each.name) for each in literal.call.arguments if isinstance(each, Variable))
-            self._predicates.append(Predicate(literal.call, variables))
+            arguments = list(enumerate(literal.call.arguments))
+            variables = tuple(int(each.name) for _, each in arguments if isinstance(each, Variable))
+            free = tuple(place for place, each in arguments if isinstance(each, Variable))
+            self._predicates.append(Predicate(literal.call, variables, free))
             self._predicate_of[literal.call] = predicate
         guess = operator.selectivity if literal.wanted else 1.0 - operator.selectivity
         number = self._graph.add_literal(predicate, guess * 0.5 ** len(literal.tests))
@@ -545,9 +549,8 @@ class _Run:
         groups: dict[tuple[str, tuple[int, ...]], list[_Flight]] = {}
         predicates = self._moment.predicates
         for flight in flights:
-            call = predicates[flight.next].call
-            free = tuple([place for place, each in enumerate(call.arguments) if isinstance(each, Variable)])
-            groups.setdefault((call.name, free), []).append(flight)
+            known = predicates[flight.next]
+            groups.setdefault((known.call.name, known.free), []).append(flight)
         for (name, _), several in groups.items():
             caller = self._callers[name]
             asked: list[tuple[_Flight, Any, Row]] = []
@@ -571,7 +574,9 @@ class _Run:
         predicate = flight.next
         known = self._moment.predicates[predicate]
         literals = list(known.literals)  # others may come meanwhile
-        holding = self._holding.setdefault(len(literals), np.zeros(len(literals), np.uint8))
+        holding = self._holding.get(len(literals))
+        if holding is None:
+            holding = self._holding[len(literals)] = np.zeros(len(literals), np.uint8)
         try:
             if isinstance(outcome, HarkenError):
                 raise outcome
