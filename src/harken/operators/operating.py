@@ -23,6 +23,7 @@ class Operating:
     operators: OperatorSet = field(default_factory=OperatorSet)
     order: str = ORDERS[0]
     callers: dict[str, Caller] = field(default_factory=dict)
+    limits: Limits = DEFAULT_LIMITS
 
     @classmethod
     def of(cls, given: Iterable[Operator | str], order: str, limits: Limits = DEFAULT_LIMITS) -> Operating:
@@ -31,11 +32,11 @@ class Operating:
             hint = did_you_mean(order, ORDERS) or f"there are {', '.join(ORDERS)}"
             raise CapabilityError(f"there is no order `{order}`", hint=hint)
         operators = operators_of(given)
-        return cls(operators, order, {name: Caller(each, limits) for name, each in operators.items()})
+        return cls(operators, order, {name: Caller(each, limits) for name, each in operators.items()}, limits)
 
     def within(self, limits: Limits) -> Operating:
-        """The same, with other limits."""
-        return Operating.of(self.operators, self.order, limits)
+        """The same with these limits: itself, with all that it counted, if it has them already."""
+        return self if limits == self.limits else Operating.of(self.operators, self.order, limits)
 
     def stats(self) -> dict[str, Any]:
         """What each operator did so far."""

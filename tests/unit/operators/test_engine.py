@@ -268,6 +268,17 @@ def test_what_was_learnt_is_saved(tmp_path: Path) -> None:
     assert plan["loc_in('Queens')"]["holding"] < 0.1
 
 
+def test_an_engine_that_follows_goes_on_with_its_operators(tmp_path: Path) -> None:
+    made = engine("loc_in('Bronx')")
+    made.save(tmp_path / "engine")
+    follower = harken.Engine.load(tmp_path / "engine", follow=True, operators=ALL)
+    assert follower.match(BRONX).ids == ["0"]
+    made.subscribe("more", "loc_in('Bronx') AND price = 5")
+    made.save(tmp_path / "engine")
+    assert sorted(follower.match(BRONX).ids) == ["0", "more"]
+    assert follower.stats()["operators"]["loc_in"]["calls"] == 2
+
+
 def test_subscriptions_change_while_operators_run() -> None:
     """A match that waits for an operator holds nobody up, and sees what was there when it began."""
     entered, release = threading.Event(), threading.Event()
