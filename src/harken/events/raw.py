@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harken.events.arrow_rows import is_arrow
 from harken.events.event import BYTES
 from harken.events.records import content_of, is_record
 from harken.schema.paths import DOCUMENT, Path
+
+OWN = "_harken_"
+"""What the names of columns begin with that are none of the event's."""
 
 
 class RawEvent:
@@ -54,7 +57,32 @@ class RawEvents:
             import pyarrow as pa
 
             self._table = self._source if isinstance(self._source, pa.Table) else pa.table(self._source)
-        return RawEvent(self._table.slice(position, 1).to_pylist()[0])
+        return RawEvent(_RowOfTable(self._table, position))
+
+
+class _RowOfTable(Mapping[str, Any]):
+    """A row of an Arrow table, of which only what is asked for becomes Python objects."""
+
+    __slots__ = ("_known", "_position", "_table")
+
+    def __init__(self, table: Any, position: int) -> None:
+        self._table = table
+        self._position = position
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._table.column(name)[self._position].as_py()
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._table.column_names if not name.startswith(OWN))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table.column_names
 
 
 def content(raw: Any) -> Mapping[str, Any]:

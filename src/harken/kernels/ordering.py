@@ -301,7 +301,7 @@ def _settle(graph, weights, course, predicate, holding, is_known):
     while literal != NOTHING:
         holds = holding[place]
         course.outcome[literal] = HOLDS if holds else FAILS
-        if is_known:
+        if is_known and course.needed[literal] > 0:  # nobody looked at the others
             weights.tried[literal] += 1
             weights.held[literal] += holds
         slot = graph.literal_first[literal]

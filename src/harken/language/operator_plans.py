@@ -249,7 +249,13 @@ def _mixed(mixed: Sequence[Expression], plain: Sequence[Expression], schema: Sch
     Raises FaultAt for an attribute with an order of its own: what a variable holds is no value of that domain.
     """
     heads = {path[0] for test in mixed for path in attributes(test)}
-    beside = [part for part in plain if any(path[0] in heads for path in attributes(part))]
+    beside: list[Expression] = []
+    while True:  # a part on the same arrays may lead on to others
+        more = [part for part in plain if part not in beside and heads & {path[0] for path in attributes(part)}]
+        if not more:
+            break
+        beside += more
+        heads.update(path[0] for part in more for path in attributes(part))
     if schema is not None:
         for leaf in (leaf for part in (*mixed, *beside) for each, _ in predicates(part) for leaf in leaves(each)):
             if isinstance(leaf, Attribute) and isinstance(schema.domain_of(leaf.path), CodedDomain):

@@ -8,11 +8,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from time import monotonic, perf_counter, sleep
 from typing import Any, NamedTuple
 
 from harken.errors import HarkenError, LimitError, OperatorError
+from harken.forking import PART, fork_lock
+from harken.language.ast import Constant
 from harken.limits import Limits
 from harken.operators.operator import FREE, Operator
 from harken.schema.values import KINDS, Value, utc
@@ -23,6 +26,8 @@ Outcome = bool | tuple[Binding, ...] | HarkenError
 _THREADS = 8
 _MOST_ABANDONED = 16
 """Calls that ran out of time and still run: beyond so many the operator is left alone."""
+_COMPARABLE = {*KINDS, type(None), bytes, type(FREE)}
+"""Types of values that are the same if they are equal: an array may hold 1 or TRUE."""
 _FIRST_WAIT = 0.05
 """Seconds before a call is made again."""
 
@@ -61,7 +66,9 @@ class Caller:
         self.operator = operator
         self.counts = Counts()
         self._limits = limits
-        self._lock = threading.Lock()
+        self._lock = fork_lock(PART)
+        self._turns: dict[int, threading.RLock] = {}
+        """By process: a child of `fork()` does not wait for a call that its parent was making."""
         self._in_a_row = 0
         self._paused_until = 0.0
         self._abandoned: list[Future[Any]] = []
@@ -105,11 +112,12 @@ class Caller:
         paused = self._pause()
         if paused is not None:
             return self._refuse(paused, len(rows))
-        started = perf_counter()
+        started, refused = perf_counter(), self.counts.refused
         found = work()
         with self._lock:
-            self.counts.calls += len(rows)
-            self.counts.evaluations += len(rows)
+            made = len(rows) - (self.counts.refused - refused)  # it may have been given up on the way
+            self.counts.calls += made
+            self.counts.evaluations += made
             self.counts.seconds += perf_counter() - started
         return found
 
@@ -124,9 +132,10 @@ class Caller:
         for turn in range(self.operator.retries + 1):
             paused = self._pause()
             if paused is not None:
-                return paused
+                return self._refuse(paused, 1)[0]
             try:
-                found = self._timed(work)
+                with self._turn():
+                    found = self._timed(work)
             except BaseException as problem:
                 error = self._failed(problem)
             else:
@@ -138,6 +147,12 @@ class Caller:
                 sleep(wait)
                 wait *= 2
         return error
+
+    def _turn(self) -> AbstractContextManager[Any]:
+        """Engines are matched in several threads: an operator that is not said to be safe there is called in one."""
+        if self.operator.is_thread_safe or self.operator.is_async:
+            return nullcontext()
+        return self._turns.setdefault(os.getpid(), threading.RLock())
 
     def _timed(self, work: Callable[[], Any]) -> Any:
         """The result of the work, which is left behind if it takes too long."""
@@ -172,7 +187,7 @@ class Caller:
         for turn in range(operator.retries + 1):
             paused = self._pause()
             if paused is not None:
-                return paused
+                return self._refuse(paused, 1)[0]
             try:
                 answer = await asyncio.wait_for(operator.function(row.event, *row.arguments), operator.timeout)
                 found = self._read(answer, _free(row))
@@ -195,21 +210,23 @@ class Caller:
         started = perf_counter()
         free = _free(rows[0])
         function = self.operator.function
+        groups = [rows] if self.operator.batched == "lists" else _alike(rows)
+        if len(groups) > 1:
+            answered = {id(row): each for group in groups for row, each in zip(group, self._batch(group), strict=True)}
+            return [answered[id(row)] for row in rows]
         columns = _lists if self.operator.batched == "lists" else _arrow
 
         def call() -> list[Any]:
             events, arguments = columns(rows)
             found = function(events, *arguments)
+            if self.operator.is_async:
+                found = _on_loop(_wait(found))
             answers = found.to_pylist() if hasattr(found, "to_pylist") else list(found)
             if len(answers) != len(rows):
                 raise OperatorError(f"it answered {len(answers)} times for {len(rows)} events")
             return answers
 
-        if self.operator.is_async:
-            answers = self._tried(lambda: _on_loop(_wait(function, *columns(rows))))
-            answers = answers.to_pylist() if hasattr(answers, "to_pylist") else answers
-        else:
-            answers = self._tried(call)
+        answers = self._tried(call)
         with self._lock:
             self.counts.calls += 1
             self.counts.evaluations += len(rows)
@@ -273,7 +290,8 @@ class Caller:
         if answer is None:
             raise OperatorError("it returned None, which is neither true nor false")
         if isinstance(answer, Iterable) and not isinstance(answer, str | bytes | Mapping):
-            return next(iter(answer), None) is not None  # bindings of nothing: true if there are any
+            first = next(iter(answer), False)  # where nothing is free, bindings are: there are some
+            return first if isinstance(first, bool) else first is not None
         raise OperatorError(f"it returned a {type(answer).__name__}, not truth")
 
     def _bindings(self, answer: Any, free: int) -> tuple[Binding, ...]:
@@ -304,9 +322,18 @@ def _value(given: Any) -> Value | None:
     kind = type(given)
     if given is None or (kind is float and given != given):
         return None
+    try:
+        if kind is int or kind is float:
+            Constant(given)  # whole numbers of 64 bits, finite others
+        elif kind is str and not given.isascii():
+            given.encode()
+        elif hasattr(given, "utcoffset"):
+            given = utc(given)
+    except ValueError as problem:
+        raise OperatorError(f"a variable cannot hold {given!r:.40}: {problem}") from problem
     if kind not in KINDS:
         raise OperatorError(f"{given!r:.40} is no value that a variable can hold")
-    value: Value = utc(given) if hasattr(given, "utcoffset") else given
+    value: Value = given
     return value
 
 
@@ -318,13 +345,13 @@ def _free(row: Row) -> int:
 def _equal_rows(rows: Sequence[Row]) -> list[int] | None:
     """For each row the place of the first that is the same; None if they do not compare."""
     first: dict[Any, int] = {}
-    try:
-        return [
-            first.setdefault((tuple(row.event.items()), tuple((type(each), each) for each in row.arguments)), place)
-            for place, row in enumerate(rows)
-        ]
-    except (TypeError, ValueError):
-        return None
+    found: list[int] = []
+    for place, row in enumerate(rows):
+        values = (*row.event.values(), *row.arguments)
+        if any(type(each) not in _COMPARABLE for each in values):
+            return None
+        found.append(first.setdefault((tuple(row.event), tuple(map(type, values)), values), place))
+    return found
 
 
 def _lists(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
@@ -332,6 +359,25 @@ def _lists(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
         FREE if first is FREE else [row.arguments[place] for row in rows]
         for place, first in enumerate(rows[0].arguments)
     ]
+
+
+def _alike(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """Rows by the types of their values: those of a column of Arrow are of one."""
+    kinds = [
+        {
+            name: KINDS.get(type(each), type(each))
+            for name, each in (*row.event.items(), *enumerate(row.arguments))
+            if each is not None
+        }
+        for row in rows
+    ]
+    whole: dict[Any, Any] = {}
+    if all(whole.setdefault(name, kind) is kind for each in kinds for name, kind in each.items()):
+        return [rows]
+    groups: dict[Any, list[Row]] = {}
+    for row, each in zip(rows, kinds, strict=True):
+        groups.setdefault(tuple(each.items()), []).append(row)
+    return list(groups.values())
 
 
 def _arrow(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
@@ -346,7 +392,7 @@ def _arrow(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
 # Threads and the loop are made when they are first needed, again in a child of `fork()`.
 
 _made: dict[int, tuple[ThreadPoolExecutor | None, asyncio.AbstractEventLoop | None]] = {}
-_making = threading.Lock()
+_making = fork_lock(PART)
 
 
 def _threads() -> ThreadPoolExecutor:
@@ -368,5 +414,5 @@ def _on_loop(work: Any) -> Any:
     return asyncio.run_coroutine_threadsafe(work, loop).result()
 
 
-async def _wait(function: Callable[..., Any], events: Any, arguments: Sequence[Any]) -> Any:
-    return await function(events, *arguments)
+async def _wait(answer: Any) -> Any:
+    return await answer

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal, get_type_hints, overload
 
-from harken.errors import OperatorError
+from harken.errors import OperatorError, ParseError
+from harken.language.ast import Call
 from harken.language.functions import FUNCTIONS
+from harken.language.sql.parser import parse
 from harken.schema.signatures import OperatorParameter, OperatorSignature
 from harken.schema.values import Kind
 
@@ -170,9 +172,15 @@ def operator(
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise OperatorError(f"{name!r} is no name of an operator", hint="give it one: @harken.operator(name='near')")
+    hint = "give it another one: @harken.operator(name=…)"
     if name.lower() in FUNCTIONS or name.lower() in _TAKEN:
-        hint = "give it another one: @harken.operator(name=…)"
         raise OperatorError(f"`{name}` is a function of the language already", hint=hint)
+    try:
+        is_called = parse(f"{name}()") == Call(name, ())
+    except ParseError:
+        is_called = False
+    if not is_called:
+        raise OperatorError(f"`{name}` is a word of the language", hint=hint)
 
 
 def _parameters(

@@ -76,9 +76,8 @@ def _found(given: Operator | str) -> list[Operator]:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as problem:
         raise OperatorError(f"the operator `{given}` cannot be loaded: {problem}") from problem
-    several = list(found) if isinstance(found, list | tuple | OperatorSet) else [found]
-    if isinstance(found, OperatorSet):
-        several = list(found.values())
+    several = list(found.values()) if isinstance(found, OperatorSet) else found
+    several = list(several) if isinstance(several, list | tuple) else [several]
     for each in several:
         if not isinstance(each, Operator):
             raise OperatorError(f"`{given}` is no operator, but a {type(each).__name__}", hint="@harken.operator")

@@ -44,6 +44,7 @@ def test_truth() -> None:
     assert one(caller(lambda event: numpy.bool_(False))) is False
     assert one(caller(lambda event: iter([3]))) is True
     assert one(caller(lambda event: [])) is False
+    assert one(caller(lambda event: iter([False]))) is False
 
 
 def test_bindings() -> None:
@@ -71,6 +72,9 @@ def test_bindings() -> None:
         ([(1, 2)], 1, "a binding is a tuple of 1, not (1, 2)"),
         ([1], 2, "a binding is a tuple of 2, not 1"),
         ([object], 1, "is no value that a variable can hold"),
+        ([2**63], 1, "does not fit in 64 bits"),
+        ([float("inf")], 1, "a number has to be finite"),
+        (["\ud800"], 1, "a variable cannot hold"),
     ],
 )
 def test_what_is_no_answer_is_a_failure(answer: Any, free: int, message: str) -> None:
@@ -148,6 +152,40 @@ def test_equal_rows_of_a_deterministic_operator_are_called_once() -> None:
     call = caller(lambda event, x: bool(calls.append(x)) or True, reads=("n",), deterministic=False)
     call([Row({"n": 1}, (1,)), Row({"n": 1}, (1,))])
     assert calls == [1, 1]
+
+
+def test_rows_are_equal_only_if_their_types_are() -> None:
+    call = caller(lambda event: isinstance(event["n"], bool), reads=("n",))
+    assert call([Row({"n": 1}, ()), Row({"n": True}, ()), Row({"n": 1.0}, ())]) == [False, True, False]
+    call = caller(lambda event: isinstance(event["n"][0], bool), reads=("n",))
+    assert call([Row({"n": (1,)}, ()), Row({"n": (True,)}, ())]) == [False, True]
+
+
+def test_a_column_of_arrow_has_values_of_one_type() -> None:
+    """Events of different types go in different calls, and none fails for another."""
+    sizes: list[int] = []
+
+    def f(events: pa.Table, x: pa.Array) -> list[bool]:
+        sizes.append(len(x))
+        return [each == other for each, other in zip(events["n"].to_pylist(), x.to_pylist(), strict=True)]
+
+    rows = [Row({"n": 1}, (1,)), Row({"n": "x"}, ("x",)), Row({"n": 2}, (1,)), Row({"n": 1}, ("x",))]
+    assert caller(f, batched=True)(rows) == [True, True, False, False]
+    assert sorted(sizes) == [1, 1, 2]
+
+
+async def _one_answer(events: Any) -> Any:
+    return [True]
+
+
+async def _none(events: Any) -> Any:
+    return None
+
+
+def test_a_batched_coroutine_that_answers_wrongly() -> None:
+    rows = [Row({"n": 1}, ()), Row({"n": 2}, ())]
+    assert "it answered 1 times for 2 events" in told(caller(_one_answer, batched="lists")(rows)[0])
+    assert "failed: TypeError" in told(caller(_none, batched="lists")(rows)[1])
 
 
 def test_threads_and_coroutines_run_side_by_side() -> None:
@@ -261,7 +299,8 @@ def test_one_that_keeps_failing_is_left_alone_and_tried_again_later() -> None:
     assert "failed 3 times in a row" in told(found[5])
     assert "failed 3 times in a row" in told(one(call))
     assert call.stats()["is_paused"]
-    assert call.stats()["refused"] == 1
+    assert call.stats()["refused"] == 8
+    assert call.stats()["calls"] == 3
     time.sleep(0.25)
     assert "down" in told(one(call))  # one try, which fails
     assert len(calls) == 4

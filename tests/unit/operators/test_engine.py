@@ -148,6 +148,19 @@ def test_arrays_and_variables_meet_in_one_element() -> None:
     assert made.match({"items": [{"price": 5, "colour": "blue"}, {"price": 1, "colour": "red"}]}).ids == []
 
 
+def test_plain_parts_on_arrays_that_lead_to_those_of_a_variable_are_met_by_the_same_elements() -> None:
+    @harken.operator
+    def five(event: Any, x: Any = FREE) -> Any:
+        return [5]
+
+    made = harken.Engine(operators=[five])
+    made.subscribe("a", "five(?d) AND ?d < a AND a < b AND b < 6")
+    event = {"a": [3, 7], "b": [5, 9]}
+    assert made.match(event).ids == []
+    assert not made.explain("a", event).matched
+    assert made.match({"a": [5.2, 7], "b": [5.5, 9]}).ids == ["a"]
+
+
 def test_documents_and_operators_in_one_subscription() -> None:
     made = engine("xpath_boolean(doc, '/a[b > 3]') AND loc_in('Bronx')")
     assert made.match({"doc": "<a><b>4</b></a>", "region": "Bronx"}).ids == ["0"]
@@ -301,6 +314,116 @@ def test_subscriptions_change_while_operators_run() -> None:
     thread.join(30)
     assert found == [["a"]]
     assert made.match({"n": 4}).ids == ["a", "more 4"] or set(made.match({"n": 4}).ids) == {"a", "more 4"}
+
+
+def test_one_that_is_replaced_is_there_all_the_time() -> None:
+    @harken.operator
+    def holds(event: Any) -> bool:
+        return True
+
+    made = harken.Engine(operators=[holds])
+    made.subscribe("s", "a = 1 AND holds()")
+    is_over = threading.Event()
+
+    def replace() -> None:
+        number = 0
+        while not is_over.is_set():
+            number += 1
+            made.subscribe("s", f"a = 1 AND holds() AND b <> {number % 3}", replace=True)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        found = [made.match({"a": 1, "b": 7}).ids for _ in range(300)]
+    finally:
+        is_over.set()
+        thread.join(30)
+    assert found == [["s"]] * 300
+
+
+def test_what_is_replaced_again_and_again_takes_no_more_room() -> None:
+    made = engine()
+    for number in range(3_000):
+        made.subscribe("s", f"loc_in('r{number}') AND price > {number}", replace=True)
+    assert len(made.operator_plan()) <= 1_002
+    assert made.match({"region": "r2999", "price": 3_000}).ids == ["s"]
+
+
+def test_a_batch_sees_one_moment() -> None:
+    """A subscription that comes in the middle of a batch is not there for its later events."""
+
+    @harken.operator
+    def adds(event: Any) -> bool:
+        if event["n"] == 5:
+            made.subscribe("new", "adds()")
+        return True
+
+    made = harken.Engine(operators=[adds])
+    made.subscribe("a", "adds()")
+    assert made.match_batch([{"n": n} for n in range(200)]).ids == [["a"]] * 200
+    assert sorted(made.match({"n": 0}).ids) == ["a", "new"]
+
+
+def test_an_operator_is_called_in_one_thread_unless_it_says_otherwise() -> None:
+    running = most = 0
+    lock = threading.Lock()
+
+    @harken.operator
+    def slow(event: Any) -> bool:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        threading.Event().wait(0.002)
+        with lock:
+            running -= 1
+        return True
+
+    made = harken.Engine(operators=[slow])
+    made.subscribe("a", "slow()")
+    assert made.match_batch([{"n": n} for n in range(40)], threads=4).ids == [["a"]] * 40
+    assert most == 1
+
+
+def test_columns_that_no_operator_reads_are_left_alone() -> None:
+    odd = pa.array([b"\xff"]).view(pa.utf8())
+    table = pa.table({"n": [1], "other": odd})
+
+    @harken.operator(reads=("n",))
+    def one(event: Any) -> bool:
+        return bool(event["n"] == 1)
+
+    made = harken.Engine(operators=[one])
+    made.subscribe("a", "one()")
+    assert made.match_batch(table).ids == [["a"]]
+
+    @harken.operator(reads=("other",))
+    def reads_it(event: Any) -> bool:
+        return True
+
+    made = harken.Engine(operators=[reads_it])
+    made.subscribe("a", "reads_it()")
+    found = made.match_batch(table)
+    assert found.ids == [[]]
+    assert "the event cannot be read for the operator `reads_it`: UnicodeDecodeError" in str(found.errors[0][2])
+
+
+def test_arguments_that_cannot_be_compared() -> None:
+    made = engine("near(position, 'abc', ?d) AND ?d = 100")
+    assert made.match({"position": memoryview(bytearray(b"ab"))}).ids == ["0"]
+
+
+def test_many_tests_of_one_call() -> None:
+    """Only those are made that somebody needs."""
+    made = engine()
+    for number in range(2_000):
+        made.subscribe(number, f"price = {number} AND mob_pattern(?n) AND ?n > {number}")
+    assert made.match({**BRONX, "price": 59}).ids == ["59"]
+    assert made.match({**BRONX, "price": 61}).ids == []
+    tried = {each["text"]: each["tried"] for each in made.operator_plan()}
+    assert tried["mob_pattern(?0) AND ?0 > 59"] == 1
+    assert sum(tried.values()) == 2
+    assert [id for id, _ in made.match({"price": 7}).errors] == ["7"]
 
 
 def test_many_come_and_go() -> None:

@@ -57,6 +57,8 @@ def test_free_is_one_object_everywhere() -> None:
         ({"name": "f"}, lambda: True, "the operator `f` takes no event"),
         ({"name": "lower"}, lambda event: True, "`lower` is a function of the language already"),
         ({"name": "contains"}, lambda event: True, "`contains` is a function of the language already"),
+        ({"name": "true"}, lambda event: True, "`true` is a word of the language"),
+        ({"name": "Between"}, lambda event: True, "`Between` is a word of the language"),
         ({"name": "f"}, lambda event, *rest: True, "the operator `f` has the argument `*rest`"),
         ({"name": "f", "cost": 0}, lambda event: True, "the cost of the operator `f` cannot be 0"),
         ({"name": "f", "timeout": -1}, lambda event: True, "the timeout of the operator `f` cannot be -1"),

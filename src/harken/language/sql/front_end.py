@@ -41,7 +41,7 @@ class SqlFrontEnd:
         self.limits = limits
         self._signatures = signatures
         self._shapes = ShapeCache(schema, limits, self._accept)
-        self._may_call = re.compile(rf"\?|\b(?:{'|'.join(map(re.escape, signatures))})\s*\(") if signatures else None
+        self._may_call = re.compile(rf"\?|\b(?:{'|'.join(map(re.escape, signatures))})\b") if signatures else None
         self._tests: SqlFrontEnd | None = None
         """What compiles tests of variables: no schema knows those."""
 

@@ -79,6 +79,8 @@ class OperatorGraph:
         self._tried, self._held, self._guess = Growing(np.int64), Growing(np.int64), Growing(np.float64)
         self._slot = {name: Growing(np.int32) for name in ("literal", "conjunction", "next", "chain")}
         self._begin, self._sibling, self._is_joined = Growing(np.int32, 1), Growing(np.int32), Growing(np.uint8)
+        self._last_literal: dict[int, int] = {}
+        """Of each predicate."""
         self._order = np.empty(0, np.int32)
         self._failing = Growing(np.float64)
         self._ordered_at = 0
@@ -127,11 +129,8 @@ class OperatorGraph:
         if firsts[predicate] == NOTHING:
             firsts[predicate] = number
         else:  # at the end: literals of a predicate are settled in the order in which they came
-            following = self._literal["next"].view()
-            last = firsts[predicate]
-            while following[last] != NOTHING:
-                last = following[last]
-            following[last] = number
+            self._literal["next"].view()[self._last_literal[predicate]] = number
+        self._last_literal[predicate] = number
         self._failing.add([max(_NEVER_FAILS, 1.0 - guess)])
         return number
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
-from harken.errors import HarkenError, LimitError
+from harken.errors import HarkenError, LimitError, OperatorError
 from harken.events import Event, EventBatch
 from harken.events.raw import RawEvent
 from harken.forking import MATCHER, fork_lock
@@ -124,6 +124,7 @@ class OperatorMatcher:
         self._plain_of: dict[str, int] = {}
         self._plain_forms: dict[int, Compiled] = {}
         self._next_plain = 0
+        self._changes = 0
         self._seen = 0
         self._learnt_at = 0
         self._start()
@@ -152,21 +153,25 @@ class OperatorMatcher:
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         with self._lock:
-            self._remove(replaced)
             coming: dict[int, Compiled] = {}
             for entry in entries:
                 plan = entry.compiled.plan
                 assert isinstance(plan, OperatorPlan)
                 self._put(entry.number, plan, coming)
-            self._take_plain(coming)
-            self._moment = None
+            self._take_plain(coming)  # before others leave: a plain part that both have stays as it is
+            self._leave(replaced)
 
     def remove(self, numbers: Iterable[int]) -> None:
         with self._lock:
-            self._remove(numbers)
-            if self._gone > max(_MANY_GONE, len(self._own)):
-                self._rebuild(self._plans, self.learnt())
-            self._moment = None
+            self._leave(numbers)
+
+    def _leave(self, numbers: Iterable[int]) -> None:
+        """Let go of subscriptions, and of what is left of those that went before, once that is most of the graph."""
+        self._remove(numbers)
+        if self._gone > max(_MANY_GONE, len(self._own)):
+            self._rebuild(self._plans, self.learnt())
+        self._moment = None
+        self._changes += 1
 
     def _put(self, number: int, plan: OperatorPlan, coming: dict[int, Compiled]) -> None:
         self._plans[number] = plan
@@ -249,21 +254,32 @@ class OperatorMatcher:
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         """The subscriptions that are true of each event. A large batch is cut where it is time to learn from it."""
         found: list[MatchResult] = []
+        moment, changes, plain = self._begun(batch)
         start = 0
         while True:
             with self._lock:
-                moment = self._now()
+                if start and changes == self._changes:  # else it goes on with what was there when it began
+                    moment = self._now()
                 stop = start + max(_LEARNING, self._learning_at() - self._seen)
                 if len(batch) - start <= 2 * _LEARNING:
                     stop = len(batch)
             part = batch if start == 0 and stop >= len(batch) else batch[start:stop]
-            plain = self._plain.match(part, self._plain_form) if moment.behind else None
-            found.append(_Run(moment, part, plain, self._callers, self._limits, _KINDS[self._order]).result())
+            run = _Run(moment, part, self._callers, self._limits, _KINDS[self._order], plain, start)
+            found.append(run.result())
             with self._lock:
                 self._seen += len(part)
             if stop >= len(batch):
                 return found[0] if len(found) == 1 else _one_after_the_other(found)
             start = stop
+
+    def _begun(self, batch: EventBatch) -> tuple[Moment, int, MatchResult | None]:
+        """What there is at a moment, the changes until then, and which plain parts are true of the events."""
+        while True:
+            with self._lock:
+                moment, changes = self._now(), self._changes
+            plain = self._plain.match(batch, self._plain_form) if moment.behind else None
+            if plain is None or changes == self._changes:  # else parts came or went that the moment does not know
+                return moment, changes, plain
 
     def _learning_at(self) -> int:
         """After how many events what was learnt is used the next time: each time they are twice as many."""
@@ -470,14 +486,17 @@ class _Run:
         self,
         moment: Moment,
         batch: EventBatch,
-        plain: MatchResult | None,
         callers: Mapping[str, Caller],
         limits: Limits,
         kind: int,
+        plain: MatchResult | None,
+        first: int,
     ) -> None:
+        """`plain` tells which plain parts are true of the events, from the one at `first` on."""
         self._moment = moment
         self._batch = batch
         self._plain = plain
+        self._first = first
         self._callers = callers
         self._limits = limits
         self._kind = kind
@@ -512,7 +531,7 @@ class _Run:
         moment = self._moment
         candidates = moment.always
         if self._plain is not None:
-            low, high = self._plain.offsets[index], self._plain.offsets[index + 1]
+            low, high = self._plain.offsets[self._first + index : self._first + index + 2]
             true = self._plain.numbers[low:high].tolist()
             behind = [each for plain in true for each in moment.behind.get(plain, ())]
             candidates = np.concatenate([candidates, np.array(behind, np.int32)])
@@ -555,7 +574,12 @@ class _Run:
             caller = self._callers[name]
             asked: list[tuple[_Flight, Any, Row]] = []
             for flight in several:
-                row = _row(flight.raw, predicates[flight.next].call, caller.operator)
+                try:
+                    row = _row(flight.raw, predicates[flight.next].call, caller.operator)
+                except Exception as problem:  # what came may be anything, also what cannot be read
+                    message = f"the event cannot be read for the operator `{name}`: {type(problem).__name__}: {problem}"
+                    self._settle(flight, OperatorError(f"{message:.300}"))
+                    continue
                 key = None if row is None else _key(name, row.arguments)
                 if row is None:
                     self._settle(flight, None)
@@ -580,12 +604,15 @@ class _Run:
         try:
             if isinstance(outcome, HarkenError):
                 raise outcome
+            needed = flight.course.needed
             for place, literal in enumerate(literals):
-                holding[place] = outcome is not None and self._holds(flight, known, literal, outcome)
+                is_asked = outcome is not None and literal < len(needed) and needed[literal] > 0
+                holding[place] = is_asked and self._holds(flight, known, literal, outcome)
         except HarkenError as error:
             outcome = None
             holding[:] = 0
-            undecided = np.empty(len(literals) * self._moment.size, np.int32)
+            users = sum(int(flight.course.needed[each]) for each in literals if each < len(flight.course.needed))
+            undecided = np.empty(users, np.int32)
             count = needed_by(self._graph[0], flight.words, predicate, undecided)
             flight.failed.append((undecided[:count].tolist(), error))
         is_known = outcome is not None
@@ -667,7 +694,7 @@ def _key(name: str, arguments: tuple[Any, ...]) -> Any:
     key = name, tuple([(type(each), each) for each in arguments])
     try:
         hash(key)
-    except TypeError:
+    except (TypeError, ValueError):
         return None
     return key
 
