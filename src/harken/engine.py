@@ -28,7 +28,7 @@ from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.matchers.base import OneMatch
 from harken.matchers.kinds import OPERATORS
-from harken.matchers.registry import DEFAULT_ALGORITHM, DOCUMENT_ALGORITHMS, refuse_unknown_documents
+from harken.matchers.registry import DEFAULT_ALGORITHM, DOCUMENT_ALGORITHMS, refuse_unknown_documents, takes_option
 from harken.matchers.roles import CallsOperators, Plans
 from harken.operators import ORDERS, Operating, Operator, OperatorSet
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
@@ -60,12 +60,15 @@ class Engine:
         """`algorithm` finds subscriptions over attributes, `documents` those over XML documents.
 
         `operators` are what subscriptions may call: each made by `harken.operator`, or as "module:name", or the name of
-        an entry point. `order` is the order in which their predicates are evaluated.
+        an entry point. `order` is the order in which their predicates are evaluated (or, with `matching_tree`, that of
+        its tests).
         """
         if schema is not None and not isinstance(schema, Schema):
             hint = "harken.load_schema(path) reads one from a file"
             raise SchemaError(f"a schema is a harken.Schema, not a {type(schema).__name__}", hint=hint)
         refuse_unknown_documents(documents)
+        if order not in ORDERS and takes_option(algorithm, "order"):
+            order, options = ORDERS[0], {**options, "order": order}
         operating = Operating.of(operators, order, limits)
         compiler = Compiler(schema, limits, operating.operators.signatures)
         self._live = LiveSet(compiler, algorithm, options, operating=operating)
@@ -427,6 +430,8 @@ class Engine:
         ones.
         """
         home = Home.at(path, follow=follow, rebuild=rebuild)
+        if order not in ORDERS:  # then it is one of the algorithm's
+            order, options = ORDERS[0], {**options, "order": order}
         live = home.load(options, Operating.of(operators, order))
         engine = cls(live.schema, live.algorithm, live.limits, **live.options)
         engine._live, engine._home = live, home

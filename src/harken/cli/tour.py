@@ -42,7 +42,7 @@ def tour(
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Watch a made-up auction market or, with `operators`, a city, and who is told of what."""
+    """Watch a made-up market, or a city, and who is told of what."""
     with session(json, verbose) as screen:
         if place is Place.OPERATORS:
             _watch(screen, subscriptions or 150, events or 100, seed)

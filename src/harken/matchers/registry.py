@@ -109,6 +109,11 @@ def load_matcher(
     return found
 
 
+def takes_option(algorithm: str, option: str) -> bool:
+    """Whether an algorithm has an option of this name. One that is not known has none."""
+    return algorithm in ALGORITHMS and option in ALGORITHMS[algorithm].options
+
+
 def refuse_unknown_documents(name: str) -> None:
     """Raise CapabilityError if there is no such way to match documents."""
     if name not in DOCUMENT_ALGORITHMS:

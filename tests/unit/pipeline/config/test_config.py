@@ -58,6 +58,8 @@ owner = "customer"
 strategy = "shard"
 shards = 4
 on_mismatch = "fail"
+operators = ["harken.operators.box:matches"]
+order = "suborder"
 columns = ["price", "seller_rating"]
 
 [[sink]]
