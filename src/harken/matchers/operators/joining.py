@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harken.errors import LimitError
+from harken.events import Event
+from harken.language.ast import Expression
+from harken.language.compiled import Form
+from harken.language.operator_plans import OperatorConjunction, OperatorPlan, as_attributes, variables_of
+from harken.limits import Limits
+from harken.matchers.verify import is_match
+from harken.operators.calling import Binding
 from harken.schema.values import KINDS, Value
 
 Substitution = dict[str, Value]
@@ -26,6 +34,48 @@ class Test:
 
     variables: frozenset[str]
     passes: Callable[[Mapping[str, Value]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """How the variables of a conjunction are held together."""
+
+    occurrences: tuple[tuple[int, tuple[str, ...]], ...]
+    """Literals, each with the names of its variables."""
+    tests: tuple[tuple[frozenset[str], Form], ...]
+    mixed: tuple[frozenset[str], Form] | None
+
+    @classmethod
+    def of(
+        cls, made: OperatorConjunction, occurrences: Sequence[tuple[int, tuple[str, ...]]], plan: OperatorPlan
+    ) -> Join:
+        def compiled(test: Expression) -> tuple[frozenset[str], Form]:
+            return frozenset(variables_of(test)), plan.compile_test(as_attributes(test)).form
+
+        return cls(
+            tuple((literal, names) for literal, names in occurrences if names),
+            tuple(compiled(test) for test in made.tests),
+            None if made.mixed is None else compiled(made.mixed),
+        )
+
+    def solve(self, bindings: dict[int, Sequence[Binding]], event: Event, limits: Limits) -> Substitution | None:
+        """A substitution that meets it. Raises LimitError."""
+        relations = [Relation(names, bindings[literal]) for literal, names in self.occurrences]
+        tests = [Test(names, passing(form, {}, limits)) for names, form in self.tests]
+        if self.mixed is not None:
+            names, form = self.mixed
+            tests.append(Test(names, passing(form, event.attributes, limits)))
+        return joined(relations, tests, limits.max_bindings)
+
+
+def passing(form: Form, attributes: dict[str, Any], limits: Limits) -> Callable[[Mapping[str, Value]], bool]:
+    """A test of variables, beside attributes of an event."""
+
+    def passes(bound: Mapping[str, Value]) -> bool:
+        event = {**attributes, **{f"?{name}": value for name, value in bound.items()}}
+        return is_match(form, Event(event), limits)
+
+    return passes
 
 
 def joined(relations: Sequence[Relation], tests: Sequence[Test], most: int) -> Substitution | None:
