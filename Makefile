@@ -62,8 +62,9 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 	    echo "$(PYTHON) cannot make environments with pip: install its venv package (python3-venv on Debian)." >&2; exit 1; }
 	@echo "Setting up .venv. The first time this takes a minute."
 	@$(PIP) --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	@# Build backends come first and pip fetches none of its own: so they are pinned too. setuptools is for pyspark.
-	@$(INSTALL) hatchling setuptools
+	@# Build backends come first and pip fetches none of its own: so they are pinned too. setuptools is for pyspark, and
+	@# vl-convert-python brings the scripts that draw the charts of the server's page.
+	@$(INSTALL) hatchling setuptools vl-convert-python
 	@$(INSTALL) -e .
 	@# The kernels are compiled when they are first used, and kept: better now than in the middle of a demo or a test.
 	@echo "Bringing Spark and, meanwhile, compiling the kernels."

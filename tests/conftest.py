@@ -46,7 +46,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("spark")
         for group in ("spark", "processes"):
             if item.get_closest_marker(group) is not None:
-                item.add_marker(pytest.mark.xdist_group(group))
+                # Those with a match server are as many as all others that start processes.
+                is_served = group == "processes" and "server" in item.path.parts
+                item.add_marker(pytest.mark.xdist_group("servers" if is_served else group))
                 break
         else:
             if item.get_closest_marker("together") is not None:

@@ -28,14 +28,16 @@ LAYERS: list[set[str]] = [
     {"codes", "codes.tables"},
     {"matchers", "explain", "explain_documents"},
     {"explain_operators"},
-    {"matchers.columnar", "matchers.papers", "matchers.documents"},
+    {"matchers.columnar", "matchers.papers", "matchers.documents", "relational"},
     {"matchers.programs", "matchers.operators"},
     {"live"},
     {"engine"},
     {"rehearsal"},
+    {"store"},
+    {"client"},
     {"spark"},
     {"pipeline.config"},
-    {"pipeline"},
+    {"pipeline", "server"},
     {"lab"},
     {"lab.workloads"},
     {"lab.harness", "lab.demo"},
@@ -52,6 +54,7 @@ ALSO: dict[str, set[str]] = {
     "events": {"events.xml"},
     "codes.tables": {"codes"},
     "cli": {"__init__"},
+    "server": {"__init__"},
 }
 NEVER: dict[str, set[str]] = {
     "toml": {"forking", "kernels"},
@@ -76,7 +79,9 @@ ONLY_TO: dict[str, set[str]] = {
 }
 
 # Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
-ON_ARRAYS = {"kernels", "events.xml", "codes", "versions", "matchers", "live", "lab", "spark", "pipeline"}
+ON_ARRAYS = {"kernels", "events.xml", "codes", "versions", "matchers", "live", "lab", "spark", "pipeline", "relational"}
+# `import harken` loads nothing of these: their modules may have httpx and fastapi at their heads.
+ON_REQUEST = {"client", "server"}
 # Even there these are imported where they are used: pyspark is an extra, and most of `spark` runs in its workers.
 NEVER_AT_HEAD = {"pyspark", "pandas"}
 # Rooms on arrays that `import harken` loads all the same.
@@ -87,8 +92,14 @@ LOADED |= {"live.live_set", "live.changes", "live.home"}
 HEAVY: dict[str, set[str]] = {
     "pyspark": {"spark", "pipeline", "cli"},
     "pandas": {"spark", "pipeline"},
-    "duckdb": {"operators"},
-    "psycopg": {"operators"},
+    "duckdb": {"operators", "relational"},
+    "fastapi": {"server", "lab"},
+    "starlette": {"server"},
+    "uvicorn": {"cli", "lab"},
+    "pydantic": {"server"},
+    "prometheus_client": {"server"},
+    "httpx": {"client", "server"},
+    "psycopg": {"operators", "store", "relational"},
     "rapidfuzz": {"operators"},
     "rdflib": {"operators"},
     "shapely": {"operators"},
@@ -103,11 +114,14 @@ HEAVY: dict[str, set[str]] = {
 }
 # `import harken` loads none of these.
 LAZY = ("pyspark", "pandas", "duckdb", "pyarrow", "numpy", "numba", "llvmlite", "altair", "vl_convert")
-LAZY += ("psycopg", "rapidfuzz", "rdflib", "shapely")
+LAZY += ("psycopg", "rapidfuzz", "rdflib", "shapely", "httpx", "fastapi", "starlette", "uvicorn")
+LAZY += ("pydantic", "prometheus_client")
 
 PUBLIC = {
     "FREE",
+    "AsyncClient",
     "BatchMatches",
+    "Client",
     "Engine",
     "Event",
     "EventBatch",
@@ -186,7 +200,7 @@ def test_heavy_libraries_stay_in_their_rooms(path: Path) -> None:
         library = name.split(".")[0]
         if library in HEAVY:
             assert wing in HEAVY[library], f"{path.name} imports {library}"
-            is_on_arrays = wing in ON_ARRAYS or room_of(module) in ON_ARRAYS
+            is_on_arrays = wing in ON_ARRAYS | ON_REQUEST or room_of(module) in ON_ARRAYS
             lazily = library in NEVER_AT_HEAD or (library in LAZY and (not is_on_arrays or module in LOADED))
             assert not (at_head and lazily), f"{path.name} imports {library} at its head"
 

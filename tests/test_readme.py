@@ -115,6 +115,21 @@ def spark_sentences() -> Iterator[str]:
     yield "over 100,000 times as quick"
 
 
+def server_sentences() -> Iterator[str]:
+    found = results("server.json")
+    assert found["subscriptions"] == MILLION
+    rates = {name: round(each["median"], -2) for name, each in found["per_second"].items()}
+    yield f"{found['matches_per_event']:.0f} matches an event"
+    yield f"takes {rates['single']:,.0f} single events a second from 64 connections"
+    yield f"{found['single_of_journal']['median']:.0%} of what it takes if it only keeps them"
+    yield f"{rates['batch']:,.0f} events a second in batches of 1,000"
+    yield f"{found['batch_of_empty']['median']:.0%} of what it takes without subscriptions"
+    stream = found["stream_ms"]
+    yield f"{stream['median']:.1f} ms at the median and {stream['p99']:.0f} ms for all but one in a hundred"
+    yield f"A subscription is on disk and matches after {found['subscribe_ms']['median']:.1f} ms"
+    yield f"ready again after {found['restart_seconds']:.1f} s"
+
+
 def checked_targets() -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "harken", "bench", "--check", "benchmarks/results/matching.json", "--json"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
@@ -131,6 +146,7 @@ def test_every_figure_is_that_of_a_committed_result() -> None:
         *kernel_rows(),
         *sentences(),
         *spark_sentences(),
+        *server_sentences(),
         *NO_FIGURES,
     ):
         assert quoted in left, f"README does not say: {quoted}"

@@ -3,6 +3,9 @@
 A subscription is a boolean expression over events. Harken tells, for every event, which of many subscriptions are true.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from harken.engine import Engine
 from harken.errors import HarkenError, HarkenWarning
 from harken.events import Event, EventBatch
@@ -15,11 +18,16 @@ from harken.operators import FREE, Operator, operator
 from harken.rehearsal import warm_up
 from harken.schema import Schema, load_schema
 
+if TYPE_CHECKING:
+    from harken.client import AsyncClient, Client
+
 __version__ = "0.1.0"
 
 __all__ = [
     "FREE",
+    "AsyncClient",
     "BatchMatches",
+    "Client",
     "Engine",
     "Event",
     "EventBatch",
@@ -37,3 +45,9 @@ __all__ = [
     "operator",
     "warm_up",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("AsyncClient", "Client"):  # most programs need none
+        return getattr(import_module("harken.client"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.changes import Change
 from harken.live.home import Home
 from harken.live.live_set import LiveSet
-from harken.live.loading import Report, apply_changes, subscribe_records, subscribe_table
+from harken.live.loading import Checked, Report, apply_changes, subscribe_records, subscribe_table
 from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, require_word
 from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
@@ -191,13 +191,20 @@ class Engine:
         with self._lock:
             self._live.remove(self.subscription(id))
 
-    def apply(self, changes: Iterable[Change]) -> Report:
+    def check(self, where: str, language: str = DEFAULT_LANGUAGE) -> Checked:
+        """Understand a text without taking it. Raises LanguageError, LimitError or CapabilityError."""
+        live = self._live
+        compiler = live.compiler
+        return Checked(compiler, live.compile(Record(0, "checked", where, language), compiler))
+
+    def apply(self, changes: Iterable[Change], checked: Mapping[str, Checked] | None = None) -> Report:
         """Make the changes of a log, in their order: a match sees none of them or all of them.
 
         Changes up to `sequence` were made before, and are passed over. A record that is rejected is reported, and what
-        its id stood for before is gone: by the log it is something else now.
+        its id stood for before is gone: by the log it is something else now. `checked` has, by id, what `check` gave
+        for the texts of records: these need not be understood again.
         """
-        return apply_changes(self._live, self._changing, changes)
+        return apply_changes(self._live, self._changing, changes, checked or {})
 
     def extend_schema(self, *extensions: Extension) -> Schema:
         """Extend the schema by its four rules, all of them or none. Raises SchemaError."""
@@ -297,18 +304,21 @@ class Engine:
         with self._lock:
             live.stop_looking()
 
-    def explain(self, subscription: str | int, event: Any) -> Explanation:
-        """Why an event matches a subscription or does not, given its id or a text of more than one word."""
+    def explain(self, subscription: str | int, event: Any, language: str | None = None) -> Explanation:
+        """Why an event matches a subscription or does not, given its id or a text of more than one word.
+
+        With a language it is a text of that, whatever it looks like.
+        """
         text = checked_id(subscription) if isinstance(subscription, int) else subscription
-        known = self._live.catalogue.get(text)
-        if known is None and _ONE_WORD.fullmatch(text):
+        known = self._live.catalogue.get(text) if language is None else None
+        if known is None and language is None and _ONE_WORD.fullmatch(text):
             known = self.subscription(text)  # raises: an id that was mistyped
         compiler = self._live.compiler
 
         def find_event(names: frozenset[str]) -> Mapping[str, Any]:
             return Event.of(event, compiler.schema, compiler.limits, looked_at(names, compiler.schema)).attributes
 
-        where, language = (text, DEFAULT_LANGUAGE) if known is None else (known.where, known.language)
+        where, language = (text, language or DEFAULT_LANGUAGE) if known is None else (known.where, known.language)
         plan = compiler.compile(where, language).plan
         if plan.kind != OPERATORS:
             return compiler.explain(where, find_event, language)

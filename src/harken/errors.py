@@ -25,6 +25,9 @@
     ├── SourceError              a file cannot be read, or its kind is not known
     ├── ConfigError              a pipeline's configuration is wrong
     ├── MissingExtraError        a library is missing that one of Harken's extras brings
+    ├── AccessError              a ticket or a key is missing, wrong, or does not allow this
+    ├── StoreError               the store of a server cannot do this
+    │   └── StoreUnavailableError  not now: the disk is full or read-only, the connection is lost
     └── SegmentError             a saved index cannot be read or written: torn, damaged, foreign, newer or not there
         ├── OutdatedError        it was saved by an earlier Harken, in a layout that is not read any more
         └── FolderLockedError    another writer is at work in its folder
@@ -49,6 +52,8 @@ _EXTRAS = {
     "connect": ("grpc", "grpc_status", "google"),
     "bench": ("altair", "vl_convert"),
     "operators": ("duckdb", "psycopg", "rapidfuzz", "rdflib", "shapely"),
+    "server": ("fastapi", "uvicorn", "prometheus_client"),
+    "client": ("httpx",),
     "dev": ("hypothesis", "pytest"),
 }
 """The libraries of each of Harken's extras, by their import names."""
@@ -251,6 +256,22 @@ class ConfigError(HarkenError):
 
 class MissingExtraError(HarkenError, ImportError):
     """A library is missing that one of Harken's extras brings. The hint says what to install."""
+
+
+class AccessError(HarkenError):
+    """A ticket or a key is missing, wrong, or does not allow this. `is_known`: who asks is known, and may not."""
+
+    def __init__(self, message: str, *, is_known: bool = False, **where: Any) -> None:
+        super().__init__(message, **where)
+        self.is_known = is_known
+
+
+class StoreError(HarkenError):
+    """The store of a server cannot do this."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be used now: its disk is full or read-only, or the connection to it is lost."""
 
 
 class SegmentError(HarkenError):

@@ -27,11 +27,26 @@ from harken.cli.explain import EXAMPLES as EXPLAIN_EXAMPLES
 from harken.cli.explain import explain
 from harken.cli.generate import EXAMPLES as GENERATE_EXAMPLES
 from harken.cli.generate import generate
+from harken.cli.key import app as key
+from harken.cli.listen import EXAMPLES as LISTEN_EXAMPLES
+from harken.cli.listen import listen
 from harken.cli.match import EXAMPLES as MATCH_EXAMPLES
 from harken.cli.match import match
+from harken.cli.publish import EXAMPLES as PUBLISH_EXAMPLES
+from harken.cli.publish import publish
+from harken.cli.renew import EXAMPLES as RENEW_EXAMPLES
+from harken.cli.renew import renew
 from harken.cli.run import EXAMPLES as RUN_EXAMPLES
 from harken.cli.run import run
+from harken.cli.serve import EXAMPLES as SERVE_EXAMPLES
+from harken.cli.serve import serve
+from harken.cli.sql import EXAMPLES as SQL_EXAMPLES
+from harken.cli.sql import sql
+from harken.cli.subscribe import EXAMPLES as SUBSCRIBE_EXAMPLES
+from harken.cli.subscribe import subscribe
 from harken.cli.tour import tour
+from harken.cli.unsubscribe import EXAMPLES as UNSUBSCRIBE_EXAMPLES
+from harken.cli.unsubscribe import unsubscribe
 from harken.cli.warm_up import warm_up
 
 # Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
@@ -47,7 +62,15 @@ app.command(epilog=MATCH_EXAMPLES)(match)
 app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=RUN_EXAMPLES)(run)
+app.command(epilog=SUBSCRIBE_EXAMPLES)(subscribe)
+app.command(epilog=UNSUBSCRIBE_EXAMPLES)(unsubscribe)
+app.command(epilog=RENEW_EXAMPLES)(renew)
+app.command(epilog=PUBLISH_EXAMPLES)(publish)
+app.command(epilog=LISTEN_EXAMPLES)(listen)
+app.command(epilog=SERVE_EXAMPLES)(serve)
+app.add_typer(key)
 app.command(epilog="Example: harken algorithms --json")(algorithms)
+app.command(epilog=SQL_EXAMPLES)(sql)
 app.command(epilog=GENERATE_EXAMPLES)(generate)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=EXPERIMENT_EXAMPLES)(experiment)

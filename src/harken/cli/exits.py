@@ -1,9 +1,9 @@
 """Exit codes: what the shell is told.
 
 0    all went well
-1    the input has faults: `check` found some, or `match --strict` refused some
+1    the input has faults: `check` found some, or some was refused under `--strict`
 2    wrong usage: an option or the name of an algorithm
-3    a file cannot be read or written, or nothing in it can be used
+3    a file or a server cannot be used, or nothing in the input can be
 70   an internal error, which is a bug
 130  stopped by Ctrl-C
 141  the reader of our output went away, as with `| head`
@@ -34,9 +34,9 @@ class ExitCode(IntEnum):
 EXIT_CODES = """\b
 Exit codes:
   0    all went well
-  1    the input has faults (check; match with --strict)
+  1    the input has faults (check; or with --strict)
   2    wrong usage
-  3    a file cannot be read or written, or nothing in it can be used
+  3    a file or a server cannot be used, or nothing in the input can be
   70   an internal error, which is a bug
   130  stopped by Ctrl-C
   141  the reader of our output went away, as with | head

@@ -12,7 +12,7 @@ from harken.events.arrow_cells import Converter
 from harken.events.arrow_rows import ipc_batches, parquet_batches
 from harken.events.batch import Decoded, EventBatch, collect, validate_table
 from harken.events.document_batches import document_batches, document_pieces
-from harken.events.json_columns import JsonColumns, JsonEvents
+from harken.events.json_columns import JsonColumns
 from harken.events.json_rows import json_line_pieces, json_pieces, rows_of_pieces
 from harken.events.pieces import Piece
 from harken.events.row import Row
@@ -29,6 +29,28 @@ _TABLES = {"parquet": parquet_batches, "arrow": ipc_batches}
 _PIECES = {"jsonl": json_line_pieces, "json": json_pieces}
 _FEWEST_IN_COLUMNS = 32
 """Fewer events are decoded before Arrow is ready to."""
+
+
+class JsonDecoder:
+    """Makes events of pieces of JSON: in columns where that says the same, else one by one."""
+
+    def __init__(self, schema: Schema | None, limits: Limits, names: frozenset[str] | None) -> None:
+        self._schema, self._limits = schema, limits
+        self.names = names
+        """The attributes that are looked at; None: all."""
+        self._columns = JsonColumns(schema, limits, names)
+
+    def decoded(self, pieces: list[Piece], source: str, start: int = 0) -> Decoded:
+        """The events of pieces of a source; `start` is the position of the first."""
+        views = None
+        if len(pieces) >= _FEWEST_IN_COLUMNS and not any(piece.error for piece in pieces):
+            # Pieces of several requests have no ends of lines between them.
+            data = (piece.data for piece in pieces)
+            views = self._columns.events([each if each.endswith(b"\n") else each + b"\n" for each in data])
+        if views is not None:
+            return Decoded(EventBatch(views, tuple(range(start, start + len(pieces))), self.names), ())
+        rows = rows_of_pieces(pieces, source, self._limits, start)
+        return collect(rows, self._schema, self._limits, self.names, source)
 
 
 def read_events(
@@ -82,7 +104,7 @@ def _batches(
             start += table.num_rows
         return
     cut = _PIECES.get(source.format)
-    columns = JsonColumns(schema, limits, names)
+    columns = JsonDecoder(schema, limits, names)
     units: Iterator[Any] = (
         rows_of(source, limits, schema=schema, names=names) if cut is None else _pieces(source, cut, limits)
     )
@@ -91,11 +113,7 @@ def _batches(
         if taken and cut is None:
             yield collect(taken, schema, limits, names, source.name)
         elif taken:
-            views = _in_columns(taken, columns)
-            if views is None:
-                yield collect(rows_of_pieces(taken, source.name, limits, start), schema, limits, names, source.name)
-            else:
-                yield Decoded(EventBatch(views, tuple(range(start, start + len(taken))), names), ())
+            yield columns.decoded(taken, source.name, start)
         start += len(taken)
         if fault is not None:
             raise fault
@@ -147,10 +165,3 @@ def _take(units: Iterator[Unit], size: int) -> tuple[list[Unit], SourceError | N
 def _pieces(source: Source, cut: Callable[[BinaryIO, Limits], Iterator[Piece]], limits: Limits) -> Iterator[Piece]:
     with opened(source) as stream:
         yield from cut(stream, limits)
-
-
-def _in_columns(pieces: list[Piece], columns: JsonColumns) -> JsonEvents | None:
-    """The events of pieces of JSON in columns; None if they are to be decoded one by one."""
-    if len(pieces) < _FEWEST_IN_COLUMNS or any(piece.error for piece in pieces):
-        return None
-    return columns.events([piece.data for piece in pieces])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harken.collecting import collector_paused
 from harken.errors import HarkenError, LanguageError, LimitError, SegmentError
-from harken.language.compiled import Compiler
+from harken.language.compiled import Compiled, Compiler
 from harken.live.catalogue import Catalogue
 from harken.live.changes import Change, latest
 from harken.live.live_set import LiveSet, Prepared
@@ -35,6 +35,18 @@ class Report:
     faults: list[Fault]
     warnings: list[tuple[str, str]]
     """(id, warning) of subscriptions that were accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A text that was understood, and by which compiler: by another it means what that says."""
+
+    compiler: Compiler
+    compiled: Compiled
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.compiled.warnings
 
 
 def subscribe_records(
@@ -93,20 +105,24 @@ def subscribe_table(
     return Report(len(quick) + rest.accepted, rest.faults, rest.warnings)
 
 
-def apply_changes(now: LiveSet, changing: Changing, changes: Iterable[Change]) -> Report:
+def apply_changes(
+    now: LiveSet, changing: Changing, changes: Iterable[Change], checked: Mapping[str, Checked]
+) -> Report:
     """Make the changes of a log that are new, all at one moment.
 
-    A record that is rejected leaves no older text behind either.
+    A record that is rejected leaves no older text behind either. `checked` are texts that were understood before.
     """
     compiler, known = now.compiler, now.sequence
     made = [each for each in changes if known is None or each.sequence > known]
     wanted = latest(made)
     with collector_paused():
-        prepared, faults = _compiled(now, (each for each in wanted.values() if each is not None), None)
+        records = [each for each in wanted.values() if each is not None]
+        prepared, faults = _compiled(now, (each for each in records if not _fits(each, checked, compiler)), None)
+        prepared += [(each, checked[each.id].compiled) for each in records if _fits(each, checked, compiler)]
         kept = {record.id: (record, form) for record, form in prepared}
         with changing() as live:
             if live is not now or live.sequence != known:  # another one was taken over, or somebody else applied some
-                return apply_changes(live, changing, made)
+                return apply_changes(live, changing, made, checked)
             found = (live.catalogue.get(id) for id in wanted if id not in kept)
             gone = [each for each in found if each is not None]
             rejected = live.put_fitting(list(kept.values()), compiler, gone)
@@ -140,6 +156,14 @@ def restore_calling(
     matcher = index.others().get(OPERATORS)
     if isinstance(matcher, CallsOperators):
         matcher.recall(learnt)
+
+
+def _fits(record: Record, checked: Mapping[str, Checked], compiler: Compiler) -> bool:
+    """Whether the text of a record was understood by this compiler."""
+    known = checked.get(record.id)
+    if known is None or known.compiler is not compiler:
+        return False
+    return known.compiled.text == record.where and known.compiled.language == record.language
 
 
 def _compiled(

@@ -29,9 +29,11 @@ def run_batch(events: DataFrame, config: Config, stamp: Stamp, reached: Reached 
         reached("matched")
         _refuse_without_dead_letters(config, found)
         for sink in config.sinks:
+            notifications = found.with_events if sink.format == "store" else found.notifications
+            assert notifications is not None, "a sink is a store"
             write(
                 sink,
-                found.notifications,
+                notifications,
                 stamp.batch,
                 pipeline=config.name,
                 rows=counts.notifications,

@@ -35,9 +35,11 @@ from harken.pipeline.counts import Counts
 from harken.pipeline.enrichment import enriched
 from harken.pipeline.exact_values import whole_event
 from harken.pipeline.odd_values import counted_odd, odd_values
+from harken.pipeline.outbox import event_text, with_events
 from harken.pipeline.seen_ids import SeenIds
 from harken.pipeline.sources import FAULT, ID, RAW, event_columns
 from harken.pipeline.spark_errors import spark_errors
+from harken.pipeline.stored_subscriptions import CREATED
 from harken.pipeline.used_attributes import used_attributes
 from harken.schema import Schema
 from harken.schema.paths import DOCUMENT
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
     from harken.pipeline.config import Config
 
-_AT, _TIME, _STAGE, _REASON = f"{OWN}at", f"{OWN}time", f"{OWN}stage", f"{OWN}reason"
+_AT, _TIME, _STAGE, _REASON, _TEXT = (f"{OWN}{name}" for name in ("at", "time", "stage", "reason", "text"))
 _COPY = f"{OWN}copy_"
 _AS_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
@@ -75,6 +77,8 @@ class Outcome:
     """The outcome of a batch. The DataFrames can be read repeatedly until they are released."""
 
     notifications: DataFrame
+    with_events: DataFrame | None
+    """The notifications as a store takes them, with their events; None if no sink is a store."""
     dead_letters: DataFrame
     counts: Counts
     remember: Callable[[], None]
@@ -106,6 +110,7 @@ class _Batch:
         self._source = config.source
         self._stamp = stamp
         self._has_exact = EXACT in events.columns
+        self._has_store = any(sink.format == "store" for sink in config.sinks)
         self._persisted = persisted
 
     def outcome(self) -> Outcome:
@@ -142,7 +147,9 @@ class _Batch:
         if dead is None:
             dead = self._events.sparkSession.createDataFrame([], spark_schema(DeadLetter))
         remember = partial(self._remember, fresh, matched if errors else None)
-        return Outcome(self._notifications(matched), dead, counts, remember, self._persisted.pop_all().close)
+        good = matched.where(~is_error)
+        told = with_events(good, _TEXT, self._source, self._stamp.time) if self._has_store else None
+        return Outcome(self._notifications(good), told, dead, counts, remember, self._persisted.pop_all().close)
 
     def _persist(self, frame: DataFrame) -> DataFrame:
         persisted = frame.persist()
@@ -236,21 +243,23 @@ class _Batch:
         visible = self._visible(events)
         for name in settings.columns:
             require_column(events.select(*map(column, event_columns(events))), name, "events")
-        taken = {EVENT_ID, SUBSCRIPTION_ID, owner, "error"}
+        fields = list(dict.fromkeys([owner, CREATED] if self._has_store else [owner]))
+        taken = {EVENT_ID, SUBSCRIPTION_ID, *fields, "error"}
         self._carried = {
             name: name if name in visible and name not in taken else f"{_COPY}{index}"
             for index, name in enumerate(settings.columns)
         }
         beside = [EXACT] if self._has_exact else []
+        texts = [event_text(events, self._source, _AS_JSON).alias(_TEXT)] if self._has_store else []
         copies = [column(name).alias(copy) for name, copy in self._carried.items() if name != copy]
         return match(
-            events.select(*map(column, [*visible, ID, _AT, _TIME, *beside]), *copies),
+            events.select(*map(column, [*visible, ID, _AT, _TIME, *beside]), *copies, *texts),
             self._stamp.version,
             event_id=ID,
             strategy=settings.strategy,
             shards=settings.shards,
-            columns=[_AT, _TIME, *beside, *self._carried.values()],
-            fields=[owner],
+            columns=[_AT, _TIME, *beside, *self._carried.values(), *([_TEXT] if texts else [])],
+            fields=fields,
             on_error="tell",
             on_mismatch="ignore",  # it was checked when this version became current
         )
@@ -276,7 +285,7 @@ class _Batch:
             ours |= set(xml_columns(self._source.row_tag is not None)) - set(DOCUMENT)
         return [name for name in names if name not in ours or schema.domain_of((name,)) is not None]
 
-    def _notifications(self, matched: DataFrame) -> DataFrame:
+    def _notifications(self, good: DataFrame) -> DataFrame:
         owner = self._config.subscriptions.owner
         chosen = [column(inside).alias(name) for name, inside in self._carried.items()]
         values = {
@@ -285,7 +294,7 @@ class _Batch:
             "owner": column(owner),
             "event_time": column(_TIME),
         }
-        return matched.where(column("error").isNull()).select(*self._columns(Notification, values), *chosen)
+        return good.select(*self._columns(Notification, values), *chosen)
 
     def _event_text(self) -> Column:
         """An event as a dead letter has it."""

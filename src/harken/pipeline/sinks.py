@@ -1,7 +1,8 @@
 """Sinks for the notifications and dead letters of a batch. Writing a batch again replaces it, except in Kafka.
 
 In files each batch has a folder `batch=ID`, which appears as a whole; a database table is changed in one transaction
-(`jdbc`). Kafka cannot replace a batch: after a crash it is sent again, with headers by which a reader drops duplicates.
+(`jdbc`); a store knows what it has of a batch (`outbox`). Kafka cannot replace a batch: after a crash it is sent again,
+with headers by which a reader drops duplicates.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import HarkenError, SourceError
+from harken.errors import HarkenError, SourceError, StoreError
 from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
 from harken.pipeline.jdbc import has_rows, replace_rows
+from harken.pipeline.outbox import append_notifications
 from harken.pipeline.spark_errors import reason_of, spark_errors
 from harken.pipeline.steps import Reached, ignore_step
 from harken.spark.frames import column
@@ -39,18 +41,21 @@ def write(
 ) -> None:
     """Write a batch of notifications to a sink. Raises SourceError.
 
-    `rows` is their number, if it is known: an empty batch is not written, unless it is the first.
+    `rows` is their number, if it is known: an empty batch is not written, unless it is the first. A store takes them
+    with their events, as `Outcome.with_events` has them.
     """
     try:
         if sink.format in ("parquet", "json"):
             _write_folder(notifications, sink.path or "", sink.format, batch, sink.options, rows, reached)
         elif sink.format == "jdbc":
             replace_rows(sink, notifications, batch, pipeline, rows == 0, reached)
+        elif rows != 0 and sink.format == "store":
+            append_notifications(sink, notifications, batch, pipeline, reached)
         elif rows != 0:
             _SENDERS[sink.format](sink, notifications, batch, pipeline)
-    except HarkenError:
-        raise
-    except Exception as error:  # of Spark, a driver or a file system
+    except Exception as error:  # of Spark, a driver, a file system or a store
+        if isinstance(error, HarkenError) and not isinstance(error, StoreError):
+            raise
         raise SourceError(f"batch {batch} cannot be written to the sink `{sink.name}`: {reason_of(error)}") from error
     reached(f"wrote {sink.name}")
 

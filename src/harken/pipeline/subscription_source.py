@@ -1,4 +1,4 @@
-"""The source of subscriptions, files or a table: what it holds, and what changed between two polls."""
+"""The source of subscriptions, files, a table or a store: what it holds, and what changed between two polls."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Polled:
     faults: list[Fault] = field(default_factory=list)
     files: tuple[tuple[int, str], ...] = ()
     """The files that the records came from: the position of the first record of each, and its name."""
+    may_be_empty: bool = False
+    """Whether there may be no records any more. If not, that is taken for a mishap."""
 
     def place(self, position: int, line: int | None) -> Place | None:
         """The file and line of a record, if it came from a file with lines."""
@@ -76,6 +78,10 @@ class SubscriptionSource(Protocol):
 
 def subscription_source(config: Subscriptions, spark: SparkSession) -> SubscriptionSource:
     """The source that a configuration names."""
+    if config.store is not None:
+        from harken.pipeline.stored_subscriptions import StoredSubscriptions
+
+        return StoredSubscriptions(config.store)
     if config.path is not None and local_path(config.path) is not None:
         return _LocalFiles(config.path)
     return _SparkTable(config, spark)

@@ -188,7 +188,7 @@ class Subscriptions:
             faults = _located([*found.faults, *engine.apply(changes).faults], found)
         if faults and not self._skips:
             return self._refuse(last, state, str(listed(faults)), faults)
-        if not len(engine) and before:
+        if not len(engine) and before and not found.may_be_empty:
             reason = "all subscriptions are gone, which is more often a mishap than a wish"
             return self._refuse(last, state, reason, faults)
         try:

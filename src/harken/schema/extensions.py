@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -94,6 +95,17 @@ class Draft:
             raise SchemaError(f"there is no attribute `{name}`", hint=hint)
 
 
+class Extensible(Protocol):
+    """What a schema says: `Schema`, which knows this module."""
+
+    @property
+    def domains(self) -> Mapping[str, Domain]: ...
+    @property
+    def attributes(self) -> Mapping[Path, Domain]: ...
+    @property
+    def event_types(self) -> Mapping[str, EventType]: ...
+
+
 class Extension(Protocol):
     """One of the four."""
 
@@ -142,3 +154,19 @@ class NewEventType:
 
     def apply(self, draft: Draft) -> None:
         draft.add_event_type(self.event_type)
+
+
+def extensions_between(before: Extensible, after: Extensible) -> list[Extension]:
+    """The extensions that make one schema another, which extends it."""
+    found: list[Extension] = [NewDomain(each) for name, each in after.domains.items() if name not in before.domains]
+    for path, domain in after.attributes.items():
+        if path not in before.attributes:
+            found.append(NewAttribute(path, domain.name))
+    for name, event_type in after.event_types.items():
+        known = before.event_types.get(name)
+        if known is None:
+            found.append(NewEventType(event_type))
+            continue
+        new = {path: rule for path, rule in event_type.rules.items() if path not in known.rules}
+        found.extend(NewOptionalAttribute(name, path, rule.multiple) for path, rule in new.items())
+    return found

@@ -54,6 +54,15 @@ def check_schema(text: str, source_name: str | None = None) -> tuple[Schema | No
     return _Reader(document).schema(), document.faults
 
 
+def parse_rule(words: object, name: str) -> Rule:
+    """The rule for an attribute that words such as `optional multiple` say. Raises SchemaError."""
+    rule = _RULES.get(" ".join(words.split())) if isinstance(words, str) else None
+    if rule is None:
+        hint = "write `mandatory` or `optional`, and after it `multiple` if it may have several values"
+        raise SchemaError(f"the rule for attribute `{name}` is not one", hint=hint)
+    return rule
+
+
 def format_schema(schema: Schema) -> str:
     """The schema as TOML. `parse_schema` reads it back."""
     document: dict[str, object] = {"version": schema.version}
@@ -144,11 +153,8 @@ class _Reader:
         if path is None:
             return
         name = format_path(path)
-        rule = _RULES.get(" ".join(words.split())) if isinstance(words, str) else None
         try:
-            if rule is None:
-                hint = "write `mandatory` or `optional`, and after it `multiple` if it may have several values"
-                raise SchemaError(f"the rule for attribute `{name}` is not one", hint=hint)
+            rule = parse_rule(words, name)
             if path in rules:
                 raise SchemaError(f"event type `{keys[1]}` has attribute `{name}` twice")
             self._draft.check_attribute(path)

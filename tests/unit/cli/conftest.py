@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from harken.cli import app
+from services.stand import Stand
 
 PROGRAM = [sys.executable, "-c", "from harken.cli import main; main()"]
 
@@ -76,6 +77,23 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return write
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the file of tickets, for commands in this process and in others."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("HARKEN_API_KEY", "HARKEN_TICKET", "HARKEN_WEBHOOK_SECRET"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "state" / "harken"
+
+
+@pytest.fixture
+def stand(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+    """A server that commands talk to, and that answers what it is told to."""
+    with Stand() as stand:
+        monkeypatch.setenv("HARKEN_SERVER", stand.url)
+        yield stand
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from .conftest import PAIRS, PROGRAM, Program, Run, Write, lines
 pytestmark = pytest.mark.seconds
 
 COMMANDS = ["match", "check", "explain", "generate", "bench", "algorithms", "demo", "tour"]
+COMMANDS += ["subscribe", "unsubscribe", "renew", "publish", "listen", "sql"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*(3[0-7]|9[0-7])m")
 
 

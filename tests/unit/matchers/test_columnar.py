@@ -880,3 +880,13 @@ def test_the_plan_of_a_small_engine_says_how_it_is_searched() -> None:
     (layer,) = engine.stats()["matcher"]["layers"]
     (group,) = layer["groups"]
     assert (group["layout"], group["rows"], layer["rows"]) == ("chains", 100, 100)
+
+
+def test_attributes_that_come_one_after_the_other_need_no_room_for_rows() -> None:
+    """Every new attribute once doubled the room for recent rows: forty of them were more than any machine has."""
+    engine = Engine()
+    for n in range(40):
+        engine.subscribe(f"s{n}", f"a{n} = 1")
+        assert engine.match({f"a{n}": 1, f"a{n - 1}": 2}).ids == [f"s{n}"]
+    for n in range(40):
+        assert engine.match({f"a{n}": 1, "a0": 1}).ids == sorted({f"s{n}", "s0"})

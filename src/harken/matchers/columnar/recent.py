@@ -150,7 +150,8 @@ class Recent:
         predicates += used
         if rows <= len(delta.numbers) and predicates <= len(delta.columns) and columns < len(delta.by_column):
             return
-        larger = _empty(columns, max(rows, 2 * len(delta.numbers)), max(predicates, 2 * len(delta.columns)))
+        # Each by itself: a new column needs no more rows, and many may come one after the other.
+        larger = _empty(columns, _room(rows, len(delta.numbers)), _room(predicates, len(delta.columns)))
         count = self._rows
         for name in ("numbers", "left", "flags", "following", "keyed_by"):
             getattr(larger, name)[:count] = getattr(delta, name)[:count]
@@ -180,6 +181,10 @@ def _flags(flat: Flat, coded: Conjunctions) -> NDArray[np.uint8]:
         # If one row of a subscription is inexact, what its others find is verified too: so it is found once.
         flags[np.isin(coded.numbers, coded.numbers[coded.inexact])] |= VERIFY
     return flags
+
+
+def _room(wanted: int, held: int) -> int:
+    return held if wanted <= held else max(wanted, 2 * held)
 
 
 def _empty(columns: int, rows: int, predicates: int) -> RecentRows:

@@ -9,7 +9,7 @@ from harken.errors import HarkenError, did_you_mean
 from harken.live.notifications import Notification, names_of
 from harken.pipeline.config.ddl import DdlColumn, read_ddl
 from harken.pipeline.config.document_columns import xml_columns
-from harken.pipeline.config.locations import check_apart, check_there
+from harken.pipeline.config.locations import check_apart, check_store, check_there
 from harken.pipeline.config.tables import Table
 from harken.schema import check_schema
 from harken.schema.files import MAX_SCHEMA_BYTES
@@ -42,6 +42,7 @@ def check(root: Table) -> None:
     if (match := root.values.get("match")) is not None:
         _check_match(match, known)
     _check_sinks(root.values.get("sinks", []), source)
+    _check_stores(root.values.get("sinks", []), subscriptions)
     check_apart(root)
 
 
@@ -162,12 +163,13 @@ def _check_document_key(table: Table, known: set[str] | None) -> None:
 
 
 def _check_subscriptions(table: Table) -> None:
-    _check_one_of(table, ("path", "index", "table"))
+    _check_one_of(table, ("path", "index", "table", "store"))
     if "index" in table:
         for name in ("keep", "on_fault"):
             if name in table:
-                table.fault(name, f"`{name}` belongs to `path` and `table`, not to `index`, which is built already")
+                table.fault(name, f"`{name}` belongs to path, table and store, not to `index`, which is built already")
     check_there(table, "path")
+    check_store(table)
     check_there(table, "index", folder=True)
     path = table["path"]
     # A path without an ending may be a folder.
@@ -201,15 +203,26 @@ def _check_sinks(sinks: list[Table], source: Table | None) -> None:
         target = _target(sink)
         if target in targets and None not in target:
             kind = sink["format"]
-            key = {"kafka": "topic", "jdbc": "table", "console": "format"}[kind]
+            key = {"kafka": "topic", "jdbc": "table"}.get(kind, "format")
             sink.fault(key, f"sink `{name}` and {targets[target]} have one {'topic' if kind == 'kafka' else kind}")
         elif target:
             targets[target] = f"sink `{name}`"
 
 
+def _check_stores(sinks: list[Table], subscriptions: Table | None) -> None:
+    known = None if subscriptions is None else subscriptions["store"]
+    for sink in sinks:
+        if "store" not in sink:
+            continue
+        check_store(sink)
+        if known is not None and sink["store"] not in (None, known):
+            hint = "leave it out, to write to the store of [subscriptions]"
+            sink.fault("store", "`store` is not that of [subscriptions]: nobody would ask there", hint)
+
+
 def _target(table: Table) -> tuple[str, ...]:
     """What identifies the target of a sink, or the topic of a source; empty for files, which `locations` checks."""
-    keys = {"kafka": ("servers", "topic"), "jdbc": ("url", "table"), "console": ()}
+    keys = {"kafka": ("servers", "topic"), "jdbc": ("url", "table"), "store": ("store",), "console": ()}
     kind = table.choice("format")
     return () if kind not in keys else (kind, *(table[key] for key in keys[kind]))
 

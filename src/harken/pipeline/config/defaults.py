@@ -16,6 +16,7 @@ def fill_in(root: Table, stem: str) -> None:
     for table in root.values.get("enrichments", ()):
         _fill_in_format(table)
     _fill_in_names(root.values.get("sinks", []))
+    _fill_in_stores(root)
     _fill_in_keep(root)
     _fill_in_dead_letters(root)
 
@@ -50,6 +51,19 @@ def _fill_in_names(sinks: list[Table]) -> None:
             )
             sink.values["name"] = name
             taken.add(name)
+
+
+def _fill_in_stores(root: Table) -> None:
+    """Notifications go to the store that has the subscriptions, unless a sink names one."""
+    subscriptions = root.values.get("subscriptions")
+    for sink in root.values.get("sinks", ()):
+        if sink["format"] != "store" or "store" in sink or subscriptions is None:
+            continue
+        if subscriptions["store"] is not None:
+            sink.values["store"] = subscriptions["store"]
+        elif "store" not in subscriptions:
+            hint = "write store = …, or take the subscriptions from a store"
+            sink.fault(None, f"{sink.title} has no `store`", hint)
 
 
 def _fill_in_keep(root: Table) -> None:

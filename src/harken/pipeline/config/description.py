@@ -102,7 +102,10 @@ def _subscriptions(subscriptions: Subscriptions) -> Iterator[tuple[str, str]]:
         yield "subscriptions", f"index {subscriptions.index}"
         return
     faults = "a fault refuses the change" if subscriptions.on_fault == "refuse" else "faulty ones are left out"
-    yield "subscriptions", f"{subscriptions.path or f'table {subscriptions.table}'}; {faults}"
+    where = subscriptions.path or f"table {subscriptions.table}"
+    if subscriptions.store is not None:
+        where = f"store {shown(subscriptions.store)}"
+    yield "subscriptions", f"{where}; {faults}"
     yield "index versions", subscriptions.keep or "a temporary folder"
 
 
@@ -110,6 +113,7 @@ def _sink(sink: Sink) -> str:
     details = {
         "kafka": f"topic {sink.topic} of {sink.servers}",
         "jdbc": f"table {sink.table} of {sink.url}{'' if sink.user is None else f' as {sink.user}'}",
+        "store": shown(sink.store or ""),
         "console": f"{sink.limit:,} rows a batch",
     }
     options = f" ({_options(sink.options)})" if sink.options else ""

@@ -12,6 +12,7 @@ from itertools import combinations, islice, product
 from pathlib import PurePosixPath
 
 from harken.errors import did_you_mean
+from harken.pipeline.config.secrets import SecretUrl
 from harken.pipeline.config.tables import Table
 from harken.versions.files import local_path
 
@@ -40,6 +41,19 @@ def check_there(table: Table, name: str, *, folder: bool = False, wild: bool = F
         return
     what = "folder" if folder else "file or folder"
     table.fault(name, f"there is no {what} {path}", _near(str(path)))
+
+
+def check_store(table: Table) -> None:
+    """Report a store that is to be a file on this machine and is none."""
+    place = table["store"]
+    if _is_file(place):
+        check_there(table, "store")
+        if os.path.isdir(place):
+            table.fault("store", f"`store` is a folder: {place}")
+
+
+def _is_file(store: str | None) -> bool:
+    return store is not None and not isinstance(store, SecretUrl)
 
 
 def _check_glob(table: Table, name: str, pattern: str, *, may_be_empty: bool) -> None:
@@ -124,6 +138,9 @@ def _read(root: Table) -> Iterator[_Location]:
         yield from _location(f"[[enrich]] number {number}", table, "path")
     yield from _location("the file of subscriptions", root.values.get("subscriptions"), "path")
     yield from _location("the index", root.values.get("subscriptions"), "index")
+    for table in (root.values.get("subscriptions"), *root.values.get("sinks", ())):
+        if table is not None and _is_file(table["store"]):  # a store is written to, and never over
+            yield from _location("the store", table, "store")
 
 
 def _written(root: Table) -> Iterator[_Location]:

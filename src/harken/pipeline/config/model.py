@@ -21,6 +21,7 @@ from harken.pipeline.config.value_types import (
     Location,
     OneOf,
     Options,
+    StorePlace,
     Text,
     Whole,
 )
@@ -126,11 +127,12 @@ class Enrichment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscriptions:
-    """Where the subscriptions come from: one of `path`, `index` and `table` is there."""
+    """Where the subscriptions come from: one of `path`, `index`, `table` and `store` is there."""
 
     path: Annotated[str | None, Key(Location())] = None
     index: Annotated[str | None, Key(Location())] = None
     table: Annotated[str | None, Key(_TABLE)] = None
+    store: Annotated[str | None, Key(StorePlace())] = None
     keep: Annotated[str | None, Key(Location())] = None
     """Where the index versions that are built are kept; None is a temporary folder."""
     on_fault: Annotated[str, Key(OneOf(("refuse", "skip")))] = "refuse"
@@ -156,7 +158,7 @@ class Sink:
     """Where notifications go."""
 
     name: Annotated[str, Key(Text("a name", r"[A-Za-z0-9_-]+", "a name has letters, digits, `_` and `-`"))]
-    format: Annotated[str, Key(OneOf(("parquet", "json", "kafka", "jdbc", "console")), required=True)]
+    format: Annotated[str, Key(OneOf(("parquet", "json", "kafka", "jdbc", "store", "console")), required=True)]
     path: Annotated[str | None, Key(Location(), required=True, only={"format": ("parquet", "json")})] = None
     servers: Annotated[str | None, Key(_SERVERS, required=True, only={"format": ("kafka",)})] = None
     topic: Annotated[str | None, Key(_TOPIC, required=True, only={"format": ("kafka",)})] = None
@@ -177,6 +179,8 @@ class Sink:
     driver: Annotated[
         str | None, Key(Text("the name of a Java class", r"[\w$]+(\.[\w$]+)*"), only={"format": ("jdbc",)})
     ] = None
+    store: Annotated[str | None, Key(StorePlace(), only={"format": ("store",)})] = None
+    """Always there with the format store."""
     limit: Annotated[int, Key(Whole(1, _INT), only={"format": ("console",)})] = 20
     options: Annotated[Mapping[str, str], Key(_WRITER_OPTIONS)] = field(default_factory=dict)
 

@@ -9,6 +9,8 @@ _WORDS = re.compile(
     r"passw(or)?d|\bpwd|passphrase|secret|token|credential|jaas|(access|account|private)[._-]?key", re.IGNORECASE
 )
 _NEAR = ("password", "secret", "token")
+_IN_URL = re.compile(r"(//[^:/@?]*:).*(?=@)|([?&]\w*password=)[^&]*", re.IGNORECASE | re.DOTALL)
+"""A password in an address. One that has an @ or a / in it, where it should be escaped, is found as well."""
 
 
 class Secret(str):
@@ -20,15 +22,28 @@ class Secret(str):
         return "***"
 
 
+class SecretUrl(Secret):
+    """An address that is used as it is and shown without its password."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return _IN_URL.sub(r"\1\2***", str(self))
+
+
 def is_secret(name: str) -> bool:
     """Whether a key of this name holds a secret."""
     return _WORDS.search(name) is not None
 
 
 def has_secret(line: str) -> bool:
-    """Whether a line of a file names a secret, correctly spelt or nearly so."""
+    """Whether a line of a file names a secret, correctly spelt or nearly so, or has an address with a password."""
     words = re.findall(r"[a-z]+", line.lower())
-    return is_secret(line) or any(get_close_matches(word, _NEAR, n=1, cutoff=0.8) for word in words)
+    return (
+        is_secret(line)
+        or _IN_URL.search(line) is not None
+        or any(get_close_matches(word, _NEAR, n=1, cutoff=0.8) for word in words)
+    )
 
 
 def shown(value: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from harken.errors import did_you_mean
 from harken.pipeline.config.ddl import read_ddl
-from harken.pipeline.config.secrets import Secret, is_secret
+from harken.pipeline.config.secrets import Secret, SecretUrl, is_secret
 from harken.pipeline.config.tables import Spot
 from harken.schema.domains import shortened
 from harken.versions.files import local_path
@@ -18,6 +18,7 @@ _NUMBER_AND_UNIT = re.compile(r"(\d{1,9})\s+([a-z]+?)s?", re.IGNORECASE)
 _SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _LONGEST_SECONDS = 100 * 366 * 86_400
 _IMPORTED = re.compile(r"[A-Za-z_][\w.\-]*(:[A-Za-z_]\w*)?")
+_POSTGRESQL = ("postgresql://", "postgres://")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -126,6 +127,23 @@ class Location:
             spot.fault(f"`{spot.name}` is {title}, not {shortened(text)}")
             return None
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """A store: a path, relative to the file's folder, or a URL of PostgreSQL, which may have a password in it."""
+
+    def read(self, value: object, spot: Spot) -> str | None:
+        title = "a path, or a URL such as postgresql://host/database"
+        text = _text(value, spot, title)
+        if text is None:
+            return None
+        if text.startswith(_POSTGRESQL):
+            return SecretUrl(text)
+        if _SCHEME.match(text) and not text.startswith("file:"):
+            spot.fault(f"`{spot.name}` is {title}")  # it is not quoted: it may have a password, too
+            return None
+        return Location(local=True).read(text, spot)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -197,7 +197,19 @@ format = "json"
 path = "out/"
 """
 
-EXAMPLES = {"batch": BATCH, "files": FILES, "kafka": KAFKA, "rate": RATE, "socket": SOCKET, "xml": XML}
+STORE = """\
+mode = "stream"
+checkpoint = "state/"
+[source]
+format = "rate"
+[subscriptions]
+store = "postgresql://harken:${DB_PASSWORD}@db.example.org/harken"
+[[sink]]
+format = "store"
+store = "postgresql://harken:${DB_PASSWORD}@db.example.org/harken"
+"""
+
+EXAMPLES = {"batch": BATCH, "files": FILES, "kafka": KAFKA, "rate": RATE, "socket": SOCKET, "xml": XML, "store": STORE}
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +221,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "index").mkdir()
     (made / "sellers.parquet").touch()
     (made / "subscriptions.jsonl").touch()
+    (made / "harken.db").touch()
     (made / "auction.toml").write_text('[attributes]\nid = "string"\nprice = "float"\n')
     return made
 
@@ -596,7 +609,7 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ("kafka", 'schema = "auction.toml"', "", "[source] has no `columns`"),
         ("kafka", 'schema = "auction.toml"', 'schema = "action.toml"', "cannot read the schema file"),
         ("kafka", 'table = "catalog.rules"', 'table = "catalog rules"', "`table` is the name of a table"),
-        ("kafka", 'table = "catalog.rules"', "", "[subscriptions] has none of path, index and table"),
+        ("kafka", 'table = "catalog.rules"', "", "[subscriptions] has none of path, index, table and store"),
         ("kafka", 'table = "public.notifications"', 'table = "x; DROP"', "`table` is the plain name of a table"),
         ("kafka", 'url = "jdbc:postgresql://127.0.0.1/alerts"', 'url = "postgresql://x"', "begins with jdbc:"),
         (
@@ -630,6 +643,12 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ("rate", 'format = "rate"', 'format = "rate"\nevent_id = "id"', "events have no column `id`"),
         ("socket", "port = 9999", "port = 99999", "`port` is a whole number from 1 to 65,535, not 99999"),
         ("socket", 'event_id = "id"', "", "[source] has no `event_id`"),
+        ("rate", 'path = "subscriptions.jsonl"', 'store = "harkn.db"', "there is no file or folder {folder}/harkn.db"),
+        ("rate", 'path = "subscriptions.jsonl"', 'store = "events"', "`store` is a folder: {folder}/events"),
+        ("rate", 'path = "subscriptions.jsonl"', 'store = "mysql://u:pw@h/d"', "`store` is a path, or a URL such as"),
+        ("rate", 'path = "subscriptions.jsonl"', 'store = "file:x.db"', "what follows file: is not absolute"),
+        ("rate", 'format = "console"', 'format = "store"\nstore = "harkn.db"', "there is no file or folder"),
+        ("rate", 'format = "console"', 'format = "console"\nstore = "harken.db"', "`store` belongs to format store"),
     ],
 )
 def test_a_fault(folder: Path, example: str, old: str, new: str, message: str) -> None:
@@ -829,7 +848,7 @@ def test_every_fault_is_told_in_the_order_of_the_lines(folder: Path) -> None:
         (5, f"there is no file or folder {folder}/nowhere"),
         (6, "`event_id` is the name of a column, not 7"),
         (8, "the environment has no variable `NOWHERE`"),
-        (10, "`format` is one of parquet, json, kafka, jdbc, console, not 'parqet'"),
+        (10, "`format` is one of parquet, json, kafka, jdbc, store, console, not 'parqet'"),
         (13, "[[sink]] number 2 has no `pth`"),
         (13, "`path` is a path, or an address such as s3://bucket/folder, not 5"),
     ]
@@ -869,6 +888,60 @@ def test_what_cannot_be_read_as_a_file(tmp_path: Path) -> None:
             load_config(tmp_path / name)
 
 
+# Stores
+
+
+def with_store(place: str, *more: str) -> str:
+    return "\n".join([RATE.replace('path = "subscriptions.jsonl"', f'store = "{place}"').strip(), *more])
+
+
+def test_a_store_is_a_path_or_a_url_and_that_of_a_sink_is_that_of_the_subscriptions(folder: Path) -> None:
+    sink = "[[sink]]\nformat = 'store'"
+    for written, expected in (
+        ("harken.db", f"{folder}/harken.db"),
+        (f"file:{folder}/harken.db", f"{folder}/harken.db"),
+    ):
+        config = good(folder, with_store(written, sink))
+        assert (config.subscriptions.store, config.sinks[1].store) == (expected, expected)
+        assert (config.sinks[1].name, config.subscriptions.keep) == ("store", f"{folder}/state/index")
+    url = "postgresql://harken:hunter2@db.example.org/harken"
+    config = good(folder, with_store(url.replace("hunter2", "${DB_PASSWORD}"), sink))
+    assert config.subscriptions.store == config.sinks[1].store == url
+    short = good(folder, with_store("postgres://db.example.org/harken"))
+    assert short.subscriptions.store == "postgres://db.example.org/harken"
+    apart = good(folder, RATE + "[[sink]]\nformat = 'store'\nstore = 'harken.db'\n")
+    assert (apart.subscriptions.store, apart.sinks[1].store) == (None, f"{folder}/harken.db")
+
+
+def test_a_sink_with_another_store_than_the_subscriptions_would_tell_nobody(folder: Path) -> None:
+    (folder / "other.db").touch()
+    text = with_store("harken.db", "[[sink]]", "format = 'store'", "store = 'other.db'")
+    assert bad(folder, text) == [(12, "`store` is not that of [subscriptions]: nobody would ask there")]
+    good(folder, text.replace("other.db", "harken.db"))
+
+
+def test_two_sinks_with_one_store_and_sinks_where_the_store_is(folder: Path) -> None:
+    twice = with_store("harken.db", "[[sink]]", "format = 'store'", "[[sink]]", "format = 'store'")
+    assert bad(folder, twice) == [(13, "sink `store-2` and sink `store` have one store")]
+    for path, message in ((".", "around the store"), ("harken.db", "where the store is read")):
+        text = with_store("harken.db", "[[sink]]", "format = 'json'", f"path = '{path}'")
+        assert any(message in found for _, found in bad(folder, text))
+
+
+def test_a_sink_without_a_store_is_told_what_to_write(folder: Path) -> None:
+    text = RATE.replace('"console"', '"store"')
+    assert bad(folder, text) == [(8, "[[sink]] number 1 has no `store`")]
+    _, (fault,) = checked(folder, text)
+    assert fault.hint == "write store = …, or take the subscriptions from a store"
+
+
+def test_an_index_and_a_store_exclude_each_other(folder: Path) -> None:
+    text = with_store("harken.db").replace("[[sink]]", 'index = "index"\n[[sink]]')
+    assert [message for _, message in bad(folder, text)] == [
+        "[subscriptions] has one of path, index, table and store; `index` is there already"
+    ]
+
+
 # Secrets
 
 
@@ -889,6 +962,48 @@ def test_secrets_are_used_but_not_shown(folder: Path) -> None:
 @pytest.mark.parametrize("line", ['password = "hunter2" x', 'password = ["hunter2"]', 'pasword = "hunter2"'])
 def test_a_fault_does_not_show_a_secret(folder: Path, line: str) -> None:
     _, faults = checked(folder, with_line(KAFKA, 'password = "${DB_PASSWORD}"', line))
+    assert faults
+    assert "hunter2" not in "".join(str(fault) for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://harken:hunter2@h/d", "postgresql://harken:***@h/d"),
+        ("postgresql://harken:hun@ter2@h:5432/d", "postgresql://harken:***@h:5432/d"),
+        ("postgresql://harken:hun/ter2@h/d?x=1", "postgresql://harken:***@h/d?x=1"),
+        ("postgresql://:hunter2@h/d", "postgresql://:***@h/d"),
+        (
+            "postgresql://h/d?user=x&password=hunter2&sslmode=require",
+            "postgresql://h/d?user=x&password=***&sslmode=require",
+        ),
+        ("postgresql://h/d?sslpassword=hunter2", "postgresql://h/d?sslpassword=***"),
+        ("postgresql://harken@h/d", "postgresql://harken@h/d"),
+        ("postgresql://h:5432/d", "postgresql://h:5432/d"),
+    ],
+)
+def test_a_store_is_shown_without_its_password(folder: Path, url: str, expected: str) -> None:
+    config = good(folder, with_store(url, "[[sink]]", "format = 'store'"))
+    assert config.subscriptions.store == url
+    told = dict(config.describe())
+    assert told["subscriptions"] == f"store {expected}; a fault refuses the change"
+    assert told["sink store"] == f"store, {expected}"
+    assert "hunter2" not in repr(config) + str(config) + repr(replace(config.sinks[1], name="x"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'store = "mysql://harken:hunter2@h/d"',
+        'stor = "postgresql://harken:hunter2@h/d"',
+        'store = "postgresql://harken:hunter2@h/d" x',
+        'store = ["postgresql://harken:hunter2@h/d"]',
+        'store = "postgresql://harken:hunter2${NOWHERE}@h/d"',
+        'path = "postgresql://harken:hunter2@h/d.jsonl"\nstore = "harken.db"',
+    ],
+)
+def test_a_fault_does_not_show_the_password_of_a_store(folder: Path, line: str) -> None:
+    _, faults = checked(folder, RATE.replace('path = "subscriptions.jsonl"', line))
     assert faults
     assert "hunter2" not in "".join(str(fault) for fault in faults)
 

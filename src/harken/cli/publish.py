@@ -1,0 +1,63 @@
+"""`harken publish`: events of files to a server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harken.cli.connecting import DEFAULT_SERVER, ApiKey, Server, connected
+from harken.cli.exits import ExitCode
+from harken.cli.options import EVENT_FILES, EventFormat, Json, Split, Verbose
+from harken.cli.session import session
+
+EXAMPLES = """\b
+Examples:
+  harken publish events.jsonl
+  harken publish --event '{"category": "Toy", "price": 3.5}'
+  harken publish monday.jsonl.gz tuesday/ 'old/*.csv' --strict
+  harken publish docs.xml --split dataset --dry-run
+  tail -f log.jsonl | harken publish - --batch-size 1
+"""
+
+
+def publish(
+    events: Annotated[
+        list[str] | None, typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")
+    ] = None,
+    event: Annotated[
+        list[str] | None, typer.Option("--event", metavar="JSON", help="Publish this event, and no EVENTS.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Publish nothing: show the subscriptions that match.")
+    ] = False,
+    refused: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write all that was refused to this file, as JSON lines.")
+    ] = None,
+    format: EventFormat = None,
+    split: Split = None,
+    batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are sent at once.")] = 1_000,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if any event was refused.")] = False,
+    server: Server = DEFAULT_SERVER,
+    api_key: ApiKey = None,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Publish events to a server.
+
+    It notifies the subscriptions that are true of them. What cannot be understood is refused and reported, and the
+    rest goes on. A batch whose answer is lost is sent again, and counts once. A summary goes to standard error.
+    """
+    if (not events) is (not event):
+        raise typer.BadParameter("give one of them", param_hint="EVENTS or --event")
+    with session(json, verbose) as screen, connected(server, api_key) as client:
+        from harken.cli.inputs import event_files
+        from harken.cli.publishing import events_of_files, events_of_texts, run
+
+        found = events_of_texts(event) if event else events_of_files(event_files(events or [], format), format, split)
+        summary = run(client, found, batch_size, refused, screen, dry_run=dry_run)
+        screen.aside(summary.to_dict(), str(summary))
+        if summary.accepted + summary.duplicates == 0:
+            raise typer.Exit(ExitCode.UNUSABLE)
+        if strict and summary.rejected:
+            raise typer.Exit(ExitCode.FAULTS)

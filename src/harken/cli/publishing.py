@@ -1,0 +1,196 @@
+"""The work of `harken publish`: events are read from files, sent batch by batch, and what was refused is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from harken import errors
+from harken.cli.findings import Finding
+from harken.cli.inputs import title_of
+from harken.cli.refusals import Refusals, refusals
+from harken.cli.screen import Screen, counted
+from harken.client import Client, Published, Rejected, ServerError
+from harken.errors import HarkenError, LimitError, Place, SourceError
+from harken.events.document_batches import document_pieces
+from harken.events.json_text import decode_object
+from harken.events.pieces import Piece, place_in
+from harken.events.rows import rows_of
+from harken.events.sources import STANDARD_INPUT, Source, find_source, opened
+from harken.limits import DEFAULT_LIMITS
+
+
+class Item(NamedTuple):
+    """One event to publish, or the reason why it cannot be read, and where it was."""
+
+    file: str
+    first: int
+    """How many events the files before this one have."""
+    position: int
+    line: int | None
+    event: Any
+    raw: str | None = None
+    error: HarkenError | None = None
+    piece: Piece | None = None
+    """The document, where it is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What is published, and what it is called."""
+
+    title: str
+    items: Iterable[Item]
+
+
+@dataclass(slots=True)
+class Summary:
+    """What came of it. `matches` is counted in a dry run."""
+
+    events: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    duplicates: int = 0
+    matches: int | None = None
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as plain data."""
+        return {"kind": "summary", **{name: value for name, value in asdict(self).items() if value is not None}}
+
+    def __str__(self) -> str:
+        parts = [counted(self.events, "event")]
+        if self.matches is None:
+            parts.append(f"{self.accepted:,} accepted")
+        else:
+            parts.append(f"{counted(self.matches, 'match')}, nothing published")
+        if self.duplicates:
+            parts.append(f"{self.duplicates:,} had been accepted before")
+        if self.rejected:
+            parts.append(f"{self.rejected:,} refused")
+        return " · ".join([*parts, f"{self.seconds:.2f} s"])
+
+
+def events_of_texts(texts: Sequence[str]) -> Events:
+    """Events that are given as JSON. Raises HarkenError if one is none."""
+    objects = [decode_object(text.encode(errors="surrogateescape"), DEFAULT_LIMITS) for text in texts]
+    return Events("--event", [Item("--event", 0, at, None, each) for at, each in enumerate(objects)])
+
+
+def events_of_files(files: Sequence[str], format: str | None, split: str | None) -> Events:
+    """The events of files. Raises SourceError at once if a file is not there."""
+    sources = [find_source(file, _format(file, format, split)) for file in files]
+    for source in sources:
+        if split is not None and source.format != "xml":
+            raise SourceError(f"{source.name} is not XML: there are no elements to split it by")
+    return Events(title_of(files), _items(sources, split))
+
+
+def run(client: Client, events: Events, batch_size: int, file: str | None, screen: Screen, *, dry_run: bool) -> Summary:
+    """Publish events, or show what they match. Raises HarkenError where nothing can be done."""
+    started = perf_counter()
+    summary = Summary(matches=0 if dry_run else None)
+    what = "matching events" if dry_run else "publishing events"
+    with refusals(screen, file) as refused, screen.progress(what) as advance:
+        items, fault = iter(events.items), None
+        while fault is None:
+            batch, fault = _taken(items, batch_size)
+            if not batch:
+                break
+            good = [item for item in batch if item.error is None]
+            for item in batch:
+                if item.error is not None:
+                    refused.add(_unreadable(item, item.error))
+            if dry_run:
+                _match(client, good, screen, summary, refused)
+            else:
+                _publish(client, good, summary, refused)
+            summary.events += len(batch)
+            advance(len(batch))
+    if fault is not None:
+        raise fault
+    if not summary.events:
+        raise SourceError(f"there is no event in {events.title}")
+    summary.rejected = refused.counts["event"]
+    summary.seconds = perf_counter() - started
+    return summary
+
+
+def _taken(items: Iterator[Item], size: int) -> tuple[list[Item], SourceError | None]:
+    """The next events, and what broke the file behind them: what came before is not lost."""
+    taken: list[Item] = []
+    try:
+        taken.extend(islice(items, size))
+    except SourceError as error:
+        return taken, error
+    return taken, None
+
+
+def _publish(client: Client, items: Sequence[Item], summary: Summary, refused: Refusals) -> None:
+    try:
+        done = client.publish([item.event for item in items])
+    except ServerError as error:
+        if not error.rejected:
+            raise
+        done = Published(0, error.rejected)
+    summary.accepted += done.accepted
+    summary.duplicates += done.duplicates
+    for each in done.rejected:
+        refused.add(_rejected(items[each.position], each))
+
+
+def _match(client: Client, items: Sequence[Item], screen: Screen, summary: Summary, refused: Refusals) -> None:
+    found = client.match([item.event for item in items])
+    for each in found.rejected:
+        refused.add(_rejected(items[each.position], each))
+    summary.accepted += len(items) - len(found.rejected)
+    summary.matches = (summary.matches or 0) + sum(map(len, found))
+    for item, ids in zip(items, found, strict=True):
+        for id in ids:
+            screen.line({"event": item.first + item.position, "subscription": id})
+
+
+def _items(sources: Sequence[Source], split: str | None) -> Iterator[Item]:
+    count = 0
+    for source in sources:
+        first = count
+        for item in _documents(source, first, split) if source.format == "xml" else _objects(source, first):
+            count += 1
+            yield item
+
+
+def _objects(source: Source, first: int) -> Iterator[Item]:
+    for row in rows_of(source, DEFAULT_LIMITS):
+        yield Item(source.name, first, row.position, row.line, row.content, row.raw, row.error)
+
+
+def _documents(source: Source, first: int, split: str | None) -> Iterator[Item]:
+    with opened(source) as stream:
+        for position, piece in enumerate(document_pieces(stream, split, DEFAULT_LIMITS)):
+            error = piece.error
+            if error is not None:
+                error.place = place_in(piece, error.place, source.name, is_exact=True)
+            yield Item(source.name, first, position, piece.line, piece.data, piece.excerpt, error, piece)
+
+
+def _format(file: str, format: str | None, split: str | None) -> str | None:
+    return "xml" if format is None and split is not None and file == STANDARD_INPUT else format
+
+
+def _unreadable(item: Item, error: HarkenError) -> Finding:
+    return Finding("event", item.file, error, item.first + item.position, None, None, item.raw, first=item.first)
+
+
+def _rejected(item: Item, rejected: Rejected) -> Finding:
+    """The finding for an event that was rejected, with its place in the file, not in what was sent."""
+    kind = getattr(errors, rejected.error, HarkenError)
+    is_plain = isinstance(kind, type) and issubclass(kind, HarkenError) and not issubclass(kind, LimitError)
+    error = (kind if is_plain else HarkenError)(rejected.message, hint=rejected.hint)
+    if item.piece is not None:
+        error.place, error.excerpt = place_in(item.piece, rejected.place, item.file), rejected.excerpt
+    elif item.line is not None:
+        error.place = Place(item.line, None, item.file)
+    return _unreadable(item, error)

@@ -1,0 +1,158 @@
+"""`harken serve`: the match server, on one file or on PostgreSQL."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+from contextlib import suppress
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from harken.cli.options import Json, SchemaFile, Verbose
+from harken.cli.screen import Screen, printable
+from harken.cli.session import session
+from harken.errors import HarkenError, SourceError
+
+EXAMPLES = """\b
+Examples:
+  harken serve
+  harken serve --port 8080 --store harken.db
+  harken serve --host 0.0.0.0 --store postgresql://user@host/db --api-keys
+  curl localhost:8080/subscriptions -d '{"where": "price < 5"}'
+"""
+_BACKLOG = 4_096
+"""Connections that wait to be taken."""
+_MOST_UNSENT = 1 << 17
+"""Bytes that the system holds for one client and has not sent."""
+
+
+def serve(
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65_535, help="The port to listen on.")] = 8080,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="STORE", envvar="HARKEN_STORE", help="A file for SQLite, or a postgresql:// URL.", show_envvar=True
+        ),
+    ] = "harken.db",
+    snapshot: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where the index is saved.  [default: beside the store]")
+    ] = None,
+    schema: SchemaFile = None,
+    api_keys: Annotated[
+        bool, typer.Option("--api-keys", help="Ask for API keys: `harken key` makes the first.")
+    ] = False,
+    operators: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODULE:NAME", help="Operators that subscriptions may call, as often as need be."),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A limit or period: `--set help` lists them."),
+    ] = None,
+    allow_webhooks_to: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NETWORK", help="A private network that webhooks may be in, as 10.0.0.0/8."),
+    ] = None,
+    cors: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="An origin whose pages may use the API.")
+    ] = None,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Serve subscriptions, events and notifications over HTTP.
+
+    There is a page to look at them, too. Everything that was answered with 2xx is on disk. The server stops on Ctrl-C
+    or SIGTERM, after what is under way is done.
+    """
+    with session(json, verbose) as screen:
+        from harken.server.configuring import describe_settings, settings_of
+
+        if setting and "help" in setting:
+            screen.show(describe_settings())
+            return
+        settings = settings_of(
+            setting or (),
+            store=store,
+            snapshot=snapshot,
+            schema=schema,
+            api_keys=api_keys,
+            operators=tuple(operators or ()),
+            webhook_networks=tuple(allow_webhooks_to or ()),
+            cors_origins=tuple(cors or ()),
+        )
+        _run(screen, settings, host, port, verbose)
+
+
+def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -> None:
+    import uvicorn
+
+    from harken.server.app import create_app
+    from harken.server.logs import log_to_standard_error
+    from harken.server.settings import Settings
+
+    assert isinstance(settings, Settings)
+    level = logging.DEBUG if verbose > 1 else logging.INFO if verbose or screen.json else logging.WARNING
+    log_to_standard_error(as_json=screen.json, level=level)
+    app = create_app(settings)
+    service = app.state.service
+
+    class Server(uvicorn.Server):
+        """Tells the service of a signal first: uvicorn waits for streams, which would never end."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            service.refuse_more()
+            super().handle_exit(sig, frame)
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=math.ceil(settings.drain_timeout),
+        backlog=_BACKLOG,
+    )
+    _allow_many_connections()
+    with _listening(host, port) as listener:
+        _bound_silent_clients(listener, settings.stream_timeout)
+        place = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        screen.aside({"kind": "serving", "url": place}, f"Harken listens on {printable(place)}; Ctrl-C stops it.")
+        try:
+            Server(config).run(sockets=[listener])
+        finally:
+            if service.problem is not None:
+                raise HarkenError(service.problem)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises SourceError if the port is taken, or the address not one of this machine."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        reason = error if error.errno is None else os.strerror(error.errno)
+        raise SourceError(f"{host} cannot be listened on at port {port}: {reason}") from None
+
+
+def _bound_silent_clients(listener: socket.socket, seconds: float) -> None:
+    """Have the system hold little for clients that take nothing, and cut their connections after so long.
+
+    To close a connection would wait until its client has taken everything.
+    """
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, math.ceil(seconds * 1_000))
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
+
+
+def _allow_many_connections() -> None:
+    """Raise the number of files that the process may have open as far as it may: a stream is one."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,0 +1,179 @@
+"""`harken subscribe`: one subscription at a server, or many from files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harken.cli.connecting import DEFAULT_SERVER, ApiKey, Server, connected, kept
+from harken.cli.durations import seconds_of, seconds_option
+from harken.cli.exits import ExitCode
+from harken.cli.options import FILES, Json, Verbose
+from harken.cli.screen import Screen, printable
+from harken.cli.session import session
+
+if TYPE_CHECKING:
+    from harken.client import Client, Delivery, Ticketed
+
+EXAMPLES = """\b
+Examples:
+  harken subscribe "category = 'Toy' AND price < 5" --id alice
+  harken subscribe "price < 5" --valid-for 7d --label team=toys
+  harken subscribe "price < 5" --webhook https://me.example/in --max-delay 1m
+  harken subscribe "/order/total > 9" --language xpath --throttle 10/60
+  harken subscribe --file subscriptions.jsonl --valid-for 30d
+"""
+_THROTTLE = re.compile(r"(\d+)\s*/\s*(\S+)")
+
+
+def subscribe(
+    where: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="The condition that events have to meet.", show_default=False)
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"{FILES}, with the field where, and id, language, owner, labels, valid_for if they have them.",
+        ),
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Made by the server if none is given.")] = None,
+    language: Annotated[str, typer.Option(metavar="NAME", help="The language of the text: sql or xpath.")] = "sql",
+    owner: Annotated[str | None, typer.Option(metavar="NAME", help="Whose it is.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=TEXT", help="To find it by, as often as need be.")
+    ] = None,
+    valid_for: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long it lives if it is not renewed: 30m, 12h, 7d.")
+    ] = None,
+    webhook: Annotated[str | None, typer.Option(metavar="URL", help="Post notifications there.")] = None,
+    webhook_secret: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SECRET", envvar="HARKEN_WEBHOOK_SECRET", help="Sign them with this; else the server makes one."
+        ),
+    ] = None,
+    cloudevents: Annotated[bool, typer.Option("--cloudevents", help="Deliver notifications as CloudEvents.")] = False,
+    max_delay: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Let notifications wait this long, to come together.")
+    ] = None,
+    throttle: Annotated[
+        str | None, typer.Option(metavar="COUNT/TIME", help="At most so many notifications in so long: 10/60, 1/1h.")
+    ] = None,
+    refused: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --file: write all that was refused there, as JSON lines.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="With --file: exit with 1 if any was refused.")] = False,
+    server: Server = DEFAULT_SERVER,
+    api_key: ApiKey = None,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Subscribe at a server to the events that meet a condition.
+
+    The ticket, by which the subscription is read, renewed and ended, is shown and kept for `harken listen` and the
+    other commands.
+
+    With --file, all subscriptions of files. The options are for those that do not say otherwise; fields of other names
+    become labels. A report goes to standard output, a JSON line for each.
+    """
+    if (where is None) is (not file):
+        raise typer.BadParameter("give one of them", param_hint="TEXT or --file")
+    if file and id is not None:
+        raise typer.BadParameter("subscriptions of files have their own", param_hint="--id")
+    delivery = _delivery(webhook, webhook_secret, cloudevents, max_delay, throttle)
+    given: dict[str, Any] = {
+        "language": language,
+        "owner": owner,
+        "labels": _labels(label or []),
+        "valid_for": seconds_option(valid_for, "--valid-for"),
+        "delivery": delivery,
+    }
+    given = {name: value for name, value in given.items() if value not in (None, {})}
+    with session(json, verbose) as screen, connected(server, api_key) as client:
+        if where is not None:
+            _show(screen, server, client.subscribe(where, id=id, **given))
+            return
+        _subscribe_files(screen, client, server, file or [], given, refused, strict)
+
+
+def _subscribe_files(
+    screen: Screen,
+    client: Client,
+    server: str,
+    files: list[str],
+    given: dict[str, Any],
+    refused: str | None,
+    strict: bool,
+) -> None:
+    from harken.cli.inputs import event_files
+    from harken.cli.subscribing import subscribe_files
+    from harken.cli.tickets import TicketFile
+
+    named = event_files(files, None)
+    try:
+        summary = subscribe_files(client, named, given, refused, screen)
+    finally:
+        if client.tickets:
+            kept(lambda: TicketFile().keep(server, client.tickets))
+    screen.aside(summary.to_dict(), str(summary))
+    if not summary.accepted:
+        raise typer.Exit(ExitCode.UNUSABLE)
+    if strict and summary.rejected:
+        raise typer.Exit(ExitCode.FAULTS)
+
+
+def _show(screen: Screen, server: str, made: Ticketed) -> None:
+    """The new subscription, whose ticket is kept."""
+    from harken.cli.tickets import TicketFile
+    from harken.client.answers import in_text
+
+    file = TicketFile()
+    is_kept = kept(lambda: file.keep(server, {made.id: made.ticket}))
+    for warning in made.warnings:
+        screen.aside({"kind": "warning", "id": made.id, "message": warning}, f"! {printable(warning)}")
+    secret = {} if made.webhook_secret is None else {"webhook_secret": made.webhook_secret}
+    told = {"id": made.id, "ticket": made.ticket, "expires_at": in_text(made.expires_at), **secret}
+    if not screen.is_table:
+        screen.line(told)
+        return
+    told["ticket"] += f"   (kept in {file.path})" if is_kept else ""
+    screen.show("\n".join(f"{name.replace('_', ' '):<14} {value}" for name, value in told.items()))
+
+
+def _delivery(
+    webhook: str | None, secret: str | None, cloudevents: bool, max_delay: str | None, throttle: str | None
+) -> Delivery:
+    delivery: Delivery = {}
+    if webhook is not None:
+        delivery["webhook"] = {"url": webhook} if secret is None else {"url": webhook, "secret": secret}
+    if cloudevents:
+        delivery["format"] = "cloudevents"
+    delay = seconds_option(max_delay, "--max-delay")
+    if delay is not None:
+        delivery["max_delay"] = delay
+    if throttle is not None:
+        delivery["throttle"] = {"count": _throttle(throttle)[0], "seconds": _throttle(throttle)[1]}
+    return delivery
+
+
+def _throttle(text: str) -> tuple[int, float]:
+    try:
+        parts = _THROTTLE.fullmatch(text.strip())
+        if parts is None:
+            raise ValueError(f"{text!r} is not COUNT/TIME, such as 10/60 or 1/1h")
+        return int(parts[1]), seconds_of(parts[2])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--throttle") from None
+
+
+def _labels(given: list[str]) -> dict[str, str]:
+    labels = {}
+    for each in given:
+        name, sign, text = each.partition("=")
+        if not sign or not name:
+            raise typer.BadParameter(f"{each!r} is not NAME=TEXT", param_hint="--label")
+        labels[name] = text
+    return labels

@@ -1,0 +1,260 @@
+"""What the methods of a client return: the server's answers as plain typed objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from harken.errors import HarkenError, Place
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticketed:
+    """A new subscription. Whoever has the ticket may read, change, renew and end it."""
+
+    id: str
+    ticket: str = field(repr=False)
+    expires_at: datetime
+    warnings: tuple[str, ...] = ()
+    webhook_secret: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, plain: Json) -> Ticketed:
+        warnings = tuple(plain.get("warnings") or ())
+        return cls(plain["id"], plain["ticket"], moment(plain["expires_at"]), warnings, plain.get("webhook_secret"))
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A subscription that was changed or renewed, and until when it lives now."""
+
+    id: str
+    expires_at: datetime
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, plain: Json) -> Changed:
+        return cls(plain["id"], moment(plain["expires_at"]), tuple(plain.get("warnings") or ()))
+
+
+@dataclass(frozen=True, slots=True)
+class LineReport:
+    """What came of one subscription of many: a ticket, or an error. `line` counts what was given, from 1."""
+
+    line: int
+    id: str | None
+    ticket: str | None = field(default=None, repr=False)
+    expires_at: datetime | None = None
+    warnings: tuple[str, ...] = ()
+    webhook_secret: str | None = field(default=None, repr=False)
+    error: HarkenError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionState:
+    """A subscription as the server has it. To those who may not read it, most fields are None."""
+
+    id: str
+    language: str
+    expires_at: datetime
+    where: str | None = None
+    owner: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = None
+    delivery: Json | None = None
+    webhook: Json | None = None
+    """State, failures and next attempt of its webhook, if it has one."""
+
+    @classmethod
+    def of(cls, plain: Json) -> SubscriptionState:
+        return cls(
+            plain["id"],
+            plain["language"],
+            moment(plain["expires_at"]),
+            plain.get("where"),
+            plain.get("owner"),
+            plain.get("labels") or {},
+            _moment(plain.get("created_at")),
+            plain.get("delivery"),
+            plain.get("webhook"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An event that was not accepted: its position in what was given, from 0, and why."""
+
+    position: int
+    error: str
+    """The kind of error, as `DecodeError`."""
+    message: str
+    place: Place | None = None
+    excerpt: str | None = None
+    hint: str | None = None
+
+    @classmethod
+    def of(cls, plain: Json) -> Rejected:
+        line = plain.get("line")
+        place = None if line is None else Place(line, plain.get("column"))
+        told = (plain["position"], plain["error"], plain["message"])
+        return cls(*told, place, plain.get("excerpt"), plain.get("hint"))
+
+    @classmethod
+    def because(cls, error: HarkenError, position: int) -> Rejected:
+        """The rejection of an event that could not even be sent."""
+        return cls(position, type(error).__name__, error.message, error.place, error.excerpt, error.hint)
+
+    def at(self, position: int) -> Rejected:
+        """The same at another position."""
+        return replace(self, position=position)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What came of publishing. `duplicates` were accepted before, under the same idempotency key."""
+
+    accepted: int
+    rejected: tuple[Rejected, ...] = ()
+    duplicates: int = 0
+
+
+class Matched(list[list[str]]):
+    """For each event the ids of the subscriptions that are true of it; empty where the event was rejected."""
+
+    def __init__(self, ids: Iterable[list[str]] = (), rejected: tuple[Rejected, ...] = ()) -> None:
+        super().__init__(ids)
+        self.rejected = rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """An event that a subscription is true of. Its id is a cursor: `after=` this id goes on behind it."""
+
+    id: str
+    subscription: str
+    event: Any
+    """An object, or the text of an XML document."""
+    event_id: str
+    time: datetime
+    suppressed: int = 0
+    """Notifications that were left out before this one, because the subscription is throttled."""
+
+    @classmethod
+    def of(cls, plain: Json) -> Notification:
+        """Read one, with a CloudEvent around it or without."""
+        plain = plain["data"] if "specversion" in plain else plain
+        return cls(
+            str(plain["id"]),
+            plain["subscription"],
+            plain["event"],
+            str(plain["event_id"]),
+            moment(plain["time"]),
+            plain.get("suppressed") or 0,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The notification as plain data."""
+        plain = {
+            "id": self.id,
+            "subscription": self.subscription,
+            "event_id": self.event_id,
+            "time": in_text(self.time),
+            "event": self.event,
+        }
+        return plain | {"suppressed": self.suppressed} if self.suppressed else plain
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationPage:
+    """Notifications, oldest first, and the cursor to ask for those behind them."""
+
+    notifications: tuple[Notification, ...]
+    next: str
+
+    @classmethod
+    def of(cls, plain: Json) -> NotificationPage:
+        return cls(tuple(map(Notification.of, plain["notifications"])), str(plain["next"]))
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A notification that a webhook did not take, after all attempts."""
+
+    id: str
+    event: Any
+    time: datetime
+    failed_at: datetime
+    attempts: int
+    reason: str
+
+    @classmethod
+    def of(cls, plain: Json) -> DeadLetter:
+        return cls(
+            str(plain["id"]),
+            plain["event"],
+            moment(plain["time"]),
+            moment(plain["failed_at"]),
+            plain["attempts"],
+            plain["reason"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Whether and why an event matches. `str()` draws the tree; `tree` is the same as data."""
+
+    matched: bool
+    tree: Json
+    text: str
+
+    @classmethod
+    def of(cls, plain: Json) -> Explained:
+        return cls(plain["matched"], plain["tree"], plain["text"])
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An event of the journal that a backtest found."""
+
+    event_id: str
+    time: datetime
+    event: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Backtested:
+    """What a subscription would have matched among the newest events of the journal."""
+
+    looked_at: int
+    matched: int
+    examples: tuple[Example, ...]
+    earliest: datetime | None
+    latest: datetime | None
+
+    @classmethod
+    def of(cls, plain: Json) -> Backtested:
+        examples = tuple(
+            Example(str(each["event_id"]), moment(each["time"]), each["event"]) for each in plain["examples"]
+        )
+        return cls(plain["looked_at"], plain["matched"], examples, _moment(plain.get("from")), _moment(plain.get("to")))
+
+
+def moment(text: str) -> datetime:
+    """A time of an answer."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def in_text(time: datetime) -> str:
+    """A time as answers have it: ISO 8601 in UTC, with microseconds and Z."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else moment(text)

@@ -1,0 +1,114 @@
+"""What can go wrong between a client and a server.
+
+HarkenError
+├── ServerError        the server answered, and the answer is a refusal
+└── UnreachableError   no answer came: no connection, a connection that was lost, or silence
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from harken.client.answers import Rejected
+from harken.errors import HarkenError, Place
+
+_UNTYPED = "about:blank"
+_MOST_SHOWN = 200
+"""Characters that are shown of an answer that is no problem document: that of a proxy, say."""
+
+
+class ServerError(HarkenError):
+    """The server refused a request. `type` is the kind of problem, as `urn:harken:parse-error`."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        type: str = _UNTYPED,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+        limit: str | None = None,
+        rejected: tuple[Rejected, ...] = (),
+        **where: Any,
+    ) -> None:
+        super().__init__(message, **where)
+        self.status = status
+        self.type = type
+        self.request_id = request_id
+        """By what the log of the server knows the request."""
+        self.retry_after = retry_after
+        """Seconds after which the server wants to be asked again."""
+        self.limit = limit
+        """The name of the limit that was exceeded, if it was one."""
+        self.rejected = rejected
+        """The events that were rejected, where none was accepted."""
+        self.is_repeat = False
+        """Whether an earlier attempt of the same call got no answer: it may have been carried out."""
+
+    def to_dict(self) -> dict[str, Any]:
+        told = {"status": self.status, "type": self.type, "limit": self.limit, "request_id": self.request_id}
+        return super().to_dict() | {name: value for name, value in told.items() if value not in (None, _UNTYPED)}
+
+
+class UnreachableError(HarkenError):
+    """No answer came from the server. Whether the request was carried out is not known."""
+
+
+def error_of_problem(
+    problem: Mapping[str, Any], status: int, request_id: str | None = None, retry_after: float | None = None
+) -> ServerError:
+    """The error that a problem document describes, of a whole answer or of one line of a bulk answer."""
+    line, column = problem.get("line"), problem.get("column")
+    return ServerError(
+        str(problem.get("detail") or problem.get("title") or _by_status(status)),
+        status=int(problem.get("status") or status),
+        type=str(problem.get("type") or _UNTYPED),
+        request_id=problem.get("request_id") or request_id,
+        retry_after=retry_after,
+        limit=problem.get("limit"),
+        place=None if line is None else Place(line, column),
+        excerpt=problem.get("excerpt"),
+        hint=problem.get("hint"),
+        rejected=tuple(map(Rejected.of, problem.get("rejected") or ())),
+    )
+
+
+def error_of_text(
+    message: str | None, text: str, status: int, request_id: str | None = None, retry_after: float | None = None
+) -> ServerError:
+    """The error for an answer that is no problem document: something else than Harken may have written it."""
+    shown = " ".join(text.split())[:_MOST_SHOWN]
+    return ServerError(
+        message or _by_status(status),
+        status=status,
+        request_id=request_id,
+        retry_after=retry_after,
+        excerpt=shown or None,
+    )
+
+
+def all_rejected(rejected: Sequence[Rejected], told: ServerError | None) -> ServerError:
+    """The error for a call of which no event was accepted. `told` is what the server said of the last ones."""
+    first = rejected[0]
+    message = first.message if len(rejected) == 1 else f"all {len(rejected):,} events were rejected: {first.message}"
+    return ServerError(
+        message,
+        status=422 if told is None else told.status,
+        type="urn:harken:event-error" if told is None else told.type,
+        request_id=None if told is None else told.request_id,
+        place=first.place,
+        excerpt=first.excerpt,
+        hint=first.hint,
+        rejected=tuple(rejected),
+    )
+
+
+def _by_status(status: int) -> str:
+    try:
+        return f"the server answered {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"the server answered {status}"

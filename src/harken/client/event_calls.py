@@ -1,0 +1,125 @@
+"""The calls about events and about the texts of subscriptions, as flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from harken.client.answers import Backtested, Explained, Matched, Published, Rejected
+from harken.client.encoding import Body, Event, Unsendable, bodies, carrying, present
+from harken.client.errors import ServerError, all_rejected
+from harken.client.exchange import Access, Answer, Flow, Request, sent
+
+
+def publish(
+    access: Access,
+    events: Event | Iterable[Event],
+    *,
+    idempotency_key: str | None = None,
+    content_type: str | None = None,
+) -> Flow[Published]:
+    """Publish one event, or many: mappings, or the bytes of XML documents.
+
+    Many are sent in batches, while they are read. Each batch has an idempotency key, so that one whose answer is lost
+    is sent again and counts once; with a key of your own, the same goes for calls. With a content type, such as
+    `application/cloudevents+json`, all is sent in one request. Raises ServerError if no event was accepted.
+    """
+    key = uuid4().hex if idempotency_key is None else idempotency_key
+    accepted, duplicates, rejected = 0, 0, list[Rejected]()
+    told: ServerError | None = None
+    for body in bodies(events, content_type):
+        if isinstance(body, Unsendable):
+            rejected.append(Rejected.because(body.error, body.position))
+            continue
+        try:
+            answer = yield from sent(access, _of_events(access, body, _key_of(body, key)))
+        except ServerError as error:
+            if not error.rejected:
+                raise
+            told = error
+            rejected += _placed(error.rejected, body)
+        else:
+            plain = answer.json
+            accepted, duplicates = accepted + plain["accepted"], duplicates + (plain.get("duplicates") or 0)
+            rejected += _rejected(answer, body)
+    if rejected and not accepted + duplicates:
+        raise all_rejected(rejected, told)
+    return Published(accepted, tuple(rejected), duplicates)
+
+
+def match(access: Access, events: Event | Iterable[Event], *, content_type: str | None = None) -> Flow[Matched]:
+    """For each event the subscriptions that are true of it. Nothing is published, and nobody is notified."""
+    found: dict[int, list[str]] = {}
+    rejected: list[Rejected] = []
+    for body in bodies(events, content_type):
+        if isinstance(body, Unsendable):
+            rejected.append(Rejected.because(body.error, body.position))
+            found[body.position] = []
+            continue
+        answer = yield from sent(access, _of_events(access, body, None))
+        rejected += _rejected(answer, body)
+        matches = answer.json["matches"]
+        found |= zip(range(len(matches)) if body.positions is None else body.positions, matches, strict=True)
+    return Matched((found[position] for position in sorted(found)), tuple(rejected))
+
+
+def explain(
+    access: Access,
+    event: Event,
+    *,
+    where: str | None = None,
+    subscription: str | None = None,
+    language: str | None = None,
+    ticket: str | None = None,
+) -> Flow[Explained]:
+    """Why an event matches a text, or a subscription of the server, or why it does not."""
+    if (where is None) is (subscription is None):
+        raise TypeError("explain() takes one of where= and subscription=")
+    known = () if subscription is None else (subscription,)
+    shown = event.decode() if isinstance(event, bytes) else event
+    body = present(where=where, subscription=subscription, language=language, event=shown)
+    request = Request("POST", "/explain", (), access.headers(*known, ticket=ticket), is_repeatable=True)
+    answer = yield from sent(access, carrying(body, request))
+    return Explained.of(answer.json)
+
+
+def backtest(
+    access: Access, where: str, *, language: str = "sql", limit: int = 20, events: int = 10_000
+) -> Flow[Backtested]:
+    """What a text would have matched among the newest events, with examples, `limit` of them at most."""
+    body = present(where=where, language=language, limit=limit, events=events)
+    request = Request("POST", "/backtest", (), access.headers(), is_repeatable=True)
+    answer = yield from sent(access, carrying(body, request))
+    return Backtested.of(answer.json)
+
+
+def check(access: Access, where: str, *, language: str = "sql") -> Flow[tuple[str, ...]]:
+    """Check a text against the server's schema, and return warnings. Raises ServerError, with the place of a fault."""
+    request = Request("POST", "/check", (), access.headers(), is_repeatable=True)
+    answer = yield from sent(access, carrying(present(where=where, language=language), request))
+    return tuple(answer.json.get("warnings") or ())
+
+
+def _of_events(access: Access, body: Body, key: str | None) -> Request:
+    """The request that publishes a batch; without a key, the dry run of it."""
+    headers = access.headers(Content_Type=body.content_type)
+    if key is None:
+        return Request("POST", "/events", [("dry_run", "true")], headers, body.content, is_repeatable=True)
+    return Request("POST", "/events", (), {**headers, "Idempotency-Key": key}, body.content, is_repeatable=True)
+
+
+def _key_of(body: Body, key: str) -> str:
+    """The key of a batch. It is the same when the same events are published again."""
+    return key if not body.positions or body.positions[0] == 0 else f"{key}-{body.positions[0]}"
+
+
+def _rejected(answer: Answer, body: Body) -> list[Rejected]:
+    plain: Sequence[Mapping[str, Any]] = answer.json.get("rejected") or ()
+    return _placed([Rejected.of(each) for each in plain], body)
+
+
+def _placed(rejected: Iterable[Rejected], body: Body) -> list[Rejected]:
+    """The same with positions in all that was given, not in the batch."""
+    taken = body.positions
+    return [each if taken is None else each.at(taken[each.position]) for each in rejected]

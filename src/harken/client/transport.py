@@ -1,0 +1,53 @@
+"""Between requests and answers of ours and those of httpx."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harken.client.errors import UnreachableError
+from harken.client.exchange import Access, Answer, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+
+def arguments(access: Access, request: Request, timeout: httpx.Timeout, silence: float | None = None) -> dict[str, Any]:
+    """What httpx is called with. A stream may be silent for so many seconds; an answer takes the client's timeout."""
+    import httpx
+
+    read = silence
+    if silence is None and timeout.read is not None:
+        read = timeout.read + request.wait
+    return {
+        "method": request.method,
+        "url": access.url(request),
+        "params": list(request.query) or None,
+        "headers": {name.encode(): text.encode() for name, text in request.headers.items()},
+        "content": request.content,
+        "timeout": httpx.Timeout(connect=timeout.connect, read=read, write=timeout.write, pool=timeout.pool),
+    }
+
+
+def answer_of(response: httpx.Response) -> Answer:
+    """A response, whose body was read."""
+    return Answer(
+        response.status_code, {name.lower(): text for name, text in response.headers.items()}, response.content
+    )
+
+
+def unreachable(access: Access, error: httpx.TransportError) -> UnreachableError:
+    """The error for a request that got no answer."""
+    import httpx
+
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        hint = "is `harken serve` running there?"
+        return UnreachableError(f"the server at {access.server} cannot be reached: {_reason(error)}", hint=hint)
+    if isinstance(error, httpx.LocalProtocolError):  # its own text would show a ticket or a key
+        return UnreachableError("a ticket, a key or a cursor has characters that HTTP does not allow")
+    if isinstance(error, httpx.TimeoutException):
+        return UnreachableError(f"the server at {access.server} did not answer in time")
+    return UnreachableError(f"the connection to {access.server} was lost: {_reason(error)}")
+
+
+def _reason(error: httpx.TransportError) -> str:
+    return str(error) or type(error).__name__

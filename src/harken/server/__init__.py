@@ -1,0 +1,1 @@
+"""The match server: subscribe, publish and be notified over HTTP."""

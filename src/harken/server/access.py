@@ -1,0 +1,132 @@
+"""Who asks, and what that allows: tickets open a subscription, API keys have an owner and scopes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harken.errors import AccessError, HarkenError, UnknownIdError
+from harken.server.secret_words import hashed, is_same
+from harken.server.service import Service
+from harken.store import ApiKey, StoredSubscription
+from harken.store.store import microseconds
+
+PUBLISH, SUBSCRIBE, ADMIN = "publish", "subscribe", "admin"
+SCOPES = (PUBLISH, SUBSCRIBE, ADMIN)
+_KEY_SECONDS = 5.0
+"""How long a key is remembered: one that is removed works so long at most."""
+_MOST_REMEMBERED = 10_000
+_MOST_TICKETS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever sent a request."""
+
+    key: ApiKey | None
+    tickets: tuple[bytes, ...]
+    """The SHA-256 of the tickets that came along."""
+    keys_are_on: bool
+
+    @property
+    def is_admin(self) -> bool:
+        return self.key is not None and ADMIN in self.key.scopes
+
+    @property
+    def owner(self) -> str | None:
+        return None if self.key is None else self.key.owner
+
+    def require(self, *scopes: str) -> None:
+        """Raise AccessError unless the caller's key has one of these scopes. Without API keys, anybody may."""
+        if not self.keys_are_on:
+            return
+        if self.key is None:
+            raise AccessError("this needs an API key", hint="send it as `Authorization: Bearer KEY`")
+        if not self.key.scopes & {*scopes, ADMIN}:
+            raise AccessError(f"this needs a key with the scope `{'` or `'.join(scopes)}`", is_known=True)
+
+    def require_admin(self) -> None:
+        """Raise AccessError unless API keys are on and this is one for administration."""
+        if not self.keys_are_on:
+            raise AccessError("this server runs without API keys", is_known=True, hint="start it with --api-keys")
+        self.require(ADMIN)
+
+    def opens(self, subscription: StoredSubscription) -> bool:
+        """Whether the caller has the ticket of a subscription, or a key of its owner."""
+        if any(is_same(each, subscription.ticket) for each in self.tickets):
+            return True
+        if self.key is None:
+            return False
+        return self.is_admin or (SUBSCRIBE in self.key.scopes and subscription.owner == self.key.owner)
+
+
+def token_name(subscription: StoredSubscription) -> str:
+    """What a token is for: this subscription, and no later one that has its id."""
+    return f"{subscription.id} {subscription.created_at}"
+
+
+class Doorkeeper:
+    """Finds out who asks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._known: dict[bytes, tuple[ApiKey | None, float]] = {}
+
+    async def caller(self, headers: Mapping[str, str]) -> Caller:
+        """The caller of a request. Raises AccessError for a key that is not known."""
+        given = headers.get("harken-ticket")
+        tickets = tuple(hashed(each.strip()) for each in given.split(",")[:_MOST_TICKETS]) if given else ()
+        if not self._service.settings.api_keys:
+            return Caller(None, tickets, False)
+        scheme, _, word = headers.get("authorization", "").partition(" ")
+        if not word:
+            return Caller(None, tickets, True)
+        key = await self._key(hashed(word.strip())) if scheme.lower() == "bearer" else None
+        if key is None:
+            raise AccessError("the API key is not known")
+        return Caller(key, tickets, True)
+
+    async def subscription(self, caller: Caller, id: str) -> StoredSubscription:
+        """The subscription of an id, which the caller may read and change. Raises AccessError and UnknownIdError."""
+        (found,) = await self.subscriptions(caller, [id])
+        return found
+
+    async def subscriptions(
+        self, caller: Caller, ids: Sequence[str], opened: Iterable[str] = ()
+    ) -> list[StoredSubscription]:
+        """The same for several; `opened` is what tokens that came along are for."""
+        known = {each.id: each for each in await self._service.readers.run(self._service.store.subscriptions_of, ids)}
+        now = microseconds()
+        found = []
+        for id in dict.fromkeys(ids):
+            each = known.get(id)
+            is_gone = each is None or each.expires_at <= now
+            if each is None or not (token_name(each) in opened or caller.opens(each)):
+                raise _refusal(caller, id, is_gone)
+            if is_gone:
+                raise UnknownIdError(f"there is no subscription {id!r:.80}")
+            found.append(each)
+        return found
+
+    def forget_keys(self) -> None:
+        """Look keys up again: one was removed here."""
+        self._known.clear()
+
+    async def _key(self, found: bytes) -> ApiKey | None:
+        known, until = self._known.get(found, (None, 0.0))
+        if time.monotonic() > until:
+            known = await self._service.readers.run(self._service.store.key, found)
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[found] = known, time.monotonic() + _KEY_SECONDS
+        return known
+
+
+def _refusal(caller: Caller, id: str, is_gone: bool) -> HarkenError:
+    """What to answer who may not. Who has no ticket at all does not learn which ids there are."""
+    if not caller.tickets and caller.key is None:
+        return AccessError("this needs the ticket of the subscription", hint="send it as `Harken-Ticket: TICKET`")
+    if is_gone:
+        return UnknownIdError(f"there is no subscription {id!r:.80}")
+    return AccessError(f"the ticket is not that of {id!r:.80}", is_known=True)

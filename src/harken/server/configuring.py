@@ -1,0 +1,61 @@
+"""Settings from the command line: NAME=VALUE for every limit and period."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from harken.errors import ConfigError, did_you_mean
+from harken.server.settings import Settings
+
+Default = int | float | tuple[float, ...]
+_DEFAULTS: dict[str, Default] = {
+    name: default
+    for name, default in ((each.name, each.default) for each in fields(Settings))
+    if (isinstance(default, (int, float)) and not isinstance(default, bool)) or (isinstance(default, tuple) and default)
+}
+"""What can be set: numbers, and rows of numbers."""
+
+
+def settings_of(given: Sequence[str], **named: Any) -> Settings:
+    """The settings that options name, with numbers from texts such as `max_streams=100`. Raises ConfigError."""
+    numbers: dict[str, Any] = {}
+    for each in given:
+        name, separator, text = each.partition("=")
+        name = name.strip()
+        if not separator:
+            raise ConfigError(f"{each!r:.60} sets nothing", hint="write NAME=VALUE")
+        if name not in _DEFAULTS:
+            raise ConfigError(f"there is no setting `{name:.60}`", hint=did_you_mean(name, _DEFAULTS))
+        default = _DEFAULTS[name]
+        if isinstance(default, tuple):
+            numbers[name] = tuple(_number(name, part, float) for part in text.split(","))
+        else:
+            numbers[name] = _number(name, text.replace(",", ""), float if isinstance(default, float) else int)
+    try:
+        networks = tuple(ipaddress.ip_network(each) for each in named.pop("webhook_networks", ()))
+    except ValueError as error:
+        raise ConfigError(f"that is no network: {error}", hint="write it as 10.0.0.0/8") from None
+    return Settings(**named, **numbers, webhook_networks=networks)
+
+
+def describe_settings() -> str:
+    """The settings and their defaults, one a line."""
+    width = max(map(len, _DEFAULTS))
+    return "\n".join(f"{name:{width}}  {_shown(default)}" for name, default in _DEFAULTS.items())
+
+
+def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        found = kind(text.replace("_", ""))
+    except ValueError:
+        raise ConfigError(f"`{name}` is a number, not {text!r:.40}") from None
+    if not 0 <= found < float("inf"):
+        raise ConfigError(f"`{name}` is not negative and not infinite")
+    return found
+
+
+def _shown(default: Default) -> str:
+    return ",".join(f"{each:g}" for each in default) if isinstance(default, tuple) else f"{default:,}"

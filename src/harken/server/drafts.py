@@ -1,0 +1,78 @@
+"""Subscriptions as requests ask for them: checked against the limits of the server, and what is answered to them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from harken.errors import AccessError, LimitError
+from harken.server.access import Caller
+from harken.server.models import ChangeModel, SubscriptionModel
+from harken.server.requests import first_fault
+from harken.server.settings import Settings
+from harken.server.shapes import iso
+from harken.server.subscribing import Draft, Taken
+from harken.server.webhooks.addresses import check_url
+from harken.server.webhooks.signing import new_secret, signing_key
+from harken.store import Delivery, StoredSubscription, Throttle
+
+
+def new_draft(content: Any, settings: Settings, caller: Caller) -> Draft:
+    """A new subscription as it was asked for. Raises HarkenError."""
+    try:
+        given = SubscriptionModel.model_validate(content)
+    except ValidationError as error:
+        raise first_fault(error) from None
+    if caller.key is not None and not caller.is_admin and given.owner not in (None, caller.owner):
+        raise AccessError("a key subscribes for its owner only", is_known=True)
+    return _drafted(given, given.id or secrets.token_hex(10), given.owner or caller.owner, settings)
+
+
+def changed_draft(given: ChangeModel, known: StoredSubscription, settings: Settings) -> Draft:
+    """A subscription as it is to become. A webhook keeps its secret unless another is given. Raises HarkenError."""
+    draft = _drafted(given, known.id, known.owner, settings)
+    webhook = None if given.delivery is None else given.delivery.webhook
+    if webhook is not None and webhook.secret is None and known.delivery.secret is not None:
+        draft = replace(draft, delivery=replace(draft.delivery, secret=known.delivery.secret))
+    return draft
+
+
+def validity(asked: float | None, settings: Settings) -> float:
+    """How long a subscription is to be valid. Raises LimitError if that is too long."""
+    if asked is None:
+        return settings.valid_for
+    if asked > settings.max_valid_for:
+        message = f"a subscription is valid for {settings.max_valid_for:,.0f} seconds at most"
+        raise LimitError(message, limit="max_valid_for")
+    return asked
+
+
+def shown_taken(taken: Taken, draft: Draft) -> dict[str, Any]:
+    """The answer to a subscription that was taken."""
+    answer: dict[str, Any] = {"id": taken.id, "ticket": taken.ticket, "expires_at": iso(taken.expires_at)}
+    if taken.warnings:
+        answer["warnings"] = list(taken.warnings)
+    if draft.delivery.secret is not None:
+        answer["webhook_secret"] = draft.delivery.secret
+    return answer
+
+
+def _drafted(given: ChangeModel, id: str, owner: str | None, settings: Settings) -> Draft:
+    if len(json.dumps(given.labels)) > settings.max_label_bytes:
+        raise LimitError("the labels are too long", limit="max_label_bytes")
+    delivery = Delivery()
+    if given.delivery is not None:
+        told = given.delivery
+        url = secret = None
+        if told.webhook is not None:
+            url = told.webhook.url
+            check_url(url, settings.webhook_networks)
+            secret = told.webhook.secret or new_secret()
+            signing_key(secret)
+        throttle = None if told.throttle is None else Throttle(told.throttle.count, told.throttle.seconds)
+        delivery = Delivery(url, secret, told.format, told.max_delay, throttle)
+    return Draft(id, given.where, given.language, validity(given.valid_for, settings), owner, given.labels, delivery)

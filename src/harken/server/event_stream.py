@@ -1,0 +1,170 @@
+"""Answers that go on: server-sent events, written no faster than they are read, and ended when nobody reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from harken.server.feed import frame
+from harken.server.service import Service
+from harken.server.shapes import digest_text, notification_text
+from harken.server.streams import MOST_HELD_BYTES, Stream, size_of
+from harken.store import Delivery, Notified
+from harken.store.delivery import DEFAULT_DELIVERY
+from harken.store.store import microseconds
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # proxies hold answers back otherwise
+]
+_FEWEST_AT_ONCE, _MOST_AT_ONCE = 10, 500
+"""Notifications that are read from the store at once: fewer where events are long."""
+PING = ": ping\n\n"
+
+
+class EventStream(Response):
+    """An answer made of frames."""
+
+    def __init__(
+        self,
+        frames: AsyncGenerator[str],
+        timeout: float,
+        closed: Callable[[], None] = lambda: None,
+        begin: int | None = None,
+    ) -> None:
+        """`timeout` is how long a client may read nothing, `closed` is called at the end.
+
+        `begin` is the cursor that a client gets at once: if it loses the connection before the first notification, it
+        goes on from there.
+        """
+        super().__init__()
+        self._welcome = ": welcome\n" + ("\n" if begin is None else f"id: {begin}\n\n")
+        self._frames = frames
+        self._timeout = timeout
+        self._closed = closed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            await send({"type": "http.response.body", "body": self._welcome.encode(), "more_body": True})
+            writing = asyncio.ensure_future(self._write(send))
+            leaving = asyncio.ensure_future(_left(receive))
+            try:
+                await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                leaving.cancel()
+                writing.cancel()
+                await asyncio.gather(writing, leaving, return_exceptions=True)
+        finally:
+            self._closed()
+
+    async def _write(self, send: Send) -> None:
+        async with aclosing(self._frames) as frames:
+            async for each in frames:
+                async with asyncio.timeout(self._timeout):
+                    await send({"type": "http.response.body", "body": each.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Frames:
+    """The notifications of a stream as frames, with digests for subscriptions that allow a delay."""
+
+    def __init__(self, service: Service, stream: Stream, format: str | None) -> None:
+        """Without a format each subscription has its own."""
+        self._service = service
+        self._stream = stream
+        self._format = format
+        self._delayed: dict[str, list[Notified]] = {}
+        self._delayed_bytes = 0
+        self._at_once = _FEWEST_AT_ONCE
+
+    async def __call__(self) -> AsyncGenerator[str]:
+        period = self._service.settings.ping_period
+        stream = self._stream
+        while stream.subscriptions and not self._service.is_stopping:
+            found, end = await self._new()
+            for each in found:
+                if each.number <= stream.position:
+                    continue
+                stream.position = each.number
+                delivery = self._delivery(each.subscription)
+                if delivery.max_delay:
+                    self._delayed.setdefault(each.subscription, []).append(each)
+                    self._delayed_bytes += size_of(each)
+                else:
+                    text = notification_text(each, self._format or delivery.format)
+                    yield frame("notification", text, str(self._safe()))
+            stream.position = max(stream.position, end)
+            for id in self._due():
+                notified = self._delayed.pop(id)
+                self._delayed_bytes -= sum(map(size_of, notified))
+                text = digest_text(id, notified, self._format or self._delivery(id).format)
+                yield frame("digest", text, str(self._safe()))
+            if stream.is_behind or stream.held:
+                continue
+            pause = min(period, self._until_due())
+            if not await stream.wait(pause) and pause == period:
+                yield PING
+
+    async def _new(self) -> tuple[list[Notified], int]:
+        """What has come, and the cursor up to which that is everything."""
+        stream = self._stream
+        if not stream.is_behind:
+            return stream.take(), stream.position
+        stream.is_behind = False  # first: whatever is written from now on is handed over
+        store = self._service.store
+        read, end = await self._service.readers.run(
+            store.notifications_page, dict(stream.subscriptions), stream.position, self._at_once
+        )
+        kept = _bounded(read)
+        if len(read) == self._at_once or len(kept) < len(read):
+            stream.fall_behind()
+        if len(kept) < len(read):
+            end = kept[-1].number
+            self._at_once = max(_FEWEST_AT_ONCE, len(kept))
+        else:
+            self._at_once = min(_MOST_AT_ONCE, self._at_once * 2)
+        return kept, end
+
+    def _safe(self) -> int:
+        """The cursor from which nothing is missed: that before the first notification that still waits."""
+        waiting = [each[0].number - 1 for each in self._delayed.values()]
+        return min([self._stream.position, *waiting])
+
+    def _due(self) -> list[str]:
+        """Subscriptions whose digests are sent now: they may wait no longer, or have become long."""
+        if self._delayed_bytes > MOST_HELD_BYTES:
+            return list(self._delayed)
+        most = self._service.settings.max_digest
+        left = {id: self._left(id) for id in self._delayed}
+        return [id for id, seconds in left.items() if seconds <= 0 or len(self._delayed[id]) >= most]
+
+    def _until_due(self) -> float:
+        return max(0.01, min(map(self._left, self._delayed), default=float("inf")))
+
+    def _left(self, id: str) -> float:
+        """Seconds that the first waiting notification of a subscription may still wait."""
+        return self._delivery(id).max_delay - (microseconds() - self._delayed[id][0].time) / 1e6
+
+    def _delivery(self, id: str) -> Delivery:
+        return self._service.index.deliveries.get(id, DEFAULT_DELIVERY)
+
+
+def _bounded(notified: list[Notified]) -> list[Notified]:
+    """The first of these, as many as one stream may keep from its reader."""
+    left = MOST_HELD_BYTES
+    for count, each in enumerate(notified):
+        left -= size_of(each)
+        if left < 0:
+            return notified[: max(1, count)]
+    return notified

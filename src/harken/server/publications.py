@@ -1,0 +1,128 @@
+"""Requests that publish: a body of some content type becomes pieces, one for each event, and what is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from harken.errors import DecodeError, HarkenError, LimitError
+from harken.events.json_array import array_elements
+from harken.events.json_rows import json_line_pieces
+from harken.events.json_text import decode_object
+from harken.events.pieces import BOM, Piece, too_long
+from harken.limits import Limits
+from harken.server.cloudevents import BATCHED, STRUCTURED, binary_envelope, is_binary, refuse_incomplete
+from harken.store.stored import CLOUDEVENT, JSON, XML
+
+JSON_TYPES = ("application/json", "text/json", "application/x-www-form-urlencoded", "")
+"""What is read as JSON: also what `curl -d` says unless it is told otherwise, and nothing at all."""
+LINE_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
+XML_TYPES = ("application/xml", "text/xml")
+PUBLISHED_TYPES = (JSON_TYPES[0], LINE_TYPES[0], XML_TYPES[0], STRUCTURED, BATCHED)
+
+
+class ContentTypeError(HarkenError):
+    """A request has a content type that cannot be read."""
+
+
+@dataclass(slots=True)
+class Incoming:
+    """The events of one request, not decoded yet."""
+
+    kind: str
+    pieces: list[Piece]
+    keys: list[bytes | None] = field(default_factory=list)
+    """For CloudEvents what makes each the same as another; empty for others."""
+
+
+def main_type(content_type: str) -> str:
+    """A content type without its parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def incoming(headers: Mapping[str, str], body: bytes, limits: Limits, most: int) -> Incoming:
+    """The events of a request.
+
+    Raises ContentTypeError, DecodeError if the body as a whole cannot be read, and LimitError if there are too many.
+    """
+    if is_binary(headers):
+        return _cloudevents([_one(binary_envelope(headers, body), limits)], limits)
+    kind = main_type(headers.get("content-type", ""))
+    if kind in XML_TYPES:
+        return Incoming(XML, [_one(body, limits)])
+    if kind == STRUCTURED:
+        return _cloudevents([_one(body, limits)], limits)
+    if kind == BATCHED:
+        return _cloudevents(_counted(_array(body, limits), most), limits)
+    if kind in LINE_TYPES:
+        return Incoming(JSON, _counted(json_line_pieces(io.BytesIO(body), limits), most))
+    if kind in JSON_TYPES:
+        text = body.removeprefix(BOM).lstrip()
+        if text.startswith(b"["):
+            return Incoming(JSON, _counted(_array(body, limits), most))
+        if not text:
+            raise DecodeError("the body is empty", hint="send a JSON object, or one a line as application/x-ndjson")
+        return Incoming(JSON, [_one(body.removeprefix(BOM), limits)])
+    hint = f"send {', '.join(PUBLISHED_TYPES)}, or a CloudEvent in binary mode"
+    raise ContentTypeError(f"events do not come as `{kind:.60}`", hint=hint)
+
+
+def _one(data: bytes, limits: Limits) -> Piece:
+    return Piece(data, 1, error=None if len(data) <= limits.max_event_bytes else too_long(limits))
+
+
+def _array(body: bytes, limits: Limits) -> Iterator[Piece]:
+    return array_elements(iter([body.removeprefix(BOM)]), limits, 1)
+
+
+def _counted(pieces: Iterator[Piece], most: int) -> list[Piece]:
+    """The pieces, of which no more are cut than may be."""
+    found = list(islice(pieces, most + 1))
+    if len(found) > most:
+        message = f"the request has more than {most:,} events"
+        raise LimitError(message, limit="max_batch_events", hint="send fewer at once")
+    return found
+
+
+def _cloudevents(pieces: list[Piece], limits: Limits) -> Incoming:
+    """CloudEvents, each with what makes it the same as another: its source and id."""
+    keys: list[bytes | None] = []
+    checked: list[Piece] = []
+    for piece in pieces:
+        key: bytes | None = None
+        fault = piece.error
+        if fault is None:
+            try:
+                envelope = decode_object(piece.data, limits)
+                refuse_incomplete(envelope)
+                key = request_key("cloudevent", envelope["source"], envelope["id"])
+            except HarkenError as error:
+                fault = error
+        keys.append(key)
+        checked.append(piece._replace(error=fault))
+    return Incoming(CLOUDEVENT, checked, keys)
+
+
+def request_key(*parts: str) -> bytes:
+    """What makes a request or an event the same as another."""
+    return hashlib.sha256(json.dumps(parts).encode()).digest()
+
+
+def one_line(piece: Piece, kind: str) -> bytes:
+    """An event as the journal keeps it: JSON on one line, so that it can be sent on a stream."""
+    data = piece.data if kind == XML else piece.data.strip()
+    if kind != XML and (b"\n" in data or b"\r" in data):  # in valid JSON these stand between tokens only
+        data = data.replace(b"\n", b" ").replace(b"\r", b" ")
+    return data
+
+
+def rejection(position: int, error: HarkenError) -> dict[str, Any]:
+    """What a publisher is told of an event that was rejected."""
+    plain = error.to_dict()
+    plain.pop("source", None)
+    return {"position": position, **plain}

@@ -1,0 +1,29 @@
+"""Threads for what only reads: questions to the store, texts that are understood, back-tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+_THREADS = 4
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Readers:
+    """A few threads, each of which may take its time."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_THREADS, "harken-read")
+
+    async def run(
+        self, work: Callable[Arguments, Result], *values: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """What a function returns, called in one of the threads."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, lambda: work(*values, **named))
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)

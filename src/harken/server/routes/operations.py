@@ -1,0 +1,82 @@
+"""Running the server: health, metrics, sizes, the plan of the index, and API keys."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from harken.errors import UnknownIdError
+from harken.server.access import SUBSCRIBE
+from harken.server.answers import KeysModel, NewKeyModel
+from harken.server.api_keys import made_key, shown_key
+from harken.server.models import KeyModel
+from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, problems
+from harken.server.secret_words import hashed
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """Whether the process is alive."""
+    return {"status": "alive"}
+
+
+@router.get("/readyz", responses={503: {"description": "It is starting, or stopping."}})
+async def readyz(service: ServiceOf) -> JSONResponse:
+    """Whether requests are answered."""
+    if service.is_ready:
+        return JSONResponse({"status": "ready", "subscriptions": len(service.index.engine)})
+    return JSONResponse({"status": "stopping" if service.is_stopping else "starting", "detail": service.problem}, 503)
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request, service: ServiceOf) -> Response:
+    """Counters and gauges for Prometheus."""
+    text = await service.readers.run(request.app.state.metrics.text)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/stats", responses=problems())
+async def stats(service: ServiceOf, caller: CallerOf) -> dict[str, Any]:
+    """How much there is of what."""
+    caller.require(SUBSCRIBE)
+    stored = await service.readers.run(service.store.sizes)
+    return {**service.sizes(), **stored}
+
+
+@router.get("/plan", responses=problems())
+async def plan(service: ServiceOf, caller: CallerOf) -> Response:
+    """How the subscriptions are indexed, and what events are expected to cost."""
+    caller.require(SUBSCRIBE)
+    found = await service.readers.run(service.index.engine.stats)
+    return Response(json.dumps(found, default=str), media_type="application/json")
+
+
+@router.post("/keys", status_code=201, response_model=NewKeyModel, responses=problems(body=True))
+async def new_key(given: KeyModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """A new API key, which is shown once."""
+    caller.require_admin()
+    key, word = made_key(given.owner, given.scopes, given.name)
+    await asyncio.wrap_future(service.committer.submit(lambda writing: writing.add_key(key, hashed(word))))
+    return {**shown_key(key), "key": word}
+
+
+@router.get("/keys", response_model=KeysModel, responses=problems())
+async def keys(service: ServiceOf, caller: CallerOf) -> Any:
+    """The API keys, without the keys."""
+    caller.require_admin()
+    return {"keys": [shown_key(each) for each in await service.readers.run(service.store.keys)]}
+
+
+@router.delete("/keys/{id}", status_code=204, responses=problems(404))
+async def remove_key(id: str, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> None:
+    """Have a key work no more: here at once, and within seconds where other processes share the store."""
+    caller.require_admin()
+    if not await asyncio.wrap_future(service.committer.submit(lambda writing: writing.remove_key(id))):
+        raise UnknownIdError(f"there is no key {id!r:.40}")
+    keeper.forget_keys()

@@ -1,0 +1,86 @@
+"""The schema: what events may hold, and the four ways in which a publisher may extend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from harken.errors import SchemaError
+from harken.schema import Schema
+from harken.schema.domain_tables import domain_from_table, domain_to_table
+from harken.schema.event_types import EventType
+from harken.schema.extensions import Extension, NewAttribute, NewDomain, NewEventType, NewOptionalAttribute
+from harken.schema.files import format_schema, parse_rule
+from harken.schema.paths import Path, format_path, parse_path
+from harken.server.access import PUBLISH, SUBSCRIBE, Caller
+from harken.server.answers import SchemaModel, VersionModel
+from harken.server.models import AttributeModel, DomainModel, EventTypeModel, OptionalAttributeModel
+from harken.server.requests import CallerOf, ServiceOf, problems
+from harken.server.service import Service
+
+router = APIRouter(tags=["schema"])
+_PROBLEMS = problems(409, body=True)
+
+
+@router.get("/schema", response_model=SchemaModel, responses=problems())
+async def schema(service: ServiceOf, caller: CallerOf) -> Any:
+    """The schema, as data and as the text of a schema file. Its version is null if the server has none."""
+    caller.require(PUBLISH, SUBSCRIBE)
+    known = service.index.engine.schema
+    if known is None:
+        return {"version": None, "toml": "", "domains": {}, "attributes": {}, "event_types": {}}
+    return {
+        "version": known.version,
+        "toml": format_schema(known),
+        "domains": {name: domain_to_table(each) for name, each in known.domains.items()},
+        "attributes": {format_path(path): domain.name for path, domain in known.attributes.items()},
+        "event_types": {
+            name: {format_path(path): str(rule) for path, rule in each.rules.items()}
+            for name, each in known.event_types.items()
+        },
+    }
+
+
+@router.post("/schema/domains", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
+async def new_domain(given: DomainModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """A new domain, by the keys of a schema file."""
+    table = {name: value for name, value in given.model_dump().items() if name != "name"}
+    domain, faults = domain_from_table(given.name, table)
+    if domain is None or faults:
+        raise faults[0][1]
+    return await _extended(NewDomain(domain), service, caller)
+
+
+@router.post("/schema/attributes", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
+async def new_attribute(given: AttributeModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """A new attribute of a domain: a built-in one, or one that the schema has."""
+    return await _extended(NewAttribute(_path(given.name), given.domain), service, caller)
+
+
+@router.post("/schema/optional-attributes", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
+async def new_optional_attribute(given: OptionalAttributeModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """A new optional attribute of an event type."""
+    extension = NewOptionalAttribute(given.event_type, _path(given.attribute), given.multiple)
+    return await _extended(extension, service, caller)
+
+
+@router.post("/schema/event-types", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
+async def new_event_type(given: EventTypeModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """A new event type with the rules of its attributes, such as `mandatory` or `optional multiple`."""
+    rules = {_path(name): parse_rule(rule, name) for name, rule in given.attributes.items()}
+    return await _extended(NewEventType(EventType(given.name, rules)), service, caller)
+
+
+async def _extended(extension: Extension, service: Service, caller: Caller) -> dict[str, int]:
+    caller.require(PUBLISH)
+    extended: Schema = await service.subscribing.extend_schema(extension)
+    return {"version": extended.version}
+
+
+def _path(name: str) -> Path:
+    """The path of an attribute. Raises SchemaError."""
+    try:
+        return parse_path(name)
+    except ValueError as error:
+        raise SchemaError(str(error)) from None

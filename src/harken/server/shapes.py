@@ -1,0 +1,59 @@
+"""Notifications as they travel: plain JSON, or a CloudEvent around it. They are written as text, as events are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from harken.store import CLOUDEVENTS, JournalledEvent, Notified
+from harken.store.stored import XML
+
+NOTIFICATION_TYPE = "harken.notification"
+DIGEST_TYPE = "harken.digest"
+CLOUDEVENT_JSON = "application/cloudevents+json"
+
+
+def iso(time: int) -> str:
+    """A time in microseconds as ISO 8601."""
+    return datetime.fromtimestamp(time / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def event_text(event: JournalledEvent | None) -> str:
+    """An event as JSON: XML as a string, null if the journal has let go of it."""
+    if event is None:
+        return "null"
+    if event.kind == XML:
+        return json.dumps(event.body.decode("utf-8", "replace"))
+    return event.body.decode()
+
+
+def notification_text(notified: Notified, format: str = "plain") -> str:
+    """A notification as JSON."""
+    suppressed = f', "suppressed": {notified.suppressed}' if notified.suppressed else ""
+    plain = (
+        f'{{"id": "{notified.number}", "subscription": {json.dumps(notified.subscription)}, '
+        f'"event": {event_text(notified.event)}, "event_id": "{notified.event_number}", '
+        f'"time": "{iso(notified.time)}"{suppressed}}}'
+    )
+    if format != CLOUDEVENTS:
+        return plain
+    return _cloudevent(NOTIFICATION_TYPE, notified.subscription, str(notified.number), notified.time, plain)
+
+
+def digest_text(subscription: str, notified: Sequence[Notified], format: str = "plain") -> str:
+    """Several notifications of one subscription as one."""
+    inner = ", ".join(map(notification_text, notified))
+    plain = f'{{"subscription": {json.dumps(subscription)}, "notifications": [{inner}]}}'
+    if format != CLOUDEVENTS:
+        return plain
+    last = notified[-1]
+    return _cloudevent(DIGEST_TYPE, subscription, f"{notified[0].number}-{last.number}", last.time, plain)
+
+
+def _cloudevent(type: str, subscription: str, id: str, time: int, data: str) -> str:
+    return (
+        f'{{"specversion": "1.0", "type": "{type}", "source": "/subscriptions", "id": "{id}", '
+        f'"subject": {json.dumps(subscription)}, "time": "{iso(time)}", "datacontenttype": "application/json", '
+        f'"data": {data}}}'
+    )

@@ -1,0 +1,139 @@
+"""Open streams: each is handed new notifications of its subscriptions, or told to read them from the store.
+
+A stream that does not keep up holds a bounded number of them; then it forgets them and reads from the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from harken.errors import LimitError
+from harken.store import Notified
+
+_MOST_HELD = 256
+MOST_HELD_BYTES = 1 << 18
+"""Bytes of events that one stream keeps from its reader, about: a reader may be slow, and there may be thousands."""
+
+
+class Stream:
+    """One reader. It lives in the event loop."""
+
+    def __init__(self, subscriptions: Mapping[str, int], after: int) -> None:
+        self.subscriptions = dict(subscriptions)
+        """The ids, and from which notification on each belongs to its reader."""
+        self.position = after
+        """The last notification that it has."""
+        self.is_behind = True
+        """Whether there may be some in the store that it has not been handed."""
+        self.held: deque[Notified] = deque()
+        self._held_bytes = 0
+        self._wake = asyncio.Event()
+
+    def hand(self, notified: Notified) -> None:
+        """Give it a notification that was just written."""
+        if not self.is_behind:
+            self._held_bytes += size_of(notified)
+            if len(self.held) < _MOST_HELD and (not self.held or self._held_bytes <= MOST_HELD_BYTES):
+                self.held.append(notified)
+            else:
+                self.fall_behind()
+        self._wake.set()
+
+    def take(self) -> list[Notified]:
+        """What it was handed since."""
+        found = list(self.held)
+        self.held.clear()
+        self._held_bytes = 0
+        return found
+
+    def fall_behind(self) -> None:
+        """Have it read from the store."""
+        self.take()
+        self.is_behind = True
+        self._wake.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until there may be something new. Returns whether there may be."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return False
+        self._wake.clear()
+        return True
+
+
+def size_of(notified: Notified) -> int:
+    """The bytes of the event of a notification."""
+    return 0 if notified.event is None else len(notified.event.body)
+
+
+class Streams:
+    """All streams of this process, by the subscriptions that they listen to. It lives in the event loop."""
+
+    def __init__(self) -> None:
+        self._by_subscription: dict[str, set[Stream]] = {}
+        self._all: set[Stream] = set()
+        self._admitted: Counter[str] = Counter()
+
+    def admit(self, caller: str, most: int, most_per_caller: int) -> Callable[[], None]:
+        """Count an answer that goes on. Returns what to call when it ends. Raises LimitError if there are too many."""
+        if self._admitted.total() >= most:
+            raise LimitError("too many streams are open", limit="max_streams")
+        if self._admitted[caller] >= most_per_caller:
+            raise LimitError("you have too many streams open", limit="max_streams_per_caller")
+        self._admitted[caller] += 1
+
+        def ended() -> None:
+            self._admitted[caller] -= 1
+            self._admitted += Counter()  # drops those that have none
+
+        return ended
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def is_listened(self, id: str) -> bool:
+        """Whether somebody listens to a subscription. Other threads may ask."""
+        return id in self._by_subscription
+
+    def open(self, stream: Stream) -> None:
+        self._all.add(stream)
+        for id in stream.subscriptions:
+            self._by_subscription.setdefault(id, set()).add(stream)
+
+    def close(self, stream: Stream) -> None:
+        self._all.discard(stream)
+        for id in stream.subscriptions:
+            self._leave(id, stream)
+
+    def end(self, id: str) -> None:
+        """A subscription is gone: nobody listens to it any more."""
+        for stream in self._by_subscription.pop(id, set()):
+            stream.subscriptions.pop(id, None)
+            stream.fall_behind()
+
+    def hand(self, notified: Sequence[Notified]) -> None:
+        """Give notifications, in their order, to whoever listens."""
+        for each in notified:
+            for stream in self._by_subscription.get(each.subscription, ()):
+                stream.hand(each)
+
+    def fall_behind(self, ids: Iterable[str]) -> None:
+        """Have whoever listens to one of these read from the store."""
+        for id in ids:
+            for stream in self._by_subscription.get(id, ()):
+                stream.fall_behind()
+
+    def all_fall_behind(self) -> None:
+        for stream in self._all:
+            stream.fall_behind()
+
+    def _leave(self, id: str, stream: Stream) -> None:
+        listeners = self._by_subscription.get(id)
+        if listeners is not None:
+            listeners.discard(stream)
+            if not listeners:
+                del self._by_subscription[id]

@@ -1,0 +1,255 @@
+"""Subscribing: texts are understood, written to the store, and matched with before anybody is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from harken.collecting import collector_paused
+from harken.engine import Engine
+from harken.errors import ExtensionError, HarkenError, InvalidIdError, LimitError, ParseError
+from harken.live.loading import Checked
+from harken.schema import Schema
+from harken.schema.extensions import Extension
+from harken.schema.files import format_schema
+from harken.server.committing import Committer
+from harken.server.index import Index
+from harken.server.reading import Readers
+from harken.server.secret_words import TICKET, hashed, new_word
+from harken.server.settings import Settings
+from harken.store import BehindError, Delivery, Store, StoredChange, StoredSubscription, Writing
+from harken.store.store import microseconds
+from harken.store.stored import GONE, PUT, RENEWED, SCHEMA
+
+_LONGEST_ID = 200
+_MOST_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A subscription as somebody asks for it."""
+
+    id: str
+    where: str
+    language: str
+    valid_for: float
+    owner: str | None
+    labels: dict[str, str]
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A subscription that was taken: the ticket is told now, and never again."""
+
+    id: str
+    ticket: str
+    expires_at: int
+    warnings: tuple[str, ...]
+
+
+class Subscribing:
+    """Everything that changes subscriptions and the schema."""
+
+    def __init__(self, settings: Settings, store: Store, index: Index, committer: Committer, readers: Readers) -> None:
+        self._settings = settings
+        self._store = store
+        self._index = index
+        self._committer = committer
+        self._readers = readers
+
+    async def subscribe(self, drafts: Sequence[Draft]) -> list[Taken | HarkenError]:
+        """Take subscriptions. Those that cannot be taken are told why."""
+        checked = await self._checked(drafts)
+        found: list[Taken | HarkenError | None] = [each if isinstance(each, HarkenError) else None for each in checked]
+        await self._refuse_crowded(drafts, found)
+        now = microseconds()
+        rows: list[StoredSubscription] = []
+        places: list[int] = []
+        tickets: list[str] = []
+        known: dict[str, Checked] = {}
+        for place, (draft, each) in enumerate(zip(drafts, checked, strict=True)):
+            if found[place] is None and isinstance(each, Checked):
+                tickets.append(new_word(TICKET))
+                places.append(place)
+                rows.append(_row(draft, now, hashed(tickets[-1])))
+                known.setdefault(draft.id, each)
+        if rows:
+            outcomes = await self._create(rows, known)
+            for place, ticket, row, outcome in zip(places, tickets, rows, outcomes, strict=True):
+                if isinstance(outcome, HarkenError):
+                    found[place] = outcome
+                else:
+                    warnings = known[row.id].warnings
+                    found[place] = Taken(row.id, ticket, row.expires_at, warnings)
+        return [each for each in found if each is not None]
+
+    async def change(self, known: StoredSubscription, draft: Draft) -> tuple[int, tuple[str, ...]]:
+        """Make a subscription another. Returns when it expires, and what to warn of."""
+        (checked,) = await self._checked([draft])
+        if isinstance(checked, HarkenError):
+            raise checked
+        renewed = replace(_row(draft, microseconds(), known.ticket), owner=known.owner, created_at=known.created_at)
+        renewed = replace(renewed, since=known.since)
+
+        def change(writing: Writing) -> list[StoredChange]:
+            writing.change(renewed)
+            return [StoredChange(writing.sequence, PUT, renewed.id, renewed)]
+
+        await self._changed(change, {renewed.id: checked})
+        return renewed.expires_at, checked.warnings
+
+    async def renew(self, known: StoredSubscription, valid_for: float) -> int:
+        """Have a subscription expire later. Returns when."""
+        renewed = replace(known, expires_at=microseconds() + int(valid_for * 1e6))
+
+        def renew(writing: Writing) -> list[StoredChange]:
+            writing.renew(renewed.id, renewed.expires_at)
+            return [StoredChange(writing.sequence, RENEWED, renewed.id, renewed)]
+
+        await self._changed(renew)
+        return renewed.expires_at
+
+    async def unsubscribe(self, id: str) -> None:
+        """Let go of a subscription. Raises UnknownIdError."""
+
+        def remove(writing: Writing) -> list[StoredChange]:
+            writing.remove(id)
+            return [StoredChange(writing.sequence, GONE, id, None)]
+
+        await self._changed(remove)
+
+    async def sweep(self) -> list[str]:
+        """Let go of some that have expired, and return their ids."""
+
+        def sweep(writing: Writing) -> list[StoredChange]:
+            before = writing.sequence
+            ids = writing.remove_expired(microseconds())
+            return [StoredChange(sequence, GONE, id, None) for sequence, id in enumerate(ids, before + 1)]
+
+        return [each.id for each in await self._changed(sweep)]
+
+    async def extend_schema(self, extension: Extension) -> Schema:
+        """Extend the schema. Raises SchemaError."""
+        for _ in range(_MOST_TRIES):
+            extended = self._index.extended(extension)
+            if self._index.engine.schema is not None and extended.version == self._index.engine.schema.version:
+                return extended  # it said so already
+            text, version = format_schema(extended), extended.version
+
+            def extend(writing: Writing, version: int = version, text: str = text) -> list[StoredChange]:
+                writing.put_schema(version, text)
+                return [StoredChange(writing.sequence, SCHEMA, str(version), None)]
+
+            try:
+                await self._changed(extend)
+                return extended
+            except BehindError:  # another process was first
+                await self._follow()
+        raise ExtensionError("the store has subscriptions, or other processes extend the schema all the time")
+
+    async def _checked(self, drafts: Sequence[Draft]) -> list[Checked | HarkenError]:
+        """Understand texts. What is refused may be right by the schema that another process has just extended."""
+        known = self._index.sequence
+        found = await self._readers.run(_check, self._index.engine, drafts)
+        is_refused = any(isinstance(each, HarkenError) for each in found)
+        if not is_refused or not self._store.is_shared:
+            return found
+        if await self._readers.run(lambda: self._store.sequence) == known:
+            return found
+        await self._follow()
+        return await self._readers.run(_check, self._index.engine, drafts)
+
+    async def _follow(self) -> None:
+        """Make the changes that other processes have logged."""
+        await asyncio.wrap_future(self._committer.submit(_nothing, lambda _: _done(self._index.follow())))
+
+    async def _create(
+        self, rows: Sequence[StoredSubscription], known: dict[str, Checked]
+    ) -> list[StoredSubscription | HarkenError]:
+        refused: dict[str, HarkenError] = {}
+
+        def create(writing: Writing) -> tuple[list[StoredSubscription | HarkenError], list[StoredChange]]:
+            before = writing.sequence
+            found: list[StoredSubscription | HarkenError] = [*writing.create(rows)]
+            made = [each for each in found if isinstance(each, StoredSubscription)]
+            return found, [StoredChange(at, PUT, each.id, each) for at, each in enumerate(made, before + 1)]
+
+        def index(result: tuple[list[StoredSubscription | HarkenError], list[StoredChange]]) -> None:
+            for fault in self._index.apply(result[1], known):
+                refused[str(fault.id)] = fault.error
+
+        found, _ = await asyncio.wrap_future(self._committer.submit(create, index))
+        for id in refused.keys() & {each.id for each in rows}:  # the index has no room for it
+            await self.unsubscribe(id)
+        return [
+            refused[each.id] if isinstance(each, StoredSubscription) and each.id in refused else each for each in found
+        ]
+
+    async def _changed(
+        self, work: Callable[[Writing], list[StoredChange]], checked: dict[str, Checked] | None = None
+    ) -> list[StoredChange]:
+        """Have a change written, and then matched with."""
+        then = self._index.apply
+        future = self._committer.submit(work, lambda changes: _done(then(changes, checked)))
+        return await asyncio.wrap_future(future)
+
+    async def _refuse_crowded(self, drafts: Sequence[Draft], found: list[Taken | HarkenError | None]) -> None:
+        """Refuse the subscriptions of owners who have too many."""
+        most = self._settings.max_subscriptions_per_owner
+        for owner in {each.owner for each in drafts if each.owner is not None}:
+            room = most - await self._readers.run(self._store.owned, owner)
+            for place, draft in enumerate(drafts):
+                if draft.owner == owner and found[place] is None:
+                    if room <= 0:
+                        message = f"{owner!r:.60} has {most:,} subscriptions already"
+                        found[place] = LimitError(message, limit="max_subscriptions_per_owner")
+                    room -= 1
+
+
+def refuse_odd_id(id: str) -> None:
+    """Raise InvalidIdError for an id that cannot stand in a path, a header or a log."""
+    if not id or len(id) > _LONGEST_ID:
+        raise InvalidIdError(f"an id has 1 to {_LONGEST_ID} characters, not {len(id)}")
+    if id in (".", ".."):
+        raise InvalidIdError(f"the id {id!r} cannot stand in a path")
+    if not id.isprintable():
+        raise InvalidIdError(f"the id {id!r:.60} has characters that cannot be printed")
+
+
+def _check(engine: Engine, drafts: Sequence[Draft]) -> list[Checked | HarkenError]:
+    with collector_paused():
+        return [_checked(engine, each) for each in drafts]
+
+
+def _checked(engine: Engine, draft: Draft) -> Checked | HarkenError:
+    try:
+        refuse_odd_id(draft.id)
+        if "\0" in draft.where:
+            raise ParseError("a subscription's text has no NUL characters")
+        return engine.check(draft.where, draft.language)
+    except HarkenError as error:
+        return error
+
+
+def _row(draft: Draft, now: int, ticket: bytes) -> StoredSubscription:
+    return StoredSubscription(
+        draft.id,
+        draft.where,
+        draft.language,
+        expires_at=now + int(draft.valid_for * 1e6),
+        created_at=now,
+        owner=draft.owner,
+        labels=draft.labels,
+        delivery=draft.delivery,
+        ticket=ticket,
+    )
+
+
+def _nothing(writing: Writing) -> None:
+    pass
+
+
+def _done(_: object) -> None:
+    pass

@@ -1,0 +1,38 @@
+"""The store: subscriptions, their change log, the journal of events and the outbox, on SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from harken.store.delivery import CLOUDEVENTS, PLAIN, Delivery, Throttle
+from harken.store.opening import open_store
+from harken.store.outbox import NewNotification
+from harken.store.store import Store
+from harken.store.stored import (
+    ApiKey,
+    DeadNotification,
+    JournalledEvent,
+    Notified,
+    StoredChange,
+    StoredSubscription,
+    WebhookState,
+)
+from harken.store.writing import BehindError, NewEvent, Writing
+
+__all__ = [
+    "CLOUDEVENTS",
+    "PLAIN",
+    "ApiKey",
+    "BehindError",
+    "DeadNotification",
+    "Delivery",
+    "JournalledEvent",
+    "NewEvent",
+    "NewNotification",
+    "Notified",
+    "Store",
+    "StoredChange",
+    "StoredSubscription",
+    "Throttle",
+    "WebhookState",
+    "Writing",
+    "open_store",
+]

@@ -1,0 +1,42 @@
+"""Which store a text names: a path is SQLite's, a URL PostgreSQL's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harken.errors import StoreError
+from harken.store.database import Database
+from harken.store.migrations import migrate
+from harken.store.store import Store
+
+_POSTGRES = ("postgresql://", "postgres://")
+
+
+def open_store(place: str, *, create: bool = True) -> Store:
+    """The store at a path or URL. Its tables are made, if it may `create` them, or brought up to date.
+
+    Raises StoreError.
+    """
+    if place.startswith(_POSTGRES):
+        from harken.store.postgres import PostgresDatabase
+
+        return _migrated(PostgresDatabase(place), create, is_shared=True)
+    if "://" in place:
+        scheme = place.partition("://")[0]
+        raise StoreError(f"`{scheme}` names no store", hint="write a path for SQLite, or postgresql://host/database")
+    if not create and not Path(place).exists():
+        raise StoreError(f"there is no store at {place}")
+    if not Path(place).absolute().parent.is_dir():
+        raise StoreError(f"there is no folder for the store {place}")
+    from harken.store.sqlite import SqliteDatabase
+
+    return _migrated(SqliteDatabase(place), create, is_shared=False)
+
+
+def _migrated(database: Database, create: bool, *, is_shared: bool) -> Store:
+    try:
+        migrate(database, create=create)
+        return Store(database, is_shared=is_shared)
+    except BaseException:
+        database.close()
+        raise

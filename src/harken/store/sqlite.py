@@ -1,0 +1,181 @@
+"""SQLite under the store: one file, WAL, every commit on disk."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, ClassVar
+
+from harken.errors import StoreError, StoreUnavailableError
+from harken.store.database import Row, Transaction, places
+
+_BUSY_SECONDS = 30.0
+_CACHE_KIB = 65_536
+_CHECKPOINT_PAGES = 4_000
+"""Pages of the WAL after which it is written back: more, so that pages that many batches change are written less."""
+_ROWS_AT_ONCE = 512
+"""Rows of one INSERT. A statement a row would hand the interpreter's lock over for each of them."""
+_UNAVAILABLE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+}
+_LOST = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+"""After these a connection may stay of no use, also when the file is in order again."""
+
+
+class SqliteDatabase:
+    """A file. One connection writes, and as many as are needed read."""
+
+    words: ClassVar[dict[str, str]] = {
+        "integer": "INTEGER",
+        "text": "TEXT",
+        "blob": "BLOB",
+        "by_key": " WITHOUT ROWID",
+        "layout": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'layout'",
+    }
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._write_lock = threading.Lock()
+        self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._closed = False
+        self._is_lost = False
+        """Whether the connection that writes has to be made anew."""
+        with _sqlite_errors(path):
+            self._writer = self._connected()
+            try:
+                if _set_wal(self._writer) != "wal":
+                    raise StoreError(f"{path} cannot be kept in WAL mode: is it on a network file system?")
+            except BaseException:
+                self._writer.close()
+                raise
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        with self._write_lock, _sqlite_errors(self._path):
+            if self._is_lost:
+                self._writer.close()
+                self._writer, self._is_lost = self._connected(), False
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield _SqliteTransaction(self._writer)
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                self._is_lost = _code(error) in _LOST
+                with suppress(sqlite3.Error):  # SQLite has rolled back by itself where the disk was full
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def migrating(self) -> AbstractContextManager[Transaction]:
+        return self.writing()
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        with _sqlite_errors(self._path):
+            try:
+                connection = self._readers.get_nowait()
+            except Empty:
+                connection = self._connected()
+                connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+            try:
+                yield _SqliteTransaction(connection)
+            finally:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                if self._closed:
+                    connection.close()
+                else:
+                    self._readers.put(connection)
+
+    def claims(self) -> str:
+        return ""  # one process has the file
+
+    def close(self) -> None:
+        self._closed = True
+        with self._write_lock, suppress(sqlite3.Error):
+            self._writer.close()
+        with suppress(Empty):
+            while True:
+                self._readers.get_nowait().close()
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        return connection
+
+
+class _SqliteTransaction:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, text: str, values: Sequence[Any] = ()) -> list[Row]:
+        return self._connection.execute(text, values).fetchall()
+
+    def stream(self, text: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        cursor = self._connection.execute(text, values)
+        while found := cursor.fetchmany(_ROWS_AT_ONCE):
+            yield from found
+
+    def run(self, text: str, values: Sequence[Any] = ()) -> int:
+        return self._connection.execute(text, values).rowcount
+
+    def contains(self, column: str) -> str:
+        return f"instr({column}, ?) > 0"
+
+    def announce(self, text: str) -> None:
+        """Nobody else has the file."""
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """In statements of 512, 256, … and 1 rows, which SQLite keeps prepared."""
+        head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "
+        row = places(len(columns))
+        start = 0
+        while start < len(rows):
+            count = min(_ROWS_AT_ONCE, 1 << ((len(rows) - start).bit_length() - 1))
+            values = [value for each in rows[start : start + count] for value in each]
+            self._connection.execute(head + ", ".join([row] * count), values)
+            start += count
+
+
+def _set_wal(connection: sqlite3.Connection) -> str:
+    """Set the mode, and return the one that it is. SQLite itself does not wait for others who set it, too."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _code(error: BaseException) -> int | None:
+    """What SQLite calls an error, without the details."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+@contextmanager
+def _sqlite_errors(path: str) -> Iterator[None]:
+    """Errors of SQLite as those of the store."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise StoreError("a text has a lone surrogate, which UTF-8 cannot encode") from error
+    except sqlite3.Error as error:
+        kind = StoreUnavailableError if _code(error) in _UNAVAILABLE else StoreError
+        raise kind(f"the store {Path(path).name} cannot be used: {error}") from error

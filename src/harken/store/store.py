@@ -1,0 +1,303 @@
+"""The store of a server: what is asked of it, and the transactions that change it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from harken.errors import StoreError
+from harken.store.database import Database, Transaction, parts, places, rows_in
+from harken.store.delivery import Delivery
+from harken.store.outbox import event_of, read_after, read_at
+from harken.store.stored import (
+    GONE,
+    SCHEMA,
+    SUBSCRIPTION_COLUMNS,
+    ApiKey,
+    DeadNotification,
+    Due,
+    JournalledEvent,
+    Notified,
+    StoredChange,
+    StoredSubscription,
+    WebhookState,
+)
+from harken.store.writing import Writing
+
+_COLUMNS = ", ".join(f"s.{name}" for name in SUBSCRIPTION_COLUMNS)
+
+
+def microseconds() -> int:
+    """The time now."""
+    return time.time_ns() // 1_000
+
+
+class Store:
+    """Subscriptions, change log, journal and outbox. Threads may share it."""
+
+    def __init__(self, database: Database, *, is_shared: bool) -> None:
+        self.database = database
+        self.is_shared = is_shared
+        """Whether other processes may change it, too."""
+        self.origin = secrets.token_hex(8)
+        """What this process signs its changes with."""
+        self._settings = self._read_settings()
+
+    def close(self) -> None:
+        self.database.close()
+
+    @contextmanager
+    def writing(self, now: int | None = None) -> Iterator[Writing]:
+        """A transaction, on disk when the block ends. Raises StoreError."""
+        with self.database.writing() as transaction:
+            writing = Writing(transaction, self.origin, microseconds() if now is None else now)
+            yield writing
+            writing.finish()
+
+    @property
+    def name(self) -> str:
+        """What no other store is called."""
+        return self._settings["store"]
+
+    @property
+    def token_secret(self) -> bytes:
+        return bytes.fromhex(self._settings["token_secret"])
+
+    # Subscriptions
+
+    def subscription(self, id: str) -> StoredSubscription | None:
+        return next(iter(self.subscriptions_of([id])), None)
+
+    def subscriptions_of(self, ids: Sequence[str]) -> list[StoredSubscription]:
+        """Those of the ids that there are."""
+        return self._subscriptions("s.id", ids)
+
+    def subscriptions_with(self, tickets: Sequence[bytes]) -> list[StoredSubscription]:
+        """Those that these tickets, as SHA-256, open."""
+        return self._subscriptions("s.ticket", tickets)
+
+    def listed(
+        self, after: str, limit: int, *, owner: str | None = None, language: str | None = None
+    ) -> list[StoredSubscription]:
+        """Subscriptions in the order of their ids."""
+        filters = {"s.owner": owner, "s.language": language}
+        given = {name: value for name, value in filters.items() if value is not None}
+        where = "".join(f" AND {name} = ?" for name in given)
+        text = f"SELECT {_COLUMNS} FROM subscriptions s WHERE s.id > ?{where} ORDER BY s.id LIMIT ?"
+        with self.database.reading() as transaction:
+            return [StoredSubscription.of_row(row) for row in transaction.rows(text, (after, *given.values(), limit))]
+
+    def owned(self, owner: str) -> int:
+        """How many subscriptions somebody has."""
+        return int(self._one("SELECT COUNT(*) FROM subscriptions WHERE owner = ?", (owner,)))
+
+    def expiring(self, before: int, limit: int) -> list[tuple[str, int]]:
+        """(id, time) of the subscriptions that expire first."""
+        text = "SELECT id, expires_at FROM subscriptions WHERE expires_at < ? ORDER BY expires_at LIMIT ?"
+        with self.database.reading() as transaction:
+            return [(row[0], row[1]) for row in transaction.rows(text, (before, limit))]
+
+    def last_expiry(self, now: int) -> int:
+        """When the last of those that have expired and are not swept yet did; 0 if there are none."""
+        return self._one("SELECT COALESCE(MAX(expires_at), 0) FROM subscriptions WHERE expires_at <= ?", (now,))
+
+    def deliveries(self) -> dict[str, Delivery]:
+        """The subscriptions that want more than to be asked."""
+        text = "SELECT id, delivery FROM subscriptions WHERE delivery IS NOT NULL"
+        with self.database.reading() as transaction:
+            return {id: Delivery.from_json(delivery) for id, delivery in transaction.stream(text)}
+
+    # The change log
+
+    @property
+    def sequence(self) -> int:
+        """The last change."""
+        return int(self._one("SELECT value FROM heads WHERE name = 'change'"))
+
+    def origin_of(self, sequence: int) -> str | None:
+        """Which process made a change, by a name that no other has; None if the log has let go of it."""
+        with self.database.reading() as transaction:
+            rows = transaction.rows("SELECT origin FROM changes WHERE sequence = ?", (sequence,))
+        return str(rows[0][0]) if rows else None
+
+    def changes(self, after: int, limit: int = 10_000) -> list[StoredChange] | None:
+        """The changes after one, in their order, each with what its subscription is now.
+
+        None if the log does not reach back so far: then `everything` has to be read.
+        """
+        text = (
+            f"SELECT c.sequence, c.kind, c.id, {_COLUMNS} FROM changes c "
+            "LEFT JOIN subscriptions s ON s.id = c.id AND c.kind <> ? AND c.kind <> ? "
+            "WHERE c.sequence > ? ORDER BY c.sequence LIMIT ?"
+        )
+        with self.database.reading() as transaction:
+            head = transaction.rows("SELECT value FROM heads WHERE name = 'change'")[0][0]
+            rows = transaction.rows(text, (GONE, SCHEMA, after, limit))
+        if after > head or (after < head and (not rows or rows[0][0] != after + 1)):
+            return None
+        found = ((row[:3], None if row[3] is None else StoredSubscription.of_row(row[3:])) for row in rows)
+        return [StoredChange(sequence, kind, id, known) for (sequence, kind, id), known in found]
+
+    @contextmanager
+    def everything(self) -> Iterator[tuple[int, Iterator[StoredSubscription]]]:
+        """The last change, and all subscriptions as it left them."""
+        with self.database.reading() as transaction:
+            head = transaction.rows("SELECT value FROM heads WHERE name = 'change'")[0][0]
+            rows = transaction.stream(f"SELECT {_COLUMNS} FROM subscriptions s")
+            yield head, map(StoredSubscription.of_row, rows)
+
+    def schema(self) -> tuple[int, str] | None:
+        """The latest version of the schema, and its text; None if there is none."""
+        with self.database.reading() as transaction:
+            rows = transaction.rows("SELECT version, text FROM schemas ORDER BY version DESC LIMIT 1")
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    # Events and notifications
+
+    def latest_events(self, count: int) -> list[JournalledEvent]:
+        """The newest events of the journal, oldest first."""
+        text = "SELECT number, time, kind, body FROM events ORDER BY number DESC LIMIT ?"
+        with self.database.reading() as transaction:
+            return [event_of(row) for row in reversed(transaction.rows(text, (count,)))]
+
+    @property
+    def last_notification(self) -> int:
+        return int(self._one("SELECT value FROM heads WHERE name = 'notification'"))
+
+    def notifications(self, since: Mapping[str, int], after: int, limit: int) -> list[Notified]:
+        """Notifications of subscriptions in their order; of each only those after its `since`."""
+        return self.notifications_page(since, after, limit)[0]
+
+    def notifications_page(self, since: Mapping[str, int], after: int, limit: int) -> tuple[list[Notified], int]:
+        """The same, and the cursor after which the next question begins: if these are all, the last of everybody's."""
+        with self.database.reading() as transaction:
+            head = int(transaction.rows("SELECT value FROM heads WHERE name = 'notification'")[0][0])
+            found = read_after(transaction, {id: max(first, after) for id, first in since.items()}, limit)
+        return found, found[-1].number if len(found) == limit else max(head, after)
+
+    def notifications_of(self, id: str, numbers: Sequence[int]) -> list[Notified]:
+        """Those of these numbers that belong to a subscription."""
+        with self.database.reading() as transaction:
+            return read_at(transaction, id, numbers)
+
+    # Webhooks
+
+    def claim(self, now: int, until: int, limit: int) -> list[WebhookState]:
+        """Webhooks that are due. No other process gets them until this time."""
+        text = (
+            "SELECT subscription, acknowledged, state, attempts, next_at, last_error FROM webhooks "
+            f"WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at LIMIT ?{self.database.claims()}"
+        )
+        with self.database.writing() as transaction:
+            found = [WebhookState(*row) for row in transaction.rows(text, (now, limit))]
+            for some in parts([each.subscription for each in found]):
+                marks = places(len(some))
+                transaction.run(f"UPDATE webhooks SET next_at = ? WHERE subscription IN {marks}", (until, *some))
+        return found
+
+    def next_webhook(self) -> int | None:
+        """When the next webhook is due; None if none waits."""
+        with self.database.reading() as transaction:
+            found = transaction.rows("SELECT MIN(next_at) FROM webhooks WHERE state = 'waiting'")
+        return None if found[0][0] is None else int(found[0][0])
+
+    def webhook(self, id: str) -> tuple[WebhookState, int] | None:
+        """How far a webhook has come, and how many of its notifications were given up."""
+        text = (
+            "SELECT subscription, acknowledged, state, attempts, next_at, last_error FROM webhooks "
+            "WHERE subscription = ?"
+        )
+        with self.database.reading() as transaction:
+            rows = transaction.rows(text, (id,))
+            dead = transaction.rows("SELECT COUNT(*) FROM dead_notifications WHERE subscription = ?", (id,))
+        return (WebhookState(*rows[0]), int(dead[0][0])) if rows else None
+
+    def next_delivery(self, id: str, most: int) -> Due | None:
+        """What the webhook of a subscription gets next, `most` at once if it waits for several; None without one."""
+        text = (
+            f"SELECT w.acknowledged, {_COLUMNS} FROM webhooks w JOIN subscriptions s ON s.id = w.subscription "
+            "WHERE w.subscription = ?"
+        )
+        with self.database.reading() as transaction:
+            rows = transaction.rows(text, (id,))
+            if not rows:
+                return None
+            acknowledged, known = rows[0][0], StoredSubscription.of_row(rows[0][1:])
+            if known.delivery.url is None:
+                return None
+            limit = most if known.delivery.max_delay else 1
+            again = [each for each in _redeliveries(transaction, id, limit) if each.number > known.since]
+            if again:
+                return Due(known, acknowledged, again, is_again=True)
+            return Due(known, acknowledged, read_after(transaction, {id: acknowledged}, limit), is_again=False)
+
+    def redeliveries(self, id: str, limit: int) -> list[Notified]:
+        """Notifications that a subscriber wants again."""
+        with self.database.reading() as transaction:
+            return _redeliveries(transaction, id, limit)
+
+    def dead_notifications(self, id: str, after: int, limit: int) -> list[DeadNotification]:
+        text = (
+            "SELECT notification, failed_at, attempts, reason FROM dead_notifications "
+            "WHERE subscription = ? AND notification > ? ORDER BY notification LIMIT ?"
+        )
+        with self.database.reading() as transaction:
+            dead = {row[0]: row[1:] for row in transaction.rows(text, (id, after, limit))}
+            found = read_at(transaction, id, list(dead))
+        return [DeadNotification(each, *dead[each.number]) for each in found]
+
+    # Keys
+
+    def key(self, hashed: bytes) -> ApiKey | None:
+        """The key with this SHA-256."""
+        return next(iter(self._keys("WHERE hash = ?", (hashed,))), None)
+
+    def keys(self) -> list[ApiKey]:
+        return self._keys("ORDER BY created_at, id", ())
+
+    # Sizes
+
+    def sizes(self) -> dict[str, int]:
+        """How much there is of what."""
+        with self.database.reading() as transaction:
+            heads: dict[str, int] = dict(transaction.rows("SELECT name, value FROM heads"))
+            first = transaction.rows("SELECT number FROM events ORDER BY number LIMIT 1")
+            dead = transaction.rows("SELECT COUNT(*) FROM dead_notifications")[0][0]
+            waiting = transaction.rows("SELECT COUNT(*) FROM webhooks WHERE state = 'waiting'")[0][0]
+        events = heads["event"] - first[0][0] + 1 if first else 0
+        found = {"journal_events": events, "journal_bytes": heads["event_bytes"], "sequence": heads["change"]}
+        return {**found, "dead_notifications": dead, "webhooks_waiting": waiting}
+
+    # Inside
+
+    def _read_settings(self) -> dict[str, str]:
+        with self.database.reading() as transaction:
+            found: dict[str, str] = dict(transaction.rows("SELECT name, value FROM settings"))
+        if "store" not in found:
+            raise StoreError("the store has lost its name")
+        return found
+
+    def _one(self, text: str, values: Sequence[object] = ()) -> int:
+        with self.database.reading() as transaction:
+            return int(transaction.rows(text, values)[0][0])
+
+    def _subscriptions(self, column: str, values: Sequence[object]) -> list[StoredSubscription]:
+        text = f"SELECT {_COLUMNS} FROM subscriptions s WHERE {column} IN"
+        with self.database.reading() as transaction:
+            return [StoredSubscription.of_row(row) for row in rows_in(transaction, text, values)]
+
+    def _keys(self, rest: str, values: Sequence[object]) -> list[ApiKey]:
+        text = f"SELECT id, owner, scopes, name, created_at FROM api_keys {rest}"
+        with self.database.reading() as transaction:
+            rows = transaction.rows(text, values)
+        return [ApiKey(id, owner, frozenset(scopes.split()), name, at) for id, owner, scopes, name, at in rows]
+
+
+def _redeliveries(transaction: Transaction, id: str, limit: int) -> list[Notified]:
+    text = "SELECT notification FROM redeliveries WHERE subscription = ? ORDER BY notification LIMIT ?"
+    return read_at(transaction, id, [row[0] for row in transaction.rows(text, (id, limit))])
+
+
+__all__ = ["Store", "Transaction", "microseconds"]

@@ -1,0 +1,101 @@
+"""`harken serve` as a command: what it says, where it listens, and its exit codes when it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from .conftest import PROGRAM, Program, Run
+
+pytestmark = pytest.mark.seconds
+
+SCHEMA = '[attributes]\nprice = "float"\n'
+
+
+def test_the_settings_are_listed(run: Run) -> None:
+    result = run("serve", "--set", "help")
+    assert result.exit_code == 0
+    assert re.search(r"^max_body_bytes +33,554,432$", result.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--set", "max_stream=1"], "did you mean `max_streams`"),
+        (["--set", "max_streams=many"], "is a number"),
+        (["--allow-webhooks-to", "here"], "no network"),
+        (["--store", "NOWHERE/harken.db"], "there is no folder for the store"),
+        (["--store", "mysql://host/db"], "`mysql` names no store"),
+        (["--schema", "NOWHERE/schema.toml"], "schema.toml"),
+        (["--operators", "no.such:thing"], "no.such"),
+        (["--host", "203.0.113.7"], "203.0.113.7 cannot be listened on"),
+    ],
+)
+def test_a_server_that_cannot_start_says_why(program: Program, tmp_path: Path, words: list[str], told: str) -> None:
+    given = [word.replace("NOWHERE", str(tmp_path / "nowhere")) for word in words]
+    result = program("serve", "--port", "0", *given, cwd=tmp_path)
+    assert result.returncode == 3, result.stderr
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_port_that_is_taken(program: Program, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = program("serve", "--port", taken.getsockname()[1], "--store", tmp_path / "harken.db")
+    assert result.returncode == 3
+    assert "Address already in use" in result.stderr
+
+
+def test_a_store_is_served_once_and_keeps_its_schema(program: Program, tmp_path: Path) -> None:
+    store = tmp_path / "harken.db"
+    first, wider, other = (tmp_path / f"{name}.toml" for name in ("first", "wider", "other"))
+    first.write_text(SCHEMA)
+    wider.write_text(SCHEMA + 'weight = "float"\n')
+    other.write_text(SCHEMA.replace("float", "string"))
+
+    def serve(schema: Path) -> subprocess.Popen[str]:
+        command = [*PROGRAM, "serve", "--json", "--port", "0", "--store", str(store), "--schema", str(schema)]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+    process = serve(first)
+    try:
+        assert process.stderr is not None
+        url = json.loads(process.stderr.readline())["url"]
+        assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*", url), "where it really listens"
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        while "ready with" not in process.stderr.readline():
+            pass
+        again = program("serve", "--port", "0", "--store", store)
+        assert again.returncode == 3
+        assert "is served already" in again.stderr
+        weight = {"name": "weight", "domain": "float"}
+        assert httpx.post(f"{url}/schema/attributes", json=weight).status_code == 201
+        process.send_signal(signal.SIGINT)
+        log = process.stderr.read()
+        assert process.wait(20) == 130
+        assert all(json.loads(line) for line in log.splitlines()), "its log is JSON, a line each"
+        assert any('"path": "/schema/attributes"' in line for line in log.splitlines())
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+    result = program("serve", "--port", "0", "--store", store, "--schema", other)
+    assert result.returncode == 3
+    assert "does not say what" in result.stderr
+    for same in (first, wider):
+        process = serve(same)
+        assert process.stderr is not None
+        with process.stderr:
+            while "ready with" not in (line := process.stderr.readline()):
+                assert line, "the schema of the file is a part of the store's"
+            process.send_signal(signal.SIGTERM)
+            process.stderr.read()
+        assert process.wait(20) == 143

@@ -1,0 +1,331 @@
+"""Webhooks to receivers that are slow, dead, failing or gone: tried again, given up, asked for again; none waits."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from cloudevents.core.bindings.http import HTTPMessage, from_structured_event
+from cloudevents.core.formats.json import JSONFormat
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from unit.server.faults.receivers import Answer, Receiver, contents, dead_port
+from unit.server.faults.server_process import (
+    ServerProcess,
+    ending,
+    publish,
+    serving,
+    set_options,
+    subscribe,
+    ticket_of,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.processes, pytest.mark.together]
+HERE = ("--allow-webhooks-to", "127.0.0.0/8")
+DELAYS = (0.1, 0.2, 0.4)
+OPTIONS = [*HERE, *set_options(webhook_delays=",".join(map(str, DELAYS)))]
+SLOW = Answer(after=10)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with serving(tmp_path_factory.mktemp("webhooks"), *OPTIONS) as found:
+        yield found
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[httpx.Client]:
+    with server.client() as found:
+        yield found
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as found:
+        yield found
+
+
+@pytest.fixture
+def subject(request: pytest.FixtureRequest) -> str:
+    """What the events of a test are about: subscriptions of other tests are there, too."""
+    return str(request.node.name)
+
+
+def subscribe_many(client: httpx.Client, where: str, receiver: Receiver, count: int) -> None:
+    """Subscriptions whose webhooks are all at one host."""
+    drafts = [{"where": where, "delivery": receiver.delivery(f"/{number}")} for number in range(count)]
+    lines = "".join(json.dumps(each) + "\n" for each in drafts)
+    answer = client.post("/subscriptions", content=lines, headers={"Content-Type": "application/x-ndjson"})
+    assert answer.text.count('"ticket"') == count, answer.text
+
+
+def state(client: httpx.Client, taken: dict[str, Any]) -> dict[str, Any]:
+    answer = client.get(f"/subscriptions/{taken['id']}", headers=ticket_of(taken))
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()["webhook"]
+    return found
+
+
+def redeliver(client: httpx.Client, taken: dict[str, Any], **what: Any) -> int:
+    answer = client.post(f"/subscriptions/{taken['id']}/redeliver", json=what, headers=ticket_of(taken))
+    assert answer.status_code == 202, answer.text
+    return int(answer.json()["redelivered"])
+
+
+def dead_letters(client: httpx.Client, taken: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = client.get(f"/subscriptions/{taken['id']}/dead-letters", headers=ticket_of(taken))
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["dead_letters"]
+    return found
+
+
+def seconds_to_arrive(client: httpx.Client, receiver: Receiver, **event: Any) -> float:
+    """How long a message to a quick receiver takes."""
+    before = len(receiver.at("/quick"))
+    began = time.monotonic()
+    publish(client, event)
+    wait_until(lambda: len(receiver.at("/quick")) > before, 10)
+    return receiver.at("/quick")[-1].at - began
+
+
+def test_a_quick_receiver_does_not_wait_for_others(client: httpx.Client, subject: str) -> None:
+    where = f"subject = '{subject}'"
+    with Receiver() as troubled, Receiver() as quick:
+        troubled.will("/slow", SLOW)
+        troubled.will("/dripping", Answer(drips=True))
+        troubled.will("/failing", Answer(500))
+        troubled.will("/away", Answer(302, {"Location": f"http://127.0.0.1:{quick.port}/elsewhere"}))
+        for path in ("/slow", "/dripping", "/failing", "/away"):
+            subscribe(client, where, delivery=troubled.delivery(path))
+        subscribe(client, where, delivery={"webhook": {"url": f"http://127.0.0.1:{dead_port()}/"}})
+        subscribe(client, where, delivery=quick.delivery("/quick"))
+        taken = sorted(seconds_to_arrive(client, quick, subject=subject) for _ in range(3))
+        assert taken[1] < 1, taken
+        wait_until(lambda: len({each.path for each in troubled.arrivals}) == 4)
+        assert {each.path for each in quick.arrivals} == {"/quick"}, "redirects are not followed"
+
+
+def test_a_quick_receiver_does_not_wait_for_hundreds_of_slow_ones_of_one_host(
+    client: httpx.Client, subject: str
+) -> None:
+    where = f"subject = '{subject}'"
+    with Receiver() as slow, Receiver() as quick:
+        slow.otherwise = lambda arrival, count: SLOW
+        subscribe_many(client, where, slow, 300)
+        subscribe(client, where, delivery=quick.delivery("/quick"))
+        taken = sorted(seconds_to_arrive(client, quick, subject=subject) for _ in range(3))
+        assert taken[1] < 1, taken
+        assert 0 < len(slow.arrivals) < 300
+
+
+def test_a_quick_host_gets_many_messages_at_once(client: httpx.Client, receiver: Receiver, subject: str) -> None:
+    subscribe_many(client, f"subject = '{subject}'", receiver, 200)
+    began = time.monotonic()
+    publish(client, {"subject": subject})
+    wait_until(lambda: len(receiver.arrivals) == 200, 20)
+    assert receiver.arrivals[-1].at - began < 5
+
+
+def test_failures_are_tried_again_with_the_same_message_and_the_next_one_waits(
+    client: httpx.Client, receiver: Receiver, subject: str
+) -> None:
+    receiver.will("/hook", Answer(500), Answer(503), Answer(200))
+    taken = subscribe(client, f"subject = '{subject}'", delivery=receiver.delivery("/hook"))
+    publish(client, {"subject": subject, "n": 1}, {"subject": subject, "n": 2})
+    wait_until(lambda: len(receiver.at("/hook")) == 4)
+    arrivals = receiver.at("/hook")
+    assert [each["event"]["n"] for each in contents(arrivals)] == [1, 1, 1, 2]
+    assert len({(each.id, each.body) for each in arrivals[:3]}) == 1
+    assert arrivals[1].at - arrivals[0].at >= DELAYS[0] / 2
+    assert arrivals[2].at - arrivals[1].at >= DELAYS[1] / 2
+    wait_until(lambda: state(client, taken)["state"] == "active")
+    assert state(client, taken)["failures"] == state(client, taken)["dead"] == 0
+
+
+def test_a_receiver_that_is_gone_gets_nothing_until_it_is_asked_for(
+    client: httpx.Client, receiver: Receiver, subject: str
+) -> None:
+    receiver.will("/hook", Answer(410), Answer(200))
+    taken = subscribe(client, f"subject = '{subject}'", delivery=receiver.delivery("/hook"))
+    publish(client, {"subject": subject, "n": 1})
+    wait_until(lambda: state(client, taken)["state"] == "stopped")
+    publish(client, {"subject": subject, "n": 2})
+    time.sleep(2 * sum(DELAYS))
+    assert len(receiver.at("/hook")) == 1
+    assert "410" in state(client, taken)["last_error"]
+    assert redeliver(client, taken) == 0
+    wait_until(lambda: len(receiver.at("/hook")) == 3)
+    assert [each["event"]["n"] for each in contents(receiver.at("/hook"))] == [1, 1, 2]
+    wait_until(lambda: state(client, taken)["state"] == "active")
+
+
+def test_a_receiver_that_asks_to_wait_is_waited_for(client: httpx.Client, receiver: Receiver, subject: str) -> None:
+    receiver.will("/hook", Answer(429, {"Retry-After": "2"}), Answer(200))
+    subscribe(client, f"subject = '{subject}'", delivery=receiver.delivery("/hook"))
+    publish(client, {"subject": subject})
+    wait_until(lambda: len(receiver.at("/hook")) == 2)
+    first, second = receiver.at("/hook")
+    assert second.at - first.at >= 2
+    assert first.id == second.id
+
+
+@pytest.mark.parametrize("status", [302, 404])
+def test_what_fails_every_time_becomes_a_dead_letter_and_can_be_had_again(
+    client: httpx.Client, receiver: Receiver, subject: str, status: int
+) -> None:
+    receiver.will("/hook", Answer(status, {"Location": f"http://127.0.0.1:{receiver.port}/elsewhere"}))
+    taken = subscribe(client, f"subject = '{subject}'", delivery=receiver.delivery("/hook"))
+    publish(client, {"subject": subject, "n": 1})
+    wait_until(lambda: dead_letters(client, taken))
+    (letter,) = dead_letters(client, taken)
+    assert letter["event"] == {"subject": subject, "n": 1}
+    assert letter["attempts"] == len(receiver.at("/hook")) == len(DELAYS) + 1
+    assert str(status) in letter["reason"]
+    assert state(client, taken)["dead"] == 1
+    assert receiver.at("/elsewhere") == []
+
+    receiver.will("/hook", Answer(200))
+    publish(client, {"subject": subject, "n": 2})  # it is alive again, and what is dead stays dead
+    wait_until(lambda: len(receiver.at("/hook")) == 5)
+    assert redeliver(client, taken, dead=True) == 1
+    wait_until(lambda: len(receiver.at("/hook")) == 6)
+    assert [each["event"]["n"] for each in contents(receiver.at("/hook"))] == [1, 1, 1, 1, 2, 1]
+    assert receiver.at("/hook")[-1].id == letter["id"]
+    wait_until(lambda: state(client, taken)["state"] == "active")
+    assert dead_letters(client, taken) == []
+
+
+def test_what_was_asked_for_again_is_tried_as_often_as_the_first_time(
+    client: httpx.Client, receiver: Receiver, subject: str
+) -> None:
+    taken = subscribe(client, f"subject = '{subject}'", delivery=receiver.delivery("/hook"))
+    publish(client, {"subject": subject, "n": 1}, {"subject": subject, "n": 2})
+    wait_until(lambda: state(client, taken)["state"] == "active" and len(receiver.at("/hook")) == 2)
+    second = receiver.at("/hook")[1].id
+    time.sleep(sum(DELAYS))  # by now it is older than all tries take
+    receiver.will("/hook", Answer(500))
+    assert redeliver(client, taken, notifications=[second, "999999999"]) == 1
+    wait_until(lambda: dead_letters(client, taken))
+    assert [each["id"] for each in dead_letters(client, taken)] == [second]
+    assert dead_letters(client, taken)[0]["attempts"] == len(DELAYS) + 1
+
+
+def test_a_slow_receiver_gets_all_its_tries(tmp_path: Path, receiver: Receiver) -> None:
+    receiver.will("/hook", Answer(after=2))
+    options = set_options(webhook_timeout=0.4, webhook_delays="0.1,0.1")
+    with serving(tmp_path, *HERE, *options) as server, server.client() as client:
+        taken = subscribe(client, "n > 0", delivery=receiver.delivery("/hook"))
+        publish(client, {"n": 1})
+        wait_until(lambda: dead_letters(client, taken))
+        (letter,) = dead_letters(client, taken)
+        assert (letter["attempts"], letter["reason"]) == (3, "no answer within 0.4 s")
+
+
+def test_notifications_that_may_wait_travel_together(client: httpx.Client, receiver: Receiver, subject: str) -> None:
+    taken = subscribe(client, f"subject = '{subject}'", delivery=receiver.delivery("/hook", max_delay=1.5))
+    began = time.monotonic()
+    for number in range(6):
+        publish(client, {"subject": subject, "n": number})
+        time.sleep(0.05)
+    wait_until(lambda: receiver.at("/hook"))
+    (arrival,) = receiver.at("/hook")
+    assert arrival.at - began < 2.5
+    assert [each["event"]["n"] for each in arrival.content["notifications"]] == list(range(6))
+    assert arrival.content["subscription"] == taken["id"]
+    ids = [each["id"] for each in arrival.content["notifications"]]
+    assert arrival.id == f"{ids[0]}-{ids[-1]}"
+    publish(client, {"subject": subject, "n": 6})
+    wait_until(lambda: len(receiver.at("/hook")) == 2)
+    second = receiver.at("/hook")[1]
+    assert [each["event"]["n"] for each in second.content["notifications"]] == [6]
+    assert second.at - arrival.at > 1.0
+
+
+@pytest.mark.parametrize("max_delay", [0, 0.2])
+def test_a_message_can_be_a_cloudevent(
+    client: httpx.Client, receiver: Receiver, subject: str, max_delay: float
+) -> None:
+    taken = subscribe(
+        client,
+        f"subject = '{subject}'",
+        delivery=receiver.delivery("/hook", format="cloudevents", max_delay=max_delay),
+    )
+    publish(client, {"subject": subject, "n": 1})
+    wait_until(lambda: receiver.at("/hook"))
+    (arrival,) = receiver.at("/hook")
+    assert arrival.headers["content-type"] == "application/cloudevents+json"
+    event = from_structured_event(HTTPMessage(dict(arrival.headers), arrival.body), JSONFormat())
+    data = event.get_data()
+    assert isinstance(data, dict)
+    assert (event.get_subject(), event.get_id()) == (taken["id"], arrival.id)
+    if max_delay:
+        assert event.get_type() == "harken.digest"
+        (data,) = data["notifications"]
+    assert data["event"] == {"subject": subject, "n": 1}
+
+
+def test_only_the_secret_of_the_subscription_verifies_a_message(
+    client: httpx.Client, receiver: Receiver, subject: str
+) -> None:
+    url = f"http://127.0.0.1:{receiver.port}/hook"
+    taken = subscribe(client, f"subject = '{subject}'", delivery={"webhook": {"url": url}})
+    publish(client, {"subject": subject})
+    wait_until(lambda: receiver.at("/hook"))
+    (arrival,) = receiver.at("/hook")
+    told = Webhook(taken["webhook_secret"]).verify(arrival.body, dict(arrival.headers))
+    assert told["subscription"] == taken["id"]
+    for body, secret in ((arrival.body + b" ", taken["webhook_secret"]), (arrival.body, "whsec_" + "A" * 32)):
+        with pytest.raises(WebhookVerificationError):
+            Webhook(secret).verify(body, dict(arrival.headers))
+
+
+def test_private_places_are_refused_unless_they_are_allowed(tmp_path: Path, receiver: Receiver) -> None:
+    server = ServerProcess(tmp_path, *OPTIONS)
+    with ending(server):
+        server.start()
+        with server.client() as client:
+            taken = subscribe(client, "n > 0", delivery=receiver.delivery("/hook"))
+            publish(client, {"n": 1})
+            wait_until(lambda: receiver.at("/hook"))
+        server.stop()
+        server.options = tuple(set_options(webhook_delays="0.1"))
+        server.start()
+        with server.client() as client:
+            for host in ("127.0.0.1", "localhost", "10.1.2.3", "[::1]", "169.254.169.254", "[::ffff:10.0.0.1]"):
+                webhook = {"url": f"http://{host}:{receiver.port}/hook"}
+                answer = client.post("/subscriptions", json={"where": "n > 0", "delivery": {"webhook": webhook}})
+                assert answer.status_code == 422, host
+                assert answer.json()["type"] == "urn:harken:webhook-refused-error"
+            publish(client, {"n": 2})
+            wait_until(lambda: dead_letters(client, taken))
+            (letter,) = dead_letters(client, taken)
+            assert (letter["event"], letter["reason"]) == ({"n": 2}, "`127.0.0.1` is not a public address")
+        assert len(receiver.arrivals) == 1
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_message_that_was_under_way_is_sent_again_soon_after_a_restart(
+    tmp_path: Path, receiver: Receiver, is_killed: bool
+) -> None:
+    receiver.will("/hook", Answer(after=10), Answer(200))
+    server = ServerProcess(tmp_path, *OPTIONS)
+    with ending(server):
+        server.start()
+        with server.client() as client:
+            subscribe(client, "n > 0", delivery=receiver.delivery("/hook"))
+            publish(client, {"n": 1}, {"n": 2})
+            wait_until(lambda: receiver.at("/hook"))
+        if is_killed:
+            server.kill()
+        else:
+            server.stop()
+        server.start()
+        wait_until(lambda: len(receiver.at("/hook")) == 3, 5)
+    first, again, _ = receiver.at("/hook")
+    assert (first.id, first.body) == (again.id, again.body)
