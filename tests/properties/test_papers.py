@@ -33,6 +33,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     **{f"counting_{layout}": [{"index": "table"}] for layout in ("lists", "bits", "bytes")},
     "gough": [{"share": False}],
     "hanson": [{"choose": "first"}],
+    **{name: [{"database": "sqlite"}] for name in ("sequential_search", "predicate_grouping", "relational_anchored")},
     "matching_tree": [{"collapse": False, "successors": False, "factor": 2}],
 }
 """Options of algorithms that change what an event costs, and must not change an answer."""

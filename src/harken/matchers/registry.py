@@ -63,6 +63,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     "gough": _of_paper("gough:Gough", "share"),
     "neon": _of_paper("neon:Neon"),
     "matching_tree": _of_paper("matching_tree:MatchingTree", "order", "collapse", "successors", "factor"),
+    "sequential_search": Algorithm("harken.relational.sequential_search:SequentialSearch", ("database",)),
+    "predicate_grouping": Algorithm("harken.relational.predicate_grouping:PredicateGrouping", ("database",)),
+    "relational_anchored": Algorithm("harken.relational.anchored:RelationalAnchored", ("database",)),
 }
 DEFAULT_ALGORITHM = "columnar"
 

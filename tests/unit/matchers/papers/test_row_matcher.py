@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from harken import Engine, Limits
 from harken.errors import LimitError
 from harken.matchers.registry import ALGORITHMS
+from harken.matchers.roles import AddsInBulk
 from unit.matchers.subscribed import Subscribed
 
-OF_PAPERS = [name for name in ALGORITHMS if name not in ("columnar", "naive")]
+OF_PAPERS = [name for name, each in ALGORITHMS.items() if AddsInBulk in each.roles and name != "columnar"]
 
 
 @pytest.mark.parametrize("algorithm", OF_PAPERS)

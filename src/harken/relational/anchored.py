@@ -1,0 +1,93 @@
+"""One row a conjunction, found by its most selective equality: a batch of events is joined with them in one query.
+
+Harken's own, for those who must stay inside a database. The rest of a conjunction is columns of the same row, so that
+nothing is counted, and the join looks only at rows whose key an event has. Rows without an equality are found by their
+most selective range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.relational.anchored_tables import TABLE, Uses, anchor_columns, anchor_of, indexes, queries, values_of
+from harken.relational.anchors import Anchors
+from harken.relational.databases import Database, EventColumn
+from harken.relational.matcher import RelationalMatcher
+from harken.relational.sql_rows import SqlRow
+from harken.relational.typed_events import TypedEvents
+from harken.relational.typed_values import Storage
+
+MOST_COLUMNS = 256
+"""Attributes that have columns. Databases bound the columns of a table: SQLite 2,000, PostgreSQL 1,600."""
+
+
+class RelationalAnchored(RelationalMatcher):
+    """Joins events with subscriptions by key."""
+
+    tables = (TABLE,)
+    most_columns: ClassVar[int | None] = MOST_COLUMNS
+
+    def _create(self, database: Database) -> None:
+        self._anchors = Anchors()
+        self._uses: Uses = {}
+        """Those of rows that left are among them: then a condition is tested in vain, until the tables are refilled."""
+        self._storages: dict[str, Storage] = {"sid": Storage.WHOLE, **anchor_columns()}
+        dialect = database.dialect
+        kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
+        listed = ", ".join(f"{name} {dialect.types[storage]}" for name, storage in self._storages.items())
+        database.run(f"CREATE {kind} {TABLE} ({listed})")
+        if dialect.has_indexes:
+            for statement in (f"CREATE INDEX {TABLE}_sid ON {TABLE} (sid)", *indexes()):
+                database.run(statement)
+
+    def _insert(self, database: Database, rows: list[SqlRow]) -> None:
+        self._anchors.learn(rows)
+        made: list[dict[str, Any]] = []
+        for sid, predicates in rows:
+            chosen = self._anchors.choose(predicates)
+            values, uses = values_of(predicates, chosen)
+            values["sid"] = sid
+            made.append(values)
+            self._uses.setdefault(anchor_of(chosen), set()).update(uses)
+            for use in uses:
+                for name in use.columns:
+                    if name not in self._storages:
+                        self._storages[name] = use.storage
+                        database.run(f"ALTER TABLE {TABLE} ADD COLUMN {name} {database.dialect.types[use.storage]}")
+        made.sort(key=lambda values: values["anchor"])  # rows of one anchor lie together, where there is no index
+        names = {name: None for values in made for name in values}
+        database.insert(TABLE, {name: (self._storages[name], [each.get(name) for each in made]) for name in names})
+
+    def _delete(self, database: Database, sids: Sequence[int]) -> None:
+        database.run_many(f"DELETE FROM {TABLE} WHERE sid = {database.parameter(1)}", [(sid,) for sid in sids])
+
+    def _find(self, database: Database, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+        kept = [event for event in range(first, last) if not events.apart[event]]
+        if not kept or not self._uses:
+            return np.empty((0, 2), np.int64)
+        beginning, values = database.events(self._event_columns(events, kept, first, last))
+        found = [
+            database.integers(beginning + text, values)
+            for text in queries(database.dialect, self._uses, "e.event, s.sid")
+        ]
+        return np.concatenate(found)
+
+    def _event_columns(self, events: TypedEvents, kept: list[int], first: int, last: int) -> list[EventColumn]:
+        """All attributes that some row asks for, in one order: statements stay the same from batch to batch."""
+        known = {each.attribute: each for each in events.columns}
+        asked = {anchor.attribute: anchor.storage for anchor in self._uses if anchor.attribute}
+        asked |= {use.attribute: use.storage for uses in self._uses.values() for use in uses}
+        found = [EventColumn("event", Storage.WHOLE, list(kept))]
+        for attribute, storage in sorted(asked.items()):
+            values: list[Any] = [None] * (last - first)
+            column = known.get(attribute)
+            if column is not None:
+                begin, end = np.searchsorted(column.rows, (first, last)).tolist()
+                for row, value in zip((column.rows[begin:end] - first).tolist(), column.values[begin:end], strict=True):
+                    values[row] = value
+            found.append(EventColumn(f"c{attribute}", storage, [values[event - first] for event in kept]))
+        return found

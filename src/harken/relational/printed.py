@@ -1,0 +1,103 @@
+"""Subscriptions as a script of SQL: tables, rows and the query of `relational_anchored`, for use elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harken.codes.columns import Column
+from harken.language.normal_form import NormalForm
+from harken.relational.anchored import MOST_COLUMNS
+from harken.relational.anchored_tables import Uses, anchor_columns, anchor_of, indexes, queries, values_of
+from harken.relational.anchors import Anchors
+from harken.relational.databases import Dialect
+from harken.relational.quoting import quoted
+from harken.relational.sql_rows import RowMaker, SqlRow
+from harken.relational.typed_values import Storage, storage_of
+from harken.schema import Kind, format_path
+
+ATTRIBUTES, SUBSCRIPTIONS, EVENTS = "harken_attributes", "harken_subscriptions", "harken_events"
+_ROWS_AT_ONCE = 200
+"""Rows in one INSERT."""
+
+
+class Script:
+    """The statements for some subscriptions."""
+
+    def __init__(self) -> None:
+        self._maker = RowMaker(MOST_COLUMNS)
+        self._rows: list[tuple[str, SqlRow]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, id: str, form: NormalForm) -> None:
+        """Take a subscription."""
+        self._rows += ((id, row) for row in self._maker.rows(0, form))
+
+    def statements(self, dialect: Dialect, most_rows: int | None = None) -> Iterator[str]:
+        """All statements, without semicolons. The last is the query; with more than 100 anchors there are several.
+
+        Rows beyond the most are not inserted. Raises CapabilityError for an id that no literal can say.
+        """
+        made, uses = self._made()
+        storages = {"id": Storage.TEXT, "exact": Storage.WHOLE, **anchor_columns()}
+        storages |= {name: use.storage for several in uses.values() for use in sorted(several) for name in use.columns}
+        yield from self._attributes(dialect)
+        yield _table(dialect, SUBSCRIPTIONS, storages)
+        yield from _inserts(dialect, SUBSCRIPTIONS, list(storages), made[:most_rows])
+        if dialect.has_indexes:
+            yield from indexes(SUBSCRIPTIONS)
+        columns = enumerate(self._maker.columns, 1)
+        yield _table(dialect, EVENTS, {"event": Storage.TEXT, **{f"c{at}": storage_of(each) for at, each in columns}})
+        for found in queries(dialect, uses, "e.event, s.id, s.exact", (EVENTS, SUBSCRIPTIONS)):
+            yield f"SELECT event, id, max(exact) AS exact FROM (\n{found}\n) AS found GROUP BY event, id"
+
+    def _made(self) -> tuple[list[dict[str, Any]], Uses]:
+        anchors = Anchors()
+        anchors.learn(row for _, row in self._rows)
+        made: list[dict[str, Any]] = []
+        uses: Uses = {}
+        for id, row in self._rows:
+            chosen = anchors.choose(row.predicates)
+            values, asked = values_of(row.predicates, chosen)
+            made.append({"id": id, "exact": int(row.is_exact), **values})
+            uses.setdefault(anchor_of(chosen), set()).update(asked)
+        return made, uses
+
+    def _attributes(self, dialect: Dialect) -> Iterator[str]:
+        """Which attribute each column of events is. Names stand here as values, never as names of columns."""
+        columns = ("name", "attribute", "kind")
+        yield _table(dialect, ATTRIBUTES, dict.fromkeys(columns, Storage.TEXT))
+        rows = [
+            {"name": f"c{at}", "attribute": format_path(each.path), "kind": _stored_as(each)}
+            for at, each in enumerate(self._maker.columns, 1)
+        ]
+        yield from _inserts(dialect, ATTRIBUTES, columns, rows)
+
+
+def _stored_as(column: Column) -> str:
+    """What a column of events has to hold, for people."""
+    if column.coded is not None:
+        return "the place of the value in its domain, from 0"
+    if column.kind is None:
+        return "whether there is a value, 0 or 1, never NULL"
+    return {
+        Kind.BOOLEAN: "boolean, 0 or 1",
+        Kind.DATE: "date, in days since 1970-01-01",
+        Kind.TIMESTAMP: "timestamp, in microseconds since 1970-01-01 UTC",
+    }.get(column.kind, str(column.kind))
+
+
+def _table(dialect: Dialect, name: str, columns: dict[str, Storage]) -> str:
+    listed = ", ".join(f"{column} {dialect.types[storage]}" for column, storage in columns.items())
+    return f"CREATE TABLE {name} ({listed}){dialect.table_suffix}"
+
+
+def _inserts(dialect: Dialect, table: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        tuples = [
+            f"({', '.join(quoted(row.get(column), dialect) for column in columns)})"
+            for row in rows[first : first + _ROWS_AT_ONCE]
+        ]
+        yield f"INSERT INTO {table} ({', '.join(columns)}) VALUES\n" + ",\n".join(tuples)

@@ -1,0 +1,37 @@
+"""Values as literals of SQL that is printed for use elsewhere. Harken's own statements have parameters instead."""
+
+from __future__ import annotations
+
+from math import inf
+
+from harken.errors import CapabilityError
+from harken.relational.databases import Dialect
+
+
+def quoted(value: str | float | int | None, dialect: Dialect) -> str:
+    """A value as a literal. Raises CapabilityError for a text that cannot be one."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return _text(value, dialect)
+    if isinstance(value, float):
+        return _double(value, dialect)
+    return str(int(value))
+
+
+def _text(value: str, dialect: Dialect) -> str:
+    if "\0" in value:
+        raise CapabilityError(f"{value!r:.60} cannot be written as SQL: it has a character with the code 0")
+    if dialect.has_escapes:
+        # A dollar may begin a variable, which Spark puts in before it looks for literals.
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+        return f"'{escaped}'"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _double(value: float, dialect: Dialect) -> str:
+    if value in (inf, -inf):
+        return dialect.infinity if value > 0 else f"-{dialect.infinity}"
+    text = repr(value)
+    # With an exponent it is a double everywhere; without one it is a decimal in some.
+    return (text if "e" in text else f"{text}e0") + dialect.double_suffix

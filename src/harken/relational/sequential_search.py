@@ -1,0 +1,63 @@
+"""Sequential search in a database (ToPSS, section 4.1): one row a predicate, counted by subscription.
+
+The relation is subs(sid, attr, op, val). A query is made for each publication: it counts, by subscription, the
+predicates that hold, and takes those subscriptions that have no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.relational.databases import Database
+from harken.relational.matcher import RelationalMatcher
+from harken.relational.predicate_rows import alternatives, columns_of, conditions, indexes, value_columns
+from harken.relational.sql_rows import SqlRow
+from harken.relational.typed_events import TypedEvents
+from harken.relational.typed_values import Storage
+
+
+class SequentialSearch(RelationalMatcher):
+    """Looks at all predicates of all subscriptions."""
+
+    tables = ("subs",)
+
+    def _create(self, database: Database) -> None:
+        dialect = database.dialect
+        kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
+        whole = dialect.types[Storage.WHOLE]
+        database.run(f"CREATE {kind} subs (sid {whole}, row_of {whole}, {value_columns(dialect)})")
+        if dialect.has_indexes:
+            database.run("CREATE INDEX subs_row ON subs (row_of)")
+            for statement in indexes("subs"):
+                database.run(statement)
+
+    def _insert(self, database: Database, rows: list[SqlRow]) -> None:
+        found = [(row.sid, sid, each) for row in rows for sid, several in alternatives(row) for each in several]
+        columns: dict[str, tuple[Storage, list[Any]]] = {
+            "sid": (Storage.WHOLE, [sid for _, sid, _ in found]),
+            "row_of": (Storage.WHOLE, [row for row, _, _ in found]),
+        }
+        database.insert("subs", columns | columns_of([each for _, _, each in found]))
+
+    def _delete(self, database: Database, sids: Sequence[int]) -> None:
+        database.run_many(f"DELETE FROM subs WHERE row_of = {database.parameter(1)}", [(sid,) for sid in sids])
+
+    def _find(self, database: Database, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+        found: list[NDArray[np.int64]] = []
+        for event, facts in enumerate(events.by_event()[first:last], first):
+            if events.apart[event]:
+                continue
+            texts, values = conditions(facts, database.parameter)
+            held = " UNION ALL ".join(f"SELECT sid FROM subs WHERE {text}" for text in texts)
+            sids = database.integers(
+                f"SELECT held.sid FROM (SELECT sid, count(*) AS x FROM ({held}) AS t GROUP BY sid) AS held"
+                " JOIN (SELECT sid, count(*) AS x FROM subs GROUP BY sid) AS whole"
+                " ON held.sid = whole.sid AND held.x = whole.x",
+                values,
+            )
+            found.append(np.insert(sids, 0, event, axis=1))
+        return np.concatenate([np.empty((0, 2), np.int64), *found])
