@@ -42,6 +42,7 @@ LAYERS: list[set[str]] = [
     {"lab.workloads"},
     {"lab.harness", "lab.demo"},
     {"lab.bench", "lab.experiments"},
+    {"lab.report"},
     {"cli"},
     {"__init__", "__main__"},
 ]
@@ -80,6 +81,7 @@ ONLY_TO: dict[str, set[str]] = {
 
 # Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
 ON_ARRAYS = {"kernels", "events.xml", "codes", "versions", "matchers", "live", "lab", "spark", "pipeline", "relational"}
+ON_ARRAYS |= {"store"}
 # `import harken` loads nothing of these: their modules may have httpx and fastapi at their heads.
 ON_REQUEST = {"client", "server"}
 # Even there these are imported where they are used: pyspark is an extra, and most of `spark` runs in its workers.

@@ -55,7 +55,8 @@ def problem(status: int, detail: str, **more: Any) -> Reply:
 class Stand:
     """A server that gives the replies it was handed, one a request, and remembers what it was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        """Without a port it takes one that is free."""
         self.seen: list[Seen] = []
         self.replies: deque[Reply] = deque()
         stand = self
@@ -97,7 +98,7 @@ class Stand:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self.url = f"http://127.0.0.1:{self._server.server_port}"

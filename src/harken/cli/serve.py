@@ -113,6 +113,7 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=math.ceil(settings.keep_alive),
         timeout_graceful_shutdown=math.ceil(settings.drain_timeout),
         backlog=_BACKLOG,
     )

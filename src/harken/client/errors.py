@@ -55,7 +55,12 @@ class ServerError(HarkenError):
 
 
 class UnreachableError(HarkenError):
-    """No answer came from the server. Whether the request was carried out is not known."""
+    """No answer came from the server. Whether the request was carried out is not known, unless it was never sent."""
+
+    def __init__(self, message: str, *, is_unsent: bool = False, **where: Any) -> None:
+        super().__init__(message, **where)
+        self.is_unsent = is_unsent
+        """Whether there was no connection that the request could have been sent on."""
 
 
 def error_of_problem(

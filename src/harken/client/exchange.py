@@ -41,6 +41,8 @@ class Request:
     """Whether sending it twice does no more than sending it once."""
     wait: float = 0.0
     """Seconds that the server may take to answer, besides the usual timeout."""
+    expected: frozenset[int] = frozenset()
+    """Statuses that are answers here, besides those of success."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,27 +142,31 @@ def path_of(*parts: str) -> str:
 
 
 def sent(access: Access, request: Request) -> Flow[Answer]:
-    """Send a request and return the answer, a success. Raises ServerError or UnreachableError.
+    """Send a request and return the answer, a success or one that is expected. Raises ServerError or UnreachableError.
 
-    What may be repeated is sent again after a lost connection and where the server refuses for now. A request that
-    came too soon after others (429) was not carried out, so that it is always sent again.
+    What may be repeated is sent again after a lost connection and where the server refuses for now. A request that was
+    not carried out for sure is always sent again: it never left, or it came too soon after others (429).
     """
     is_repeat = False
     for attempt in range(access.retries + 1):
         outcome = yield request
         assert outcome is not None
-        if isinstance(outcome, Answer) and outcome.is_success:
+        if isinstance(outcome, Answer) and (outcome.is_success or outcome.status in request.expected):
             return outcome
         error = outcome if isinstance(outcome, UnreachableError) else error_of(outcome)
         if isinstance(error, ServerError):
             error.is_repeat = is_repeat
         seconds = pause_after(access, error, attempt)
-        may_repeat = request.is_repeatable or (isinstance(error, ServerError) and error.status == _TOO_MANY_REQUESTS)
-        if seconds is None or not may_repeat or attempt == access.retries:
+        if seconds is None or attempt == access.retries or not (request.is_repeatable or _was_not_carried_out(error)):
             raise error
-        is_repeat = is_repeat or isinstance(error, UnreachableError)
+        is_repeat = is_repeat or (isinstance(error, UnreachableError) and not error.is_unsent)
         yield Pause(seconds)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _was_not_carried_out(error: ServerError | UnreachableError) -> bool:
+    """Whether the server has for sure done nothing."""
+    return error.is_unsent if isinstance(error, UnreachableError) else error.status == _TOO_MANY_REQUESTS
 
 
 def pages(

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from harken.client.encoding import carrying
-from harken.client.errors import ServerError
 from harken.client.exchange import Access, Flow, Request, sent
+
+_NOT_NOW = 503
 
 
 def schema(access: Access) -> Flow[dict[str, Any]]:
@@ -43,13 +44,9 @@ def health(access: Access) -> Flow[dict[str, Any]]:
 
 def is_ready(access: Access) -> Flow[bool]:
     """Whether the server takes requests now: not while it starts or shuts down."""
-    try:
-        yield from sent(access, Request("GET", "/readyz", (), access.headers()))
-    except ServerError as error:
-        if error.status != 503:
-            raise
-        return False
-    return True
+    request = Request("GET", "/readyz", (), access.headers(), is_repeatable=True, expected=frozenset({_NOT_NOW}))
+    answer = yield from sent(access, request)
+    return answer.status != _NOT_NOW
 
 
 def stats(access: Access) -> Flow[dict[str, Any]]:

@@ -41,7 +41,10 @@ def unreachable(access: Access, error: httpx.TransportError) -> UnreachableError
 
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         hint = "is `harken serve` running there?"
-        return UnreachableError(f"the server at {access.server} cannot be reached: {_reason(error)}", hint=hint)
+        message = f"the server at {access.server} cannot be reached: {_reason(error)}"
+        return UnreachableError(message, hint=hint, is_unsent=True)
+    if isinstance(error, httpx.PoolTimeout):
+        return UnreachableError("all connections of the client are in use", is_unsent=True)
     if isinstance(error, httpx.LocalProtocolError):  # its own text would show a ticket or a key
         return UnreachableError("a ticket, a key or a cursor has characters that HTTP does not allow")
     if isinstance(error, httpx.TimeoutException):

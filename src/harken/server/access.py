@@ -129,4 +129,5 @@ def _refusal(caller: Caller, id: str, is_gone: bool) -> HarkenError:
         return AccessError("this needs the ticket of the subscription", hint="send it as `Harken-Ticket: TICKET`")
     if is_gone:
         return UnknownIdError(f"there is no subscription {id!r:.80}")
-    return AccessError(f"the ticket is not that of {id!r:.80}", is_known=True)
+    what = "ticket" if caller.tickets else "key"
+    return AccessError(f"the {what} does not open {id!r:.80}", is_known=True)

@@ -51,6 +51,9 @@ class Settings:
     max_page: int = 1_000
     """Rows of one answer."""
 
+    keep_alive: float = 75.0
+    """How long a connection without requests stays open. It has to be longer than clients and proxies keep theirs:
+    else one of them sends a request while the connection is being closed, and gets no answer."""
     ping_period: float = 15.0
     """A stream that has nothing to tell says so."""
     stream_timeout: float = 60.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from harken.collecting import collector_paused
 from harken.engine import Engine
-from harken.errors import ExtensionError, HarkenError, InvalidIdError, LimitError, ParseError
+from harken.errors import ExtensionError, HarkenError, InvalidIdError, ParseError
 from harken.live.loading import Checked
 from harken.schema import Schema
 from harken.schema.extensions import Extension
@@ -24,6 +24,8 @@ from harken.store.stored import GONE, PUT, RENEWED, SCHEMA
 
 _LONGEST_ID = 200
 _MOST_TRIES = 10
+_NEAR = 20_000
+"""Subscriptions of one owner that may be under way at once, and those of a bulk request more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Subscribing:
         """Take subscriptions. Those that cannot be taken are told why."""
         checked = await self._checked(drafts)
         found: list[Taken | HarkenError | None] = [each if isinstance(each, HarkenError) else None for each in checked]
-        await self._refuse_crowded(drafts, found)
+        most = await self._nearly_full(drafts)
         now = microseconds()
         rows: list[StoredSubscription] = []
         places: list[int] = []
@@ -76,7 +78,7 @@ class Subscribing:
                 rows.append(_row(draft, now, hashed(tickets[-1])))
                 known.setdefault(draft.id, each)
         if rows:
-            outcomes = await self._create(rows, known)
+            outcomes = await self._create(rows, known, most)
             for place, ticket, row, outcome in zip(places, tickets, rows, outcomes, strict=True):
                 if isinstance(outcome, HarkenError):
                     found[place] = outcome
@@ -166,13 +168,13 @@ class Subscribing:
         await asyncio.wrap_future(self._committer.submit(_nothing, lambda _: _done(self._index.follow())))
 
     async def _create(
-        self, rows: Sequence[StoredSubscription], known: dict[str, Checked]
+        self, rows: Sequence[StoredSubscription], known: dict[str, Checked], most: dict[str, int]
     ) -> list[StoredSubscription | HarkenError]:
         refused: dict[str, HarkenError] = {}
 
         def create(writing: Writing) -> tuple[list[StoredSubscription | HarkenError], list[StoredChange]]:
             before = writing.sequence
-            found: list[StoredSubscription | HarkenError] = [*writing.create(rows)]
+            found: list[StoredSubscription | HarkenError] = [*writing.create(rows, most)]
             made = [each for each in found if isinstance(each, StoredSubscription)]
             return found, [StoredChange(at, PUT, each.id, each) for at, each in enumerate(made, before + 1)]
 
@@ -195,17 +197,14 @@ class Subscribing:
         future = self._committer.submit(work, lambda changes: _done(then(changes, checked)))
         return await asyncio.wrap_future(future)
 
-    async def _refuse_crowded(self, drafts: Sequence[Draft], found: list[Taken | HarkenError | None]) -> None:
-        """Refuse the subscriptions of owners who have too many."""
+    async def _nearly_full(self, drafts: Sequence[Draft]) -> dict[str, int]:
+        """Owners who are near what they may have, and that limit: they are counted again when the rows are written.
+
+        To count the subscriptions of those who have very many takes long, and everybody else would wait for it.
+        """
         most = self._settings.max_subscriptions_per_owner
-        for owner in {each.owner for each in drafts if each.owner is not None}:
-            room = most - await self._readers.run(self._store.owned, owner)
-            for place, draft in enumerate(drafts):
-                if draft.owner == owner and found[place] is None:
-                    if room <= 0:
-                        message = f"{owner!r:.60} has {most:,} subscriptions already"
-                        found[place] = LimitError(message, limit="max_subscriptions_per_owner")
-                    room -= 1
+        owners = {each.owner for each in drafts if each.owner is not None}
+        return {each: most for each in owners if await self._readers.run(self._store.owned, each) > most - _NEAR}
 
 
 def refuse_odd_id(id: str) -> None:

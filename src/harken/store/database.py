@@ -15,6 +15,9 @@ _VALUES_AT_ONCE = 500
 class Transaction(Protocol):
     """Statements that take effect together."""
 
+    writes_whole_pages: ClassVar[bool]
+    """Whether a small row costs a page on disk, so that rows are better written side by side."""
+
     def rows(self, text: str, values: Sequence[Any] = ()) -> list[Row]:
         """The rows that a query returns."""
 

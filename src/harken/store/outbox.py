@@ -2,6 +2,9 @@
 
 A row a notification would cost more than all the rest of a transaction. A pack has the notifications of one lane that
 were appended together; to read a subscription's, the packs of its lane that name it are gone through from a cursor on.
+
+Lanes lie in different pages. Where a transaction writes every page that it changes as a whole, its notifications are
+one pack at first, in the tail. When the tail has become long, all of it is spread over the lanes at once.
 """
 
 from __future__ import annotations
@@ -19,6 +22,10 @@ from harken.store.stored import JournalledEvent, Notified
 
 LANES = 128
 """More would make more rows a transaction, fewer would make readers pass over more packs of others."""
+TAIL = LANES
+"""The lane of packs that are not spread yet. They are later than all others."""
+_TAIL_PACKS, _TAIL_NOTIFICATIONS = 64, 16_384
+"""What the tail has at most: whoever reads, passes over it."""
 _COLUMNS = "lane", "last", "base", "event", "last_event", "time", "entries", "subscriptions"
 _ENTRY = np.dtype("<u4")
 _READ = "SELECT last, base, event, time, entries, subscriptions FROM notifications "
@@ -73,41 +80,67 @@ def insert_packs(transaction: Transaction, new: NewNotifications) -> None:
     """Write notifications."""
     if not len(new):
         return
-    first_event = new.events[0]
+    packs = [_packed(new)]
+    if not transaction.writes_whole_pages:
+        packs = _spread(packs)
+    elif _is_full(transaction, len(new)):
+        known = transaction.rows(f"SELECT {', '.join(_COLUMNS)} FROM notifications WHERE lane = ?", (TAIL,))
+        transaction.run("DELETE FROM notifications WHERE lane = ?", (TAIL,))
+        packs = _spread([*known, *packs])
+    transaction.insert("notifications", _COLUMNS, packs)
+
+
+def _packed(new: NewNotifications) -> Row:
+    """Notifications as one pack of the tail."""
     entries = np.zeros((len(new), 3), _ENTRY)
     entries[:, 0] = np.arange(1, len(new) + 1)
-    entries[:, 1] = np.array(new.events, np.int64) - first_event
+    entries[:, 1] = np.array(new.events, np.int64) - new.events[0]
     for place, count in new.suppressed.items():
         entries[place, 2] = min(count, 0xFFFFFFFF)
-    lanes = np.array([lane_of(id) for id in new.subscriptions], np.int64)
-    order = np.argsort(lanes, kind="stable")
-    ends = np.cumsum(np.bincount(lanes, minlength=LANES)).tolist()
-    entries = entries[order]
-    ids = [new.subscriptions[place] for place in order.tolist()]
+    head = TAIL, new.last, new.base, new.events[0], new.events[-1], new.time
+    return *head, entries.tobytes(), ("\0" + "\0".join(new.subscriptions) + "\0").encode()
+
+
+def _is_full(transaction: Transaction, more: int) -> bool:
+    """Whether the tail has no room for a pack of so many notifications."""
+    text = "SELECT COUNT(*), COALESCE(SUM(last - base), 0) FROM notifications WHERE lane = ?"
+    packs, notifications = transaction.rows(text, (TAIL,))[0]
+    return bool(packs >= _TAIL_PACKS or notifications + more > _TAIL_NOTIFICATIONS)
+
+
+def _spread(packs: Iterable[Row]) -> list[Row]:
+    """Packs of the tail as packs of lanes, in the order of the table."""
     rows: list[Row] = []
-    start = 0
-    for lane, end in enumerate(ends):
-        if end > start:
-            own = entries[start:end]
-            last, last_event = new.base + int(own[-1, 0]), first_event + int(own[-1, 1])
-            head = lane, last, new.base, first_event, last_event, new.time
-            rows.append((*head, own.tobytes(), ("\0" + "\0".join(ids[start:end]) + "\0").encode()))
-        start = end
-    transaction.insert("notifications", _COLUMNS, rows)
+    for _, _, base, event, _, time, packed, subscriptions in packs:
+        ids = bytes(subscriptions)[1:-1].split(b"\0")
+        lanes = np.array([crc32(id) % LANES for id in ids], np.int64)
+        order = np.argsort(lanes, kind="stable")
+        entries = np.frombuffer(packed, _ENTRY).reshape(-1, 3)[order]
+        ids = [ids[place] for place in order.tolist()]
+        start = 0
+        for lane, end in enumerate(np.cumsum(np.bincount(lanes, minlength=LANES)).tolist()):
+            if end > start:
+                own = entries[start:end]
+                head = lane, base + int(own[-1, 0]), base, event, event + int(own[-1, 1]), time
+                rows.append((*head, own.tobytes(), b"\0" + b"\0".join(ids[start:end]) + b"\0"))
+            start = end
+    return sorted(rows, key=lambda row: row[:2])
 
 
 def has_after(transaction: Transaction, id: str, after: int) -> bool:
     """Whether a subscription has notifications after one."""
-    return bool(_entries_after(transaction, id, after, 1))
+    return bool(_taken(_packs(transaction, id, after, 2), {id: after}, 1))
 
 
 def read_after(transaction: Transaction, begin: Mapping[str, int], limit: int) -> list[Notified]:
     """The first notifications of subscriptions, in their order; of each those after a number."""
     found: list[NewNotification] = []
     for id, after in begin.items():
-        found += _entries_after(transaction, id, after, limit)
-        if len(found) > limit and len(begin) > 1:
+        found += _taken(_packs(transaction, id, after, limit + 1, [lane_of(id)]), {id: after}, limit)
+        if len(found) > limit:
             found = sorted(found)[:limit]
+    if len(found) < limit:  # all of the tail is later
+        found += _taken(_tail_packs(transaction, begin, limit + 1), begin, limit - len(found))
     return _with_events(transaction, found)
 
 
@@ -118,11 +151,10 @@ def read_at(transaction: Transaction, id: str, numbers: Sequence[int]) -> list[N
     last = -1
     for number in sorted(set(numbers)):
         if number > last:
-            rest = f"WHERE lane = ? AND last >= ? AND {transaction.contains('subscriptions')} ORDER BY last LIMIT 1"
-            packs = transaction.rows(_READ + rest, (lane_of(id), number, _needle(id)))
-            if not packs:
+            pack = next(_packs(transaction, id, number - 1, 1), None)
+            if pack is None:
                 break
-            last, known = packs[0][0], {each.number: each for each in _unpacked(packs[0], id)}
+            last, known = pack[0], {each.number: each for each in _unpacked(pack, [id])}
         if number in known:
             found.append(known[number])
     return _with_events(transaction, found)
@@ -136,7 +168,7 @@ def prune_packs(transaction: Transaction, first_event: int, up_to: int | None, m
     """
     text = "SELECT last, base, last_event FROM notifications WHERE lane = ? ORDER BY last LIMIT ?"
     count, kept = 0, None
-    for lane in range(LANES):
+    for lane in range(TAIL + 1):
         rows = transaction.rows(text, (lane, most // LANES + 2))
         gone = 0
         while gone < len(rows) and rows[gone][2] < first_event and (up_to is None or rows[gone][0] <= up_to):
@@ -150,28 +182,60 @@ def prune_packs(transaction: Transaction, first_event: int, up_to: int | None, m
     return count, kept
 
 
-def _entries_after(transaction: Transaction, id: str, after: int, limit: int) -> list[NewNotification]:
-    # Each pack has at least one of the subscription; only of the first all may be before the number.
-    rest = f"WHERE lane = ? AND last > ? AND {transaction.contains('subscriptions')} ORDER BY last LIMIT ?"
+def _taken(packs: Iterable[Row], begin: Mapping[str, int], limit: int) -> list[NewNotification]:
+    """The first notifications of subscriptions in packs that follow each other; of each those after a number."""
     found: list[NewNotification] = []
-    for pack in transaction.stream(_READ + rest, (lane_of(id), after, _needle(id), limit + 1)):
-        found += [each for each in _unpacked(pack, id) if each.number > after]
+    for pack in packs:
+        found += [each for each in _unpacked(pack, begin) if each.number > begin[each.subscription]]
         if len(found) >= limit:
             break
     return found[:limit]
+
+
+def _packs(
+    transaction: Transaction, id: str, after: int, limit: int, lanes: Sequence[int] | None = None
+) -> Iterator[Row]:
+    """The packs that name a subscription and end after a number, so many of each lane: its own, and the tail.
+
+    Each has at least one notification of the subscription; only of the first all may be before the number.
+    """
+    rest = f"WHERE lane = ? AND last > ? AND {transaction.contains('subscriptions')} ORDER BY last LIMIT ?"
+    for lane in _lanes(transaction, id) if lanes is None else lanes:
+        yield from transaction.stream(_READ + rest, (lane, after, _needle(id), limit))
+
+
+def _tail_packs(transaction: Transaction, begin: Mapping[str, int], limit: int) -> Iterator[Row]:
+    """The packs of the tail in which there may be notifications of subscriptions: of several, it is read once."""
+    if not transaction.writes_whole_pages or not begin:
+        return
+    if len(begin) == 1:
+        ((id, after),) = begin.items()
+        yield from _packs(transaction, id, after, limit, [TAIL])
+    else:
+        rest = "WHERE lane = ? AND last > ? ORDER BY last"
+        yield from transaction.stream(_READ + rest, (TAIL, min(begin.values())))
+
+
+def _lanes(transaction: Transaction, id: str) -> list[int]:
+    """Where the notifications of a subscription may lie, the earlier ones first."""
+    return [lane_of(id), TAIL] if transaction.writes_whole_pages else [lane_of(id)]
 
 
 def _needle(id: str) -> bytes:
     return f"\0{id}\0".encode()  # ids have no NUL: the server takes printable ones only
 
 
-def _unpacked(pack: Row, id: str) -> list[NewNotification]:
-    """The notifications of a subscription in a pack."""
-    _, base, event, time, packed, ids = pack
-    name = id.encode()
-    places = [place for place, each in enumerate(bytes(ids)[1:-1].split(b"\0")) if each == name]
-    entries: NDArray[np.uint32] = np.frombuffer(packed, _ENTRY).reshape(-1, 3)[places]
-    return [NewNotification(base + number, id, event + at, time, held) for number, at, held in entries.tolist()]
+def _unpacked(pack: Row, ids: Iterable[str]) -> list[NewNotification]:
+    """The notifications of subscriptions in a pack."""
+    _, base, event, time, packed, subscriptions = pack
+    names = {id.encode(): id for id in ids}
+    every = bytes(subscriptions)[1:-1].split(b"\0")
+    found = [(place, names[each]) for place, each in enumerate(every) if each in names]
+    entries: NDArray[np.uint32] = np.frombuffer(packed, _ENTRY).reshape(-1, 3)[[place for place, _ in found]]
+    return [
+        NewNotification(base + number, id, event + at, time, held)
+        for (_, id), (number, at, held) in zip(found, entries.tolist(), strict=True)
+    ]
 
 
 def _with_events(transaction: Transaction, entries: Sequence[NewNotification]) -> list[Notified]:

@@ -128,6 +128,8 @@ class PostgresDatabase:
 
 
 class _PostgresTransaction:
+    writes_whole_pages: ClassVar[bool] = False
+
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
         self._connection = connection
 

@@ -119,6 +119,8 @@ class SqliteDatabase:
 
 
 class _SqliteTransaction:
+    writes_whole_pages: ClassVar[bool] = True
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

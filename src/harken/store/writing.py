@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from harken.errors import DuplicateIdError, UnknownIdError
+from harken.errors import DuplicateIdError, LimitError, UnknownIdError
 from harken.store.database import Transaction, parts, places, rows_in
 from harken.store.delivery import Delivery, Throttle
 from harken.store.outbox import NewNotifications, has_after, insert_packs, prune_packs
@@ -78,16 +78,28 @@ class Writing:
 
     # Subscriptions
 
-    def create(self, subscriptions: Sequence[StoredSubscription]) -> list[StoredSubscription | DuplicateIdError]:
-        """Take new subscriptions; those whose id is taken are told so."""
+    def create(
+        self, subscriptions: Sequence[StoredSubscription], most: Mapping[str, int] | None = None
+    ) -> list[StoredSubscription | DuplicateIdError | LimitError]:
+        """Take new subscriptions; those whose id is taken are told so.
+
+        `most` has owners and how many subscriptions each may have. Those beyond are refused.
+        """
         taken = self._known([each.id for each in subscriptions])
+        room = {owner: count - self._owned(owner) for owner, count in (most or {}).items()}
         since = self._heads["notification"]
-        found: list[StoredSubscription | DuplicateIdError] = []
+        found: list[StoredSubscription | DuplicateIdError | LimitError] = []
         new: list[StoredSubscription] = []
         for each in subscriptions:
             if each.id in taken:
                 found.append(DuplicateIdError(f"the id {each.id!r:.80} is taken"))
                 continue
+            if each.owner is not None and most is not None and each.owner in room:
+                if room[each.owner] <= 0:
+                    message = f"{each.owner!r:.60} has {most[each.owner]:,} subscriptions already"
+                    found.append(LimitError(message, limit="max_subscriptions_per_owner"))
+                    continue
+                room[each.owner] -= 1
             taken.add(each.id)
             new.append(replace(each, since=since))
             found.append(new[-1])
@@ -361,6 +373,10 @@ class Writing:
     def _known(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that a subscription has."""
         return {row[0] for row in rows_in(self._transaction, "SELECT id FROM subscriptions WHERE id IN", ids)}
+
+    def _owned(self, owner: str) -> int:
+        """How many subscriptions somebody has."""
+        return int(self._transaction.rows("SELECT COUNT(*) FROM subscriptions WHERE owner = ?", (owner,))[0][0])
 
     def _known_answers(self, publications: Sequence[Publication]) -> dict[bytes, str | None]:
         """The answers that were given before, by what makes a request or an event the same."""

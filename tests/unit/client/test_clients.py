@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import harken
 from harken.client import (
     AsyncClient,
+    Backoff,
     Changed,
     Client,
     Notification,
@@ -26,6 +28,7 @@ from harken.client import (
     UnreachableError,
 )
 from harken.errors import MissingExtraError, Place
+from services.processes import free_port
 from services.stand import Reply, Stand, problem
 
 from .conftest import EXPIRES, MakeClient
@@ -88,9 +91,28 @@ def test_a_bad_text_is_told_with_its_place(client: Any, stand: Stand) -> None:
 
 def test_a_subscription_without_an_id_is_made_once_or_not_at_all(client: Any, stand: Stand) -> None:
     stand.will(LOST, TICKETED)
-    with pytest.raises(UnreachableError, match=r"the connection to .* was lost"):
+    with pytest.raises(UnreachableError, match=r"the connection to .* was lost") as caught:
         client.subscribe("price < 5")
+    assert not caught.value.is_unsent
     assert len(stand.seen) == 1
+
+
+def test_what_never_left_the_client_is_tried_again(make_client: MakeClient) -> None:
+    port = free_port()
+    opened: list[Stand] = []
+    with ExitStack() as held:
+
+        def open_late() -> None:
+            opened.append(Stand(port))
+            opened[0].will(TICKETED)
+            held.enter_context(opened[0])
+
+        client = make_client(f"http://127.0.0.1:{port}", backoff=Backoff(first=0.1, longest=0.1), retries=100)
+        timer = threading.Timer(0.3, open_late)
+        timer.start()
+        assert client.subscribe("price < 5").ticket == "t1"  # without an id
+        timer.join()
+        assert len(opened[0].seen) == 1
 
 
 def test_with_an_id_it_is_tried_again(client: Any, stand: Stand) -> None:
@@ -421,6 +443,7 @@ def test_nobody_there(make_client: MakeClient) -> None:
     with pytest.raises(UnreachableError, match=r"the server at http://127.0.0.1:9 cannot be reached") as caught:
         make_client("http://127.0.0.1:9", retries=0).health()
     assert caught.value.hint == "is `harken serve` running there?"
+    assert caught.value.is_unsent
     with pytest.raises(UnreachableError, match="cannot be reached"):
         next(make_client("http://127.0.0.1:9", retries=1).listen("a"))
 

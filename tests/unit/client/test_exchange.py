@@ -17,6 +17,7 @@ from harken.errors import Place
 STEADY = Backoff(first=1.0, longest=4.0, random=lambda: 0.0)
 ACCESS = Access(backoff=STEADY)
 LOST = UnreachableError("the connection was lost")
+UNSENT = UnreachableError("nobody is there", is_unsent=True)
 OK = Answer(200, {}, b"{}")
 
 
@@ -71,6 +72,19 @@ def test_what_may_not_be_repeated_is_not() -> None:
         assert (pauses, requests) == ([], 1)
 
 
+def test_what_was_never_sent_is_always_repeated() -> None:
+    assert sending(UNSENT, UNSENT, OK, is_repeatable=False) == (OK, [1.0, 2.0], 3)
+    error, _, requests = sending(UNSENT, LOST, OK, is_repeatable=False)
+    assert (error, requests) == (LOST, 2), "what was sent may have been carried out"
+    error, _, _ = sending(*[UNSENT] * 4, is_repeatable=False)
+    assert error is UNSENT
+
+
+def test_a_status_that_is_expected_is_an_answer() -> None:
+    request = Request("GET", "/readyz", is_repeatable=True, expected=frozenset({503}))
+    assert run(sent(ACCESS, request), LOST, refusal(503)) == (refusal(503), [1.0], 2)
+
+
 def test_what_came_too_soon_was_not_carried_out_and_is_always_repeated() -> None:
     assert sending(refusal(429, "3"), OK, is_repeatable=False) == (OK, [3.0], 2)
 
@@ -100,9 +114,10 @@ def test_a_refusal_after_a_lost_answer_says_so() -> None:
     error, _, _ = sending(LOST, refusal(409))
     assert isinstance(error, ServerError)
     assert error.is_repeat
-    error, _, _ = sending(refusal(503), refusal(409))
-    assert isinstance(error, ServerError)
-    assert not error.is_repeat
+    for before in (refusal(503), UNSENT):
+        error, _, _ = sending(before, refusal(409))
+        assert isinstance(error, ServerError)
+        assert not error.is_repeat
 
 
 def test_a_problem_becomes_an_error_with_all_its_parts() -> None:

@@ -184,6 +184,17 @@ def test_how_many_events(narrow_server: Server) -> None:
         assert found["limit"] == "max_batch_events"
 
 
+def test_an_owner_who_subscribes_at_once_has_no_more(narrow_server: Server) -> None:
+    draft = {"where": "a = 1", "owner": new_name()}
+
+    async def asked() -> list[int]:
+        async with httpx.AsyncClient(base_url=narrow_server.url, timeout=20, trust_env=False) as client:
+            answers = await asyncio.gather(*(client.post("/subscriptions", json=draft) for _ in range(20)))
+        return [each.status_code for each in answers]
+
+    assert sorted(asyncio.run(asked())) == [201] * 3 + [403] * 17
+
+
 def test_how_many_subscriptions_an_owner_has(narrow_server: Server) -> None:
     owner = new_name()
     some = [narrow_server.subscribe("a = 1", owner=owner) for _ in range(3)]

@@ -114,12 +114,13 @@ def test_notifications_that_were_appended_together_go_together(store: Store) -> 
     assert numbers(store, "a") == []
 
 
-def test_pruning_is_done_in_small_parts(store: Store) -> None:
+def test_pruning_is_done_in_small_parts(store: Store, is_sqlite: bool) -> None:
     create(store, "a", "b")
     for _ in range(10):
         publish(store, event("a", "b"))
     parts = [prune(store, NOW + 1, at_once=4) for _ in range(6)]
-    assert parts == [(4, 4), (4, 4), (2, 4), (0, 4), (0, 4), (0, 0)]
+    packs = 2 if is_sqlite else 4  # in the tail both are in one
+    assert parts == [(4, packs), (4, packs), (2, packs), (0, packs), (0, packs), (0, 0)]
 
 
 def test_an_event_without_notifications_and_a_notification_without_its_event(store: Store) -> None:
@@ -132,19 +133,20 @@ def test_an_event_without_notifications_and_a_notification_without_its_event(sto
     assert second.event is not None
 
 
-def test_a_webhook_that_waits_keeps_its_notifications(store: Store) -> None:
+def test_a_webhook_that_waits_keeps_its_notifications(store: Store, is_sqlite: bool) -> None:
     create(store, "a", delivery=WEBHOOK)
     create(store, "b")
     for each in (event("a", "b"), event("b"), event("a", "b")):
         publish(store, each)
     with store.writing(NOW) as writing:
         writing.delivered("a", 1, [], NOW)  # the second is still to come
-    assert prune(store, NOW + 1) == (3, 1)
-    assert numbers(store, "a", "b") == [2, 3, 4, 5]
+    # In the tail the first is in one pack with the second, which is later than what was delivered.
+    assert prune(store, NOW + 1) == ((3, 0) if is_sqlite else (3, 1))
+    assert numbers(store, "a", "b") == ([1, 2, 3, 4, 5] if is_sqlite else [2, 3, 4, 5])
     assert [(each.number, each.event) for each in store.notifications({"a": 0}, 1, 9)] == [(4, None)]
     with store.writing(NOW) as writing:
         writing.delivered("a", 4, [], NOW)
-    assert prune(store) == (0, 4)
+    assert prune(store) == ((0, 3) if is_sqlite else (0, 4))
     assert numbers(store, "a", "b") == []
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harken.errors import DuplicateIdError, UnknownIdError
+from harken.errors import DuplicateIdError, LimitError, UnknownIdError
 from harken.store import ApiKey, Delivery, Store, StoredSubscription, Throttle
 from harken.store.stored import GONE, PUT, RENEWED
 from unit.store.contents import HOUR, NOW, SECOND, WEBHOOK, create, event, publish, subscription, ticket, told
@@ -55,6 +55,21 @@ def test_an_id_is_taken_once_within_a_call_and_across(store: Store) -> None:
     assert kinds(store) == [(PUT, "a"), (PUT, "b"), (PUT, "c")]
     with store.writing(NOW) as writing:
         assert writing.create([]) == []
+
+
+def test_an_owner_has_no_more_than_he_may(store: Store) -> None:
+    some = [subscription(id, owner="ann") for id in "abc"]
+    with store.writing(NOW) as writing:
+        made = writing.create([*some, subscription("d", owner="bob"), subscription("e")], {"ann": 2})
+    assert [type(each) for each in made] == [*[StoredSubscription] * 2, LimitError, *[StoredSubscription] * 2]
+    assert "'ann' has 2 subscriptions already" in str(made[2])
+    with store.writing(NOW) as writing:
+        (found,) = writing.create([subscription("f", owner="ann")], {"ann": 2})
+        assert isinstance(found, LimitError)
+        writing.remove("a")
+        (found,) = writing.create([subscription("f", owner="ann")], {"ann": 2})
+        assert isinstance(found, StoredSubscription)
+    assert kinds(store) == [*((PUT, id) for id in "abde"), (GONE, "a"), (PUT, "f")]
 
 
 def test_many_are_made_at_once(store: Store) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -33,6 +34,7 @@ Format = Annotated[Literal["plain", "cloudevents"] | None, Query(description="Th
 
 @router.get("/notifications", response_model=NotificationsModel, responses=problems(404))
 async def notifications(
+    request: Request,
     service: ServiceOf,
     keeper: DoorkeeperOf,
     caller: CallerOf,
@@ -47,9 +49,7 @@ async def notifications(
     since = {each.id: each.since for each in known}
     begin, limit = cursor_of(after) or 0, min(limit, service.settings.max_page)
     stream = Stream(since, begin) if wait else None
-    if stream is not None:
-        service.streams.open(stream)
-    try:
+    with nullcontext() if stream is None else _listening(stream, _admitted(request, service, caller), service):
         found, end = await service.readers.run(service.store.notifications_page, since, begin, limit)
         loop = asyncio.get_running_loop()
         until = loop.time() + wait
@@ -57,9 +57,6 @@ async def notifications(
             if service.is_stopping:
                 break
             found, end = await service.readers.run(service.store.notifications_page, since, begin, limit)
-    finally:
-        if stream is not None:
-            service.streams.close(stream)
     formats = {each.id: format or each.delivery.format for each in known}
     texts = ", ".join(notification_text(each, formats[each.subscription]) for each in found)
     return Response(f'{{"notifications": [{texts}], "next": "{end}"}}', media_type="application/json")
@@ -113,6 +110,17 @@ async def live(request: Request, service: ServiceOf, caller: CallerOf, token: st
         caller.require_admin()
     closed = _admitted(request, service, caller)
     return EventStream(service.feed.watch(), service.settings.stream_timeout, closed)
+
+
+@contextmanager
+def _listening(stream: Stream, closed: Callable[[], None], service: Service) -> Iterator[None]:
+    """Have a stream be told of what is new until the block ends."""
+    service.streams.open(stream)
+    try:
+        yield
+    finally:
+        service.streams.close(stream)
+        closed()
 
 
 async def _opened(

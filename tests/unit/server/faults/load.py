@@ -126,6 +126,11 @@ class Load:
             assert not thread.is_alive(), "a client gets no answer"
         assert not self.failures, self.failures[:5]
 
+    @property
+    def published(self) -> int:
+        """How many requests to publish were answered so far."""
+        return sum(each.acknowledged is not None for each in list(self.publishings))
+
     def begun(self, id: str, condition: Condition, is_hooked: bool) -> Life:
         life = Life(id, next(self._numbers), is_hooked, [Phase(condition, now())])
         self.lives.append(life)

@@ -314,6 +314,18 @@ def test_how_many_streams(short_server: Server) -> None:
         pass
 
 
+def test_whoever_waits_for_notifications_counts_as_a_stream(short_server: Server) -> None:
+    taken = short_server.subscribe("a = 1")
+    wait_until(lambda: short_server.get("/stats").json()["streams"] == 0)
+    asked = {"subscription": taken.id, "wait": 0.1}
+    with short_server.stream(taken), short_server.stream(taken), short_server.stream(path="/live"):
+        assert problem(short_server.get("/notifications", taken, **asked), 429)["limit"] == "max_streams_per_caller"
+        assert short_server.page(taken)["notifications"] == [], "who does not wait is answered"
+    wait_until(lambda: short_server.get("/stats").json()["streams"] == 0)
+    for _ in range(5):
+        assert short_server.page(taken, wait=0.01)["notifications"] == []
+
+
 def test_how_many_subscriptions(short_server: Server) -> None:
     some = [short_server.subscribe("a = 1") for _ in range(6)]
     tickets = {"Harken-Ticket": ",".join(each.ticket for each in some)}
