@@ -15,7 +15,7 @@ STAMP := .venv/.harken-setup
 # wait as often as they compute: a third worker keeps two cores busy. What it imports is kept compiled for all processes.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
-.PHONY: help setup demo quick test test-long check format bench clean
+.PHONY: help setup demo quick test test-long check format docs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,9 @@ check: $(STAMP) ## lint, formatting and types
 format: $(STAMP) ## format the code, and fix what the linter can fix
 	$(BIN)/python -m ruff check --fix-only --quiet
 	$(BIN)/python -m ruff format
+
+docs: $(STAMP) ## write docs/api.md anew, from the docstrings
+	$(BIN)/python docs/make_api.py
 
 bench: $(STAMP) ## run every script in benchmarks/
 	@for script in benchmarks/*.py; do \

@@ -27,8 +27,9 @@ from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, r
 from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.matchers.base import OneMatch
+from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DocumentMatching
 from harken.matchers.kinds import OPERATORS
-from harken.matchers.registry import DEFAULT_ALGORITHM, DOCUMENT_ALGORITHMS, refuse_unknown_documents, takes_option
+from harken.matchers.registry import DEFAULT_ALGORITHM, takes_option
 from harken.matchers.roles import CallsOperators, Plans
 from harken.operators import ORDERS, Operating, Operator, OperatorSet
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
@@ -45,33 +46,38 @@ _ONE_WORD = re.compile(r"[\w.:/@-]+")
 
 
 class Engine:
-    """Subscriptions and the matcher that finds them. Threads may share an engine: matching waits for nobody."""
+    """Holds subscriptions and finds, for each event, those that are true of it.
+
+    `len(engine)`, `id in engine` and `for each in engine` are about its subscriptions. Threads may share an engine:
+    matching waits for nobody, and a match that begins after `subscribe` or `unsubscribe` has returned knows of it.
+    """
 
     def __init__(
         self,
         schema: Schema | None = None,
         algorithm: str = DEFAULT_ALGORITHM,
         limits: Limits = DEFAULT_LIMITS,
-        documents: str = DOCUMENT_ALGORITHMS[0],
+        documents: str = DEFAULT_DOCUMENTS,
         operators: Iterable[Operator | str] = (),
         order: str = ORDERS[0],
         **options: Any,
     ) -> None:
-        """`algorithm` finds subscriptions over attributes, `documents` those over XML documents.
+        """Make an empty engine. With a `schema`, subscriptions and events have to fit it.
 
-        `operators` are what subscriptions may call: each made by `harken.operator`, or as "module:name", or the name of
-        an entry point. `order` is the order in which their predicates are evaluated (or, with `matching_tree`, that of
-        its tests).
+        `algorithm` finds subscriptions over attributes (`harken algorithms` lists them, and `options` are its own),
+        `documents` those over XML documents. `limits` bound the size of texts and events. `operators` are what
+        subscriptions may call: each made by `harken.operator`, or as "module:name", or the name of an entry point.
+        `order` is the order in which their predicates are evaluated (or, with `matching_tree`, that of its tests).
         """
         if schema is not None and not isinstance(schema, Schema):
             hint = "harken.load_schema(path) reads one from a file"
             raise SchemaError(f"a schema is a harken.Schema, not a {type(schema).__name__}", hint=hint)
-        refuse_unknown_documents(documents)
+        matching, options = DocumentMatching.chosen(documents, options, algorithm)
         if order not in ORDERS and takes_option(algorithm, "order"):
             order, options = ORDERS[0], {**options, "order": order}
         operating = Operating.of(operators, order, limits)
         compiler = Compiler(schema, limits, operating.operators.signatures)
-        self._live = LiveSet(compiler, algorithm, options, operating=operating)
+        self._live = LiveSet(compiler, algorithm, options, operating=operating, documents=matching)
         self._home = Home()
         self._compared = Compared()
         # One at a time changes things. Matching goes on meanwhile.
@@ -87,14 +93,17 @@ class Engine:
 
     @property
     def schema(self) -> Schema | None:
+        """What subscriptions and events have to fit, if there is one."""
         return self._live.schema
 
     @property
     def algorithm(self) -> str:
+        """The name of the algorithm that finds subscriptions over attributes."""
         return self._live.algorithm
 
     @property
     def limits(self) -> Limits:
+        """The limits on texts and events."""
         return self._live.limits
 
     @property
@@ -157,7 +166,12 @@ class Engine:
         replace: bool = False,
         fields: Mapping[str, Any] | None = None,
     ) -> Subscription:
-        """Take a subscription. Raises DuplicateIdError, LanguageError or LimitError."""
+        """Add a subscription: events match it while its text `where` is true of them.
+
+        An id that is taken raises DuplicateIdError or, with `replace`, gets the new text. `fields` are kept with the
+        subscription, such as its owner. `warnings` of the result say what is probably not meant. Raises LanguageError,
+        with the place of the fault, or LimitError.
+        """
         record = Record(0, checked_id(id), where, language, dict(fields) if fields else NO_FIELDS)
         compiler = self._live.compiler
         compiled = self._live.compile(record, compiler)
@@ -169,7 +183,7 @@ class Engine:
     def subscribe_many(
         self, source: Iterable[Any], *, replace: bool = False, progress: Callable[[int], None] | None = None
     ) -> Report:
-        """Take subscriptions from (id, where) pairs, mappings or an Arrow table. The faulty are reported.
+        """Add subscriptions from (id, where) pairs, mappings or an Arrow table. Faulty ones are reported, not raised.
 
         An Arrow table may have `predicates` in place of `where`: lists of attribute, operator and value, which are
         taken without parsing. `progress` is told now and then how many have been read.
@@ -187,18 +201,18 @@ class Engine:
         return subscribe_table(self._changing, given, replace, progress)
 
     def unsubscribe(self, id: str | int) -> None:
-        """Let go of a subscription. Raises UnknownIdError, or CapabilityError if the algorithm only ever adds."""
+        """Remove a subscription. Raises UnknownIdError, or CapabilityError if the algorithm cannot remove any."""
         with self._lock:
             self._live.remove(self.subscription(id))
 
     def check(self, where: str, language: str = DEFAULT_LANGUAGE) -> Checked:
-        """Understand a text without taking it. Raises LanguageError, LimitError or CapabilityError."""
+        """Parse and check a text without subscribing. Raises LanguageError, LimitError or CapabilityError."""
         live = self._live
         compiler = live.compiler
         return Checked(compiler, live.compile(Record(0, "checked", where, language), compiler))
 
     def apply(self, changes: Iterable[Change], checked: Mapping[str, Checked] | None = None) -> Report:
-        """Make the changes of a log, in their order: a match sees none of them or all of them.
+        """Apply the changes of a log in their order. A match sees none of them or all of them.
 
         Changes up to `sequence` were made before, and are passed over. A record that is rejected is reported, and what
         its id stood for before is gone: by the log it is something else now. `checked` has, by id, what `check` gave
@@ -222,7 +236,7 @@ class Engine:
     # Matching
 
     def match(self, event: Any) -> Matches:
-        """The subscriptions that are true of an event: a mapping, dataclass, named tuple, pydantic model, or bytes.
+        """Find the subscriptions that are true of an event: a mapping, dataclass, named tuple, pydantic model or bytes.
 
         Bytes are an XML document, which is the attribute `document` of an event that has no other.
 
@@ -241,7 +255,7 @@ class Engine:
                 return found
 
     def match_batch(self, events: Any, *, threads: int = 1, on_mismatch: OnMismatch = "warn") -> BatchMatches:
-        """The subscriptions that are true of each event of a list, another iterable, an Arrow table or a data frame.
+        """Find the subscriptions that are true of each event of a list, another iterable, an Arrow table or data frame.
 
         Bad events are only refused. Raises SourceError for a column that no event can hold, if a subscription asks for
         it. With several threads the events are shared among them: it pays from some thousand events on.
@@ -269,7 +283,7 @@ class Engine:
                 return found
 
     def match_decoded(self, decoded: Decoded, *, threads: int = 1) -> BatchMatches:
-        """The same for events that were decoded before, with the schema of this engine and all names of `attributes()`.
+        """Match events that were decoded before, with the schema of this engine and all names of `attributes()`.
 
         Raises EventError if a subscription asks for an attribute that was not looked at then.
         """
@@ -279,9 +293,9 @@ class Engine:
         return found
 
     def learn(self, events: Any) -> None:
-        """Take these events for a sample of those to come, and plan by it. Bad ones are left out.
+        """Plan the index for events like these. Bad ones are left out.
 
-        Matching learns too; this is for a start with what is known already.
+        Matching learns as well: this gives a new engine a head start.
         """
         live = self._live
         if not isinstance(live.matcher, Plans):
@@ -293,9 +307,9 @@ class Engine:
         self.merge()
 
     def merge(self) -> None:
-        """Make one layer of the index, planned anew, now. It comes about in the background too, when it is time.
+        """Merge all layers of the index into one, planned anew, now. The engine also does it in the background.
 
-        What only subscriptions asked for that are gone is looked at no more.
+        Attributes that only removed subscriptions asked for are no longer looked at.
         """
         live = self._live
         for matcher in live.index.matchers().values():
@@ -305,9 +319,9 @@ class Engine:
             live.stop_looking()
 
     def explain(self, subscription: str | int, event: Any, language: str | None = None) -> Explanation:
-        """Why an event matches a subscription or does not, given its id or a text of more than one word.
+        """Tell why an event matches a subscription or does not: print the result, or take `matched` and `tree`.
 
-        With a language it is a text of that, whatever it looks like.
+        `subscription` is the id of one, or a text of more than one word. With a `language` it is always a text.
         """
         text = checked_id(subscription) if isinstance(subscription, int) else subscription
         known = self._live.catalogue.get(text) if language is None else None
@@ -330,7 +344,7 @@ class Engine:
         )
 
     def stats(self) -> dict[str, Any]:
-        """Sizes and choices, as plain data."""
+        """Return sizes and choices as plain data: subscriptions, layers and groups of the index, operators."""
         live = self._live
         return {
             "algorithm": self.algorithm,
@@ -343,7 +357,7 @@ class Engine:
         }
 
     def operator_plan(self) -> list[dict[str, Any]]:
-        """What is known of each predicate of operators, as plain data; those first that are worth most.
+        """Return what is known of each predicate of operators, as plain data, the most useful first.
 
         `conjunctions` need it, it holds with the chance `holding`, which was learnt from `tried` outcomes or is still a
         guess, and one evaluation is expected to settle `worth` conjunctions for each millisecond.
@@ -354,7 +368,7 @@ class Engine:
     # What subscriptions ask for
 
     def attributes(self) -> frozenset[str] | None:
-        """The names of the attributes, not inside others, that are looked at. None: all of them are.
+        """Return the names of the top-level attributes that matching looks at; None: all of them.
 
         They are those that subscriptions ask for and those that the schema declares. With event types it is None: by
         them the whole event is judged. What only subscriptions asked for that are gone is looked at until `merge`.
@@ -362,13 +376,13 @@ class Engine:
         return self._live.asked_of_decoders()
 
     def validated(self) -> frozenset[str] | None:
-        """Those of `attributes()` that have to be valid: operators may look at others, which may be anything."""
+        """Return those of `attributes()` that have to be valid. Others are for operators, and may hold anything."""
         return self._live.asked
 
     def asks(self) -> list[tuple[Path, Kind | None]] | None:
-        """The attributes that subscriptions ask for, each with the kind of its values; None is any kind.
+        """Return the attributes that subscriptions ask for, each with the kind of its values; None is any kind.
 
-        There may be some that only subscriptions asked for that are gone. None if the algorithm does not tell.
+        Some may belong to removed subscriptions only. Returns None if the algorithm does not tell.
         """
         asking = self._live.index.asking()
         if asking is None:
@@ -393,10 +407,10 @@ class Engine:
         return [(name, did_you_mean(name, known, case_sensitive=False)) for name in names if name not in known]
 
     def favourite(self) -> str | None:
-        """The attribute, not inside another, by which most subscriptions are found, if there is such a one.
+        """Return the top-level attribute by which most subscriptions are found, if there is one.
 
-        Events that share its value find their subscriptions in the same place: to match them one after the other is
-        quicker.
+        Events that share its value find their subscriptions in the same place, so matching them one after the other
+        is quicker.
         """
         matcher = self._live.matcher
         path = matcher.favourite() if isinstance(matcher, Plans) else None
@@ -414,7 +428,7 @@ class Engine:
             return self._home.save(path, self._live)
 
     def export(self, path: str | PathLike[str]) -> None:
-        """Write the engine to a folder, as `save` does, and have no more to do with that folder."""
+        """Write the engine to a folder as `save` does, without remembering that folder."""
         from harken.live.saved import save
         from harken.versions.folder import Folder
 
@@ -460,7 +474,7 @@ class Engine:
             return found is not None
 
     def cut(self, parts: int) -> list[Engine]:
-        """Engines that have the subscriptions of this one among them: each event costs about the same in all."""
+        """Share the subscriptions out among so many new engines. An event costs about the same in each."""
         from harken.live.parts import cut
 
         with self._changing() as live:
@@ -494,7 +508,7 @@ class Engine:
         engine = Engine(self.schema, self.algorithm, self.limits, **self.options)
         parts = part.index, part.catalogue, part.numbering
         live = self._live
-        engine._live = LiveSet(live.compiler, self.algorithm, self.options, *parts, live.operating)
+        engine._live = LiveSet(live.compiler, self.algorithm, self.options, *parts, live.operating, live.documents)
         engine._live.is_changed = True
         engine._live.sequence = sequence
         return engine
