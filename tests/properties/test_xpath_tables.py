@@ -13,7 +13,7 @@ from harken.documents_reference import compares, holds, read
 from harken.errors import LimitError, UnavailableError
 from harken.events.xml.documents import read_document
 from harken.events.xml.sax_rows import Bound, Relation, SaxRow, branches_meet, natural_join, positions, sax_rows
-from harken.language.xpath.linear import Branch, Conjunction, LinearPath, conjunctions
+from harken.language.xpath.linear import Branch, Conjunction, LinearPath, conjunctions, refuse_unlinear
 from harken.language.xpath.parser import parse
 from properties.replay import Bulk
 from properties.xpaths import random_document, random_expression
@@ -59,8 +59,11 @@ def test_tables_decide_as_the_reference_and_the_engine_do(bulk: Bulk):
         for text in (random_expression(rng, sources) for _ in range(24)):
             try:
                 texts[text] = conjunctions(parse(text))
-            except (UnavailableError, LimitError):
+            except (UnavailableError, LimitError) as error:
+                with pytest.raises(type(error)):
+                    refuse_unlinear(parse(text))
                 continue
+            refuse_unlinear(parse(text))
         engine = Engine()
         assert not engine.subscribe_many({"id": each, "where": each, "language": "xpath"} for each in texts).faults
         answers = [set(ids) for ids in engine.match_batch(sources).ids]

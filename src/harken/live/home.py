@@ -63,7 +63,7 @@ class Home:
         if saved.index is not None and saved.calling.numbers:
             restore_calling(saved.index, compiler, saved.catalogue, saved.calling.numbers, saved.calling.learnt)
         parts = saved.index, saved.catalogue, saved.numbering
-        live = LiveSet(compiler, settings.algorithm, settings.options, *parts, operating)
+        live = LiveSet(compiler, settings.algorithm, settings.options, *parts, operating, settings.documents)
         live.sequence = saved.sequence
         self.version = saved.version
         self._note()
@@ -80,7 +80,7 @@ class Home:
         if live.is_changed:
             hint = "save to another folder, or load the engine again"
             raise SegmentError(f"{self._folder.path} has a later version, and this engine has changes", hint=hint)
-        return self.load(live.options, live.operating)
+        return self.load({**live.documents.options, **live.options}, live.operating)
 
     def is_behind(self) -> bool:
         """Whether the folder has a version that the engine does not have."""

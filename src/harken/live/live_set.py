@@ -16,7 +16,8 @@ from harken.live.mismatch import Asking, FirstSubscriptions
 from harken.live.numbering import Numbering
 from harken.live.subscriptions import Fault, Record, Subscription
 from harken.matchers import Capability, Entry, FormOf, Matcher
-from harken.matchers.kinds import FLAT, OPERATORS, PROGRAMS, Indexes
+from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
+from harken.matchers.kinds import DOCUMENTS, FLAT, OPERATORS, PROGRAMS, Indexes
 from harken.matchers.registry import create_matcher, create_other, refuse_incapable, refuse_unless_removing
 from harken.matchers.roles import CallsOperators
 from harken.operators.operating import NOTHING_TO_OPERATE, Operating
@@ -35,11 +36,14 @@ def new_index(
     flat: Matcher,
     limits: Limits,
     operating: Operating,
+    documents: DocumentMatching = DEFAULT_MATCHING,
     others: Mapping[str, tuple[Matcher, Iterable[int]]] | None = None,
 ) -> Indexes:
     """The matchers of a live set: the flat one, those that are there already, and others once they are needed."""
 
     def make(kind: str) -> Matcher:
+        if kind == DOCUMENTS:
+            return documents.create(limits)
         if kind != OPERATORS:
             return create_other(kind, limits)
         from harken.matchers.operators import new_matcher
@@ -57,7 +61,7 @@ class LiveSet:
 
     __slots__ = (
         *("_asking", "_forms", "_is_limited", "_shrunk", "algorithm", "asked", "catalogue", "compiler", "is_changed"),
-        *("index", "numbering", "operating", "options", "sequence"),
+        *("documents", "index", "numbering", "operating", "options", "sequence"),
     )
 
     def __init__(
@@ -69,16 +73,19 @@ class LiveSet:
         catalogue: Catalogue | None = None,
         numbering: Numbering | None = None,
         operating: Operating = NOTHING_TO_OPERATE,
+        documents: DocumentMatching = DEFAULT_MATCHING,
     ) -> None:
         """With a catalogue and no index, a new index takes its subscriptions from their texts."""
         self.compiler = compiler
         self.algorithm = algorithm
         self.options = dict(options)
         self.operating = operating
+        self.documents = documents
         self.catalogue = Catalogue() if catalogue is None else catalogue
         self.numbering = Numbering() if numbering is None else numbering
         if index is None:
-            index = new_index(create_matcher(algorithm, compiler.limits, **options), compiler.limits, operating)
+            flat = create_matcher(algorithm, compiler.limits, **options)
+            index = new_index(flat, compiler.limits, operating, documents)
             if len(self.catalogue):
                 from harken.live.loading import restore
 
@@ -157,6 +164,7 @@ class LiveSet:
                 _ = compiled.normal_form  # a contradiction that only this sees is the record's fault
         if self._is_limited:
             refuse_incapable(self.algorithm, compiled.capabilities)
+        self.documents.refuse_incapable(compiled.plan, compiler.limits)
         return compiled
 
     def refuse_taken(self, id: str, also: Container[str] = ()) -> None:

@@ -17,6 +17,7 @@ from harken.limits import Limits
 from harken.live.catalogue import Catalogue, Columns
 from harken.live.live_set import LiveSet, new_index
 from harken.live.numbering import Numbering
+from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
 from harken.matchers.kinds import OPERATORS, Indexes
 from harken.matchers.registry import load_matcher, load_others
 from harken.operators.operating import Operating
@@ -39,6 +40,7 @@ class Settings:
     algorithm: str
     limits: Limits
     options: Mapping[str, Any]
+    documents: DocumentMatching
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
             schema=None if schema is None else format_schema(schema),
             schema_version=None if schema is None else schema.version,
             limits=asdict(live.limits),
-            options=live.options,
+            options=_without_urls(live.options),
+            documents={"algorithm": live.documents.algorithm, "options": _without_urls(live.documents.options)},
             names=None if asked is None else sorted(asked),
             sequence=live.sequence,
         )
@@ -99,7 +102,11 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
     meta = contents.meta
     try:
         schema = None if meta["schema"] is None else parse_schema(meta["schema"])
-        settings = Settings(schema, meta["algorithm"], Limits(**meta["limits"]), {**meta["options"], **options})
+        known = meta.get("documents") or asdict(DEFAULT_MATCHING)  # an earlier Harken did not write it
+        documents, left = DocumentMatching.chosen(
+            known["algorithm"], {**known["options"], **meta["options"], **options}, meta["algorithm"]
+        )
+        settings = Settings(schema, meta["algorithm"], Limits(**meta["limits"]), left, documents)
         file = contents.files[_SUBSCRIPTIONS]
         columns = Columns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
     except (KeyError, TypeError) as problem:
@@ -108,7 +115,8 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
     ids = columns.table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
     try:
-        index = _read_index(settings, contents.files, options, operating)
+        given = {name: value for name, value in options.items() if name in settings.options}
+        index = _read_index(settings, contents.files, given, operating)
     except OutdatedError:
         if not rebuild:
             raise
@@ -141,7 +149,12 @@ def _read_index(
         return None
     others = load_others(files, settings.limits)
     known = {kind: (each, each.numbers()) for kind, each in others.items()}
-    return new_index(flat, settings.limits, operating, known)
+    return new_index(flat, settings.limits, operating, settings.documents, known)
+
+
+def _without_urls(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options but for a database's URL, which may hold a password: it is given again when the engine is loaded."""
+    return {name: value for name, value in options.items() if not (name == "database" and "://" in str(value))}
 
 
 def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:

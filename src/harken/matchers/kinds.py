@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harken.schema.paths import Path
 
 _Found = TypeVar("_Found")
-FLAT, PROGRAMS, OPERATORS = "flat", "programs", "operators"
+FLAT, PROGRAMS, DOCUMENTS, OPERATORS = "flat", "programs", "documents", "operators"
 
 
 class Indexes:
@@ -196,11 +196,11 @@ class Indexes:
         return self._tellers
 
     def save(self, write: Write) -> None:
-        """Write what the matchers are made of, if the flat one can be saved: else all are made anew from texts."""
-        if isinstance(self.flat, Persists):
-            for matcher in self.matchers().values():
-                if isinstance(matcher, Persists):
-                    matcher.save(write)
+        """Write what the matchers are made of, if all of them can be saved: else all are made anew from texts."""
+        every = [each for each in self.matchers().values() if isinstance(each, Persists)]
+        if len(every) > len(self._others):
+            for matcher in every:
+                matcher.save(write)
 
     def _sorted(self, entries: Iterable[Entry]) -> dict[str, list[Entry]]:
         """Subscriptions by the kind of index that takes them."""

@@ -89,8 +89,6 @@ OTHER_KINDS: dict[str, OtherKind] = {
     ),
 }
 """By the kind that plans name. Whatever the algorithm is, what it leaves to such an index is found by that."""
-DOCUMENT_ALGORITHMS = ("xpath",)
-"""Ways to match documents, the default first."""
 
 
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
@@ -115,13 +113,6 @@ def load_matcher(
 def takes_option(algorithm: str, option: str) -> bool:
     """Whether an algorithm has an option of this name. One that is not known has none."""
     return algorithm in ALGORITHMS and option in ALGORITHMS[algorithm].options
-
-
-def refuse_unknown_documents(name: str) -> None:
-    """Raise CapabilityError if there is no such way to match documents."""
-    if name not in DOCUMENT_ALGORITHMS:
-        hint = did_you_mean(name, DOCUMENT_ALGORITHMS) or f"there is: {', '.join(DOCUMENT_ALGORITHMS)}"
-        raise CapabilityError(f"there is no way to match documents that is called `{name}`", hint=hint)
 
 
 def create_other(kind: str, limits: Limits) -> Matcher:

@@ -44,9 +44,12 @@ def streams(seed: int) -> list[np.random.Generator]:
     return list(map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2)))
 
 
-def filled(texts: Iterable[str], tell: Callable[[str], None]) -> tuple[Engine, float]:
-    """An engine with these subscriptions, and the seconds that it took to take them in. Drawing them is not timed."""
-    engine, seconds = Engine(), 0.0
+def filled(texts: Iterable[str], tell: Callable[[str], None], **options: str) -> tuple[Engine, float]:
+    """An engine with these subscriptions, and the seconds that it took to take them in. Drawing them is not timed.
+
+    `options` are those of the engine.
+    """
+    engine, seconds = Engine(**options), 0.0  # type: ignore[arg-type]
     source = iter(texts)
     while chunk := list(islice(source, _CHUNK)):
         first = len(engine)

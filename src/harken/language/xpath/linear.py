@@ -7,10 +7,10 @@ branches of the conjunction part, so that all of them have to pass through one n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from harken.errors import LimitError, UnavailableError
 from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
@@ -94,6 +94,54 @@ def conjunctions(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> lis
     return [_conjunction(found) for found in _Expander(expression, limits).expand(expression, ())]
 
 
+def refuse_unlinear(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Raise what `conjunctions` would raise, without multiplying anything out."""
+    _Counter(expression, limits).count(expression)
+
+
+class _Refusals:
+    """What cannot be written as conjunctions, or as too many."""
+
+    def __init__(self, whole: Expression, limits: Limits) -> None:
+        self._whole = whole
+        self._most = limits.max_conjunctions
+
+    def refuse_not(self, part: Not, *, is_top: bool) -> NoReturn:
+        """Raise UnavailableError."""
+        shown = print_part(part, prefixes_of(self._whole), is_top=is_top)
+        message = f"`{shown:.80}` is no conjunction of branches: it says that a node is not there"
+        raise UnavailableError(message, hint="subscriptions with `not` are for the index of documents")
+
+    def refuse_more(self, size: int) -> int:
+        """The size. Raises LimitError if it is too large."""
+        if size > self._most:
+            message = f"the expression has {size:,} or more conjunctions of branches, more than {self._most:,}"
+            raise LimitError(message, limit="max_conjunctions")
+        return size
+
+
+class _Counter(_Refusals):
+    """Counts the conjunctions of an expression."""
+
+    def count(self, part: Expression, *, is_top: bool = True) -> int:
+        """How many alternatives a part has."""
+        match part:
+            case And(items=items):
+                return self._product(items, is_top=is_top)
+            case Or(items=items):
+                return self.refuse_more(sum(self.count(item, is_top=is_top) for item in items))
+            case Not():
+                self.refuse_not(part, is_top=is_top)
+            case Exists(path=path) | Comparison(path=path):
+                return self._product([each for step in path.steps for each in step.predicates], is_top=False)
+
+    def _product(self, items: Iterable[Expression], *, is_top: bool) -> int:
+        found = 1
+        for item in items:
+            found = self.refuse_more(found * self.count(item, is_top=is_top))
+        return found
+
+
 class _Place(NamedTuple):
     """A step where it stands in the expression. Equal steps at two places may lead to two nodes."""
 
@@ -112,12 +160,11 @@ class _Leaf(NamedTuple):
 _Alternatives = list[tuple[_Leaf, ...]]
 
 
-class _Expander:
+class _Expander(_Refusals):
     """Multiplies an expression out."""
 
     def __init__(self, whole: Expression, limits: Limits) -> None:
-        self._whole = whole
-        self._most = limits.max_conjunctions
+        super().__init__(whole, limits)
         self._numbers = count()
 
     def expand(self, part: Expression, way: tuple[_Place, ...]) -> _Alternatives:
@@ -132,12 +179,10 @@ class _Expander:
                 found = []
                 for item in items:
                     found += self.expand(item, way)
-                    self._refuse_more(len(found))
+                    self.refuse_more(len(found))
                 return found
             case Not():
-                shown = print_part(part, prefixes_of(self._whole), is_top=not way)
-                message = f"`{shown:.80}` is no conjunction of branches: it says that a node is not there"
-                raise UnavailableError(message, hint="subscriptions with `not` are for the index of documents")
+                self.refuse_not(part, is_top=not way)
             case Exists(path=path):
                 return self._followed(path, None, None, way)
             case Comparison(path=path, operator=operator, value=value):
@@ -156,13 +201,8 @@ class _Expander:
         return [(*leaves, _Leaf(way, operator, value)) for leaves in found]
 
     def _times(self, left: _Alternatives, right: _Alternatives) -> _Alternatives:
-        self._refuse_more(len(left) * len(right))
+        self.refuse_more(len(left) * len(right))
         return [one + other for one in left for other in right]
-
-    def _refuse_more(self, size: int) -> None:
-        if size > self._most:
-            message = f"the expression has {size:,} or more conjunctions of branches, more than {self._most:,}"
-            raise LimitError(message, limit="max_conjunctions")
 
 
 def _conjunction(leaves: Sequence[_Leaf]) -> Conjunction:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -38,12 +36,11 @@ from harken.kernels.documents import (
 )
 from harken.kernels.documents import ROOT as TO_ROOT
 from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.numbers import number_of
 from harken.matchers.documents.vocabulary import ROOT, GrowingVocabulary, numeric_value
 
 _BY_NUMBER = {"!=": IS_NOT_NUMBER, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
 _MOST_WALKS = 65_536
-_NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*")
-"""What XPath 1.0 reads as a number. All else is NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +248,7 @@ class _Writer:
                 self._leaf(DIFFERS, path, required, IS_LISTED)
             self._value(content, path)
             return
-        number = _number_of(value) if isinstance(value, str) else value
+        number = number_of(value)
         if operator == "=":
             self._leaf(IS_NUMBER, path, required, HAS_NUMBERS)
             self._value(numeric_value(number), path | NUMERIC)
@@ -275,11 +272,6 @@ class _Writer:
 def _moved(comparison: Comparison | None, path: Location) -> Exists | Comparison:
     """The same test at the end of another path."""
     return Exists(path) if comparison is None else Comparison(path, comparison.operator, comparison.value)
-
-
-def _number_of(text: str) -> float:
-    found = _NUMBER.fullmatch(text)
-    return nan if found is None else float(found[1])
 
 
 def _rank(item: Expression) -> int:

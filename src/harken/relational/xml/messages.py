@@ -1,0 +1,112 @@
+"""Documents as rows of SAX_Parse_Result: the way to a node, and its value (section 3.3).
+
+Only nodes that some linear path reaches become rows. A node that is looked up as a number is a second row, whose tag
+path has the opposite sign and whose value is the number's key. Every document has one row that leads nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.events.xml import Documents, TagPaths, numbers
+from harken.language.xpath.linear import node_text
+from harken.relational.typed_values import Storage
+from harken.relational.xml.linear_paths import ID_WIDTH, NO_PATH
+from harken.relational.xml.predicates import number_key, text_key
+
+TABLE = "sax_parse_result"
+COLUMNS = {
+    "event_id": Storage.WHOLE,
+    "tagpath_id": Storage.WHOLE,
+    "idpath": Storage.TEXT,
+    "value": Storage.TEXT,
+    "number": Storage.NUMBER,
+}
+
+
+class TagNumbers:
+    """The ids that tag paths of a process have in the tables."""
+
+    def __init__(self, paths: TagPaths) -> None:
+        self.paths = paths
+        self._texts: list[str] = []
+        self.ids = np.empty(0, np.int64)
+
+    def take(self, take_tags: Callable[[Sequence[str]], list[int]]) -> None:
+        """Have the tables know all tag paths that there are by now."""
+        known = len(self.paths)
+        first = len(self._texts)
+        if known == first:
+            return
+        parent, kind = self.paths.parent, self.paths.kind
+        for path in range(first, known):
+            above = self._texts[parent[path]] if path and parent[path] else ""
+            self._texts.append(f"{above}/{node_text(int(kind[path]), self.paths.name(path).decode())}" if path else "/")
+        self.ids = np.concatenate([self.ids, np.array(take_tags(self._texts[first:]), np.int64)])
+
+
+class Messages:
+    """The documents of a batch, as columns of the table."""
+
+    def __init__(self, documents: Documents, tags: TagNumbers, reached: Iterable[int]) -> None:
+        self._documents = documents
+        ids = tags.ids
+        listed = np.fromiter(reached, np.int64)
+        self._ids = ids
+        self._is_text = np.isin(ids, listed)
+        self._is_number = np.isin(-ids, listed)
+
+    def columns(self, first: int, last: int) -> dict[str, tuple[Storage, list[Any]]]:
+        """Some of the documents, from the first on to before the last."""
+        documents = self._documents.part(first, last)
+        tag = documents.path
+        owner = np.repeat(np.arange(first, last), np.diff(documents.first))
+        number = numbers(documents, self._is_text | self._is_number)
+        ways = _id_paths(documents)
+        texts = np.flatnonzero(self._is_text[tag])
+        compared = np.flatnonzero(self._is_number[tag] & ~np.isnan(number))
+        leading_nowhere = last - first
+        found = {
+            "event_id": [*owner[texts].tolist(), *owner[compared].tolist(), *range(first, last)],
+            "tagpath_id": [
+                *(self._ids[tag[texts]].tolist()),
+                *(-self._ids[tag[compared]]).tolist(),
+                *[NO_PATH] * leading_nowhere,
+            ],
+            "idpath": [*map(ways.__getitem__, np.append(texts, compared).tolist()), *[""] * leading_nowhere],
+            "value": [
+                *map(text_key, _texts(documents, texts)),
+                *map(number_key, number[compared].tolist()),
+                *[""] * leading_nowhere,
+            ],
+            "number": [
+                *(None if isnan(each) else each for each in number[texts].tolist()),
+                *[None] * (len(compared) + leading_nowhere),
+            ],
+        }
+        return {name: (storage, found[name]) for name, storage in COLUMNS.items()}
+
+
+def _texts(documents: Documents, nodes: NDArray[np.int64]) -> Iterator[str]:
+    """The string-values of nodes."""
+    text = documents.text.tobytes()
+    slices = zip(documents.begin[nodes].tolist(), documents.end[nodes].tolist(), strict=True)
+    return (text[begin:end].decode() for begin, end in slices)
+
+
+def _id_paths(documents: Documents) -> list[str]:
+    """The ids on the way to every node, of one width each."""
+    ways: list[str] = []
+    parents = documents.parent.tolist()
+    firsts = documents.first.tolist()
+    ids = [f"{node:0{ID_WIDTH}x}" for node in range(int(np.diff(documents.first).max(initial=0)))]
+    for first, last in pairwise(firsts):
+        ways.append("")
+        ways.extend(ways[parents[node]] + ids[node - first] for node in range(first + 1, last))
+    return ways

@@ -1,0 +1,99 @@
+"""Branches of an XPath expression as values of the paper's tables: a linear path, an operator and a constant.
+
+Equalities compare *keys*: a text is its own key, but for one that is too long for an index, and a number has a key
+that no text of a document has. All other operators compare texts and numbers as XPath 1.0 does.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from math import isnan
+from typing import NamedTuple
+
+from harken.language.xpath.linear import Branch, Conjunction, LinearPath
+from harken.language.xpath.numbers import number_of
+
+EQUAL, ANY = "=", "any"
+"""The operators of stage one, and of a path without a comparison."""
+COMPARISON = """CASE {p}op WHEN '=' THEN {s}value = {p}value
+    WHEN '!=' THEN {s}value <> {p}value
+    WHEN '<' THEN {s}number < {p}number
+    WHEN '<=' THEN {s}number <= {p}number
+    WHEN '>' THEN {s}number > {p}number
+    WHEN '>=' THEN {s}number >= {p}number
+    WHEN 'number!=' THEN {s}number IS NULL OR {s}number <> {p}number
+    ELSE 1 = 1 END"""
+"""Whether a value compares with a predicate's. What is no number differs from every number, and compares with none."""
+_NUMBER = "\1"
+"""What the key of a number begins with. XML has no such character."""
+_MOST_CHARACTERS, _KEPT_CHARACTERS = 500, 440
+"""A longer text is kept as its beginning and its digest: PostgreSQL's b-trees hold 2,704 bytes at most."""
+
+
+class PathKey(NamedTuple):
+    """What tells linear paths apart in the tables."""
+
+    path: LinearPath
+    cut: int | None
+    """Nodes at the end of a way down this path that no branching point can be: rows that differ only there count once.
+    None: there is no branching point at all."""
+    is_number: bool = False
+    """Whether nodes at its end are looked up as numbers."""
+
+
+class PathPredicate(NamedTuple):
+    """A branch without its branching points."""
+
+    path: PathKey
+    op: str
+    value: str | None
+    number: float | None
+
+
+def text_key(text: str) -> str:
+    """A text as the tables have it. Two texts are the same if and only if these are, but for collisions of SHA-256."""
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    return text[:_KEPT_CHARACTERS] + sha256(text.encode()).hexdigest()
+
+
+def number_key(number: float) -> str:
+    """The key of a number: the same for all texts that say it."""
+    return f"{_NUMBER}{number + 0.0!r}"
+
+
+def path_predicate(branch: Branch) -> PathPredicate | None:
+    """A branch as a predicate; None if nothing can ever meet it."""
+    operator, value = branch.operator, branch.value
+    if operator is None or value is None:
+        return PathPredicate(PathKey(branch.path, _cut(branch)), ANY, None, None)
+    if isinstance(value, str) and operator in ("=", "!="):
+        return PathPredicate(PathKey(branch.path, _cut(branch)), operator, text_key(value), None)
+    number = number_of(value)
+    if isnan(number):
+        return None
+    if operator == "=":
+        return PathPredicate(PathKey(branch.path, _cut(branch), is_number=True), EQUAL, number_key(number), None)
+    named = "number!=" if operator == "!=" else operator
+    return PathPredicate(PathKey(branch.path, _cut(branch)), named, None, number)
+
+
+Placed = tuple[PathPredicate, tuple[tuple[int, int], ...]]
+"""A predicate, and the branching points on its path."""
+
+
+def path_predicates(conjunction: Conjunction) -> list[Placed] | None:
+    """All branches as predicates; None if nothing can ever meet them."""
+    found = [(path_predicate(branch), branch.points) for branch in conjunction.branches]
+    known = [(predicate, points) for predicate, points in found if predicate is not None]
+    return known if len(known) == len(found) else None
+
+
+def _cut(branch: Branch) -> int | None:
+    """How many nodes at the end may be cut off. Behind a `//` a step may lie anywhere, but not further down."""
+    if not branch.points:
+        return None
+    deepest = max(step for _, step in branch.points)
+    steps = branch.path.steps
+    loose = [place for place in range(deepest + 1, len(steps) + 1) if steps[place - 1].is_descendant]
+    return len(steps) - (loose[-1] - 1 if loose else deepest)
