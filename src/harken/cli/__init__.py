@@ -36,6 +36,8 @@ from harken.cli.publish import EXAMPLES as PUBLISH_EXAMPLES
 from harken.cli.publish import publish
 from harken.cli.renew import EXAMPLES as RENEW_EXAMPLES
 from harken.cli.renew import renew
+from harken.cli.report import EXAMPLES as REPORT_EXAMPLES
+from harken.cli.report import report
 from harken.cli.run import EXAMPLES as RUN_EXAMPLES
 from harken.cli.run import run
 from harken.cli.serve import EXAMPLES as SERVE_EXAMPLES
@@ -74,6 +76,7 @@ app.command(epilog=SQL_EXAMPLES)(sql)
 app.command(epilog=GENERATE_EXAMPLES)(generate)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=EXPERIMENT_EXAMPLES)(experiment)
+app.command(epilog=REPORT_EXAMPLES)(report)
 app.command(epilog=DEMO_EXAMPLES)(demo)
 app.command(epilog="Example: harken tour --subscriptions 10000 --events 1000")(tour)
 app.command("warm-up", epilog="Example, in a Dockerfile: RUN NUMBA_CACHE_DIR=/opt/kernels harken warm-up")(warm_up)

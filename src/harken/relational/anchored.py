@@ -13,7 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.relational.anchored_tables import TABLE, Uses, anchor_columns, anchor_of, indexes, queries, values_of
+from harken.relational.anchored_tables import (
+    TABLE,
+    Uses,
+    anchor_columns,
+    anchor_of,
+    indexes,
+    queries,
+    range_indexes,
+    values_of,
+)
 from harken.relational.anchors import Anchors
 from harken.relational.databases import Database, EventColumn
 from harken.relational.matcher import RelationalMatcher
@@ -39,13 +48,15 @@ class RelationalAnchored(RelationalMatcher):
         dialect = database.dialect
         kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
         listed = ", ".join(f"{name} {dialect.types[storage]}" for name, storage in self._storages.items())
-        database.run(f"CREATE {kind} {TABLE} ({listed})")
-        if dialect.has_indexes:
-            for statement in (f"CREATE INDEX {TABLE}_sid ON {TABLE} (sid)", *indexes()):
-                database.run(statement)
+        for_ids = [f"CREATE INDEX {TABLE}_sid ON {TABLE} (sid)"] if dialect.has_indexes else []
+        table = f"CREATE {kind} {TABLE} ({listed})"
+        # The query has a branch an anchor: for an event alone, planning it takes longer than running it.
+        for statement in (*dialect.planned_once, *dialect.own_types, table, *for_ids, *indexes(dialect)):
+            database.run(statement)
 
     def _insert(self, database: Database, rows: list[SqlRow]) -> None:
         self._anchors.learn(rows)
+        known = set(self._uses)
         made: list[dict[str, Any]] = []
         for sid, predicates in rows:
             chosen = self._anchors.choose(predicates)
@@ -61,6 +72,8 @@ class RelationalAnchored(RelationalMatcher):
         made.sort(key=lambda values: values["anchor"])  # rows of one anchor lie together, where there is no index
         names = {name: None for values in made for name in values}
         database.insert(TABLE, {name: (self._storages[name], [each.get(name) for each in made]) for name in names})
+        for statement in range_indexes(database.dialect, self._uses.keys() - known):
+            database.run(statement)
 
     def _delete(self, database: Database, sids: Sequence[int]) -> None:
         database.run_many(f"DELETE FROM {TABLE} WHERE sid = {database.parameter(1)}", [(sid,) for sid in sids])

@@ -90,12 +90,28 @@ def anchor_columns() -> dict[str, Storage]:
     return {"anchor": Storage.WHOLE, **ends}
 
 
-def indexes(table: str = TABLE) -> list[str]:
-    """B-trees on the anchors."""
+def indexes(dialect: Dialect, table: str = TABLE) -> list[str]:
+    """B-trees on the anchors, where there are indexes."""
+    if not dialect.has_indexes:
+        return []
     return [
         f"CREATE INDEX {table}_{storage} ON {table} (anchor, {storage}_lo) WHERE {storage}_lo IS NOT NULL"
         for storage in Storage
     ]
+
+
+def range_indexes(dialect: Dialect, anchors: Iterable[Anchor], table: str = TABLE) -> list[str]:
+    """GiST on the ranges of each of these anchors, where there is a type for them."""
+    return [
+        f"CREATE INDEX {table}_ranges_{each.attribute} ON {table} USING gist ({_range(dialect, each.storage)})"
+        f" WHERE anchor = {each.number}"
+        for each in sorted(anchors)
+        if each.is_range and each.storage in dialect.range_types
+    ]
+
+
+def _range(dialect: Dialect, storage: Storage, row: str = "") -> str:
+    return f"{dialect.range_types[storage]}({row}{storage}_lo, {row}{storage}_hi)"
 
 
 def queries(
@@ -103,8 +119,9 @@ def queries(
 ) -> list[str]:
     """What finds the rows `s` of events `e`, anchor by anchor: equalities by key, ranges by a comparison at each end.
 
-    `tables` has the names of the table of events and of that of subscriptions. Most have one query; where there are
-    many anchors, the answers of several are to be united.
+    Where there is a type of ranges, it is asked for those that contain the value instead. `tables` has the names of the
+    table of events and of that of subscriptions. Most have one query; where there are many anchors, the answers of
+    several are to be united.
     """
     branches = [_branch(dialect, anchor, uses[anchor], selected, tables) for anchor in sorted(uses)]
     parts = (branches[first : first + _BRANCHES] for first in range(0, len(branches), _BRANCHES))
@@ -119,6 +136,8 @@ def _branch(dialect: Dialect, anchor: Anchor, uses: Iterable[Use], selected: str
         value, low, high = f"e.c{anchor.attribute}", f"s.{anchor.storage}_lo", f"s.{anchor.storage}_hi"
         if not anchor.is_range:
             conditions.append(f"{low} = {value}")
+        elif anchor.storage in dialect.range_types:
+            conditions.append(f"{_range(dialect, anchor.storage, 's.')} @> {value}")
         else:
             conditions.append(f"{low} <= {value}")
             is_open = anchor.storage is Storage.TEXT  # which has no greatest value

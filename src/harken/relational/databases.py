@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from harken.errors import CapabilityError, StoreUnavailableError, did_you_mean, missing_extra
@@ -33,23 +34,53 @@ class Dialect(NamedTuple):
     has_indexes: bool = True
     is_temporary: bool = False
     """Whether a matcher's tables are those of its session."""
+    emptying: str = "TRUNCATE TABLE"
+    """What deletes all rows of a table whose name follows."""
+    joined_as_written: tuple[str, ...] = ()
+    """The statements after which a session joins tables in the order in which `CROSS JOIN` names them."""
+    planned_once: tuple[str, ...] = ()
+    """The statements after which a session plans a query once, and not for each batch."""
+    range_types: Mapping[Storage, str] = MappingProxyType({})
+    """The types of ranges by what they are ranges of: there an index finds the ranges that a value lies in."""
+    own_types: tuple[str, ...] = ()
+    """The statements that make those of `range_types` that the engine does not bring."""
+
+
+def postgres_dialect(schema: str = "") -> Dialect:
+    """That of PostgreSQL, with its own types in a schema.
+
+    A session's schema has to be named: functions of it, which make ranges, are not found otherwise.
+    """
+    ranges = f"{schema}harken_ranges"
+    return Dialect(
+        "postgres",
+        {Storage.NUMBER: "DOUBLE PRECISION", Storage.TEXT: 'TEXT COLLATE "C"', Storage.WHOLE: "BIGINT"},
+        "'Infinity'::DOUBLE PRECISION",
+        is_temporary=True,
+        joined_as_written=("SET join_collapse_limit = 1",),
+        planned_once=("SET plan_cache_mode = force_generic_plan",),
+        range_types={Storage.NUMBER: ranges, Storage.WHOLE: "int8range"},
+        own_types=(f"CREATE TYPE {ranges} AS RANGE (SUBTYPE = float8, SUBTYPE_DIFF = float8mi)",),
+    )
 
 
 _DOUBLES: dict[Storage, str] = {Storage.NUMBER: "DOUBLE", Storage.TEXT: "VARCHAR", Storage.WHOLE: "BIGINT"}
 DIALECTS: dict[str, Dialect] = {
-    "duckdb": Dialect("duckdb", _DOUBLES, "'Infinity'::DOUBLE", has_indexes=False),
+    "duckdb": Dialect(
+        "duckdb",
+        _DOUBLES,
+        "'Infinity'::DOUBLE",
+        has_indexes=False,
+        joined_as_written=("SET disabled_optimizers = 'join_order'",),
+    ),
     "sqlite": Dialect(
         "sqlite",
         {Storage.NUMBER: "REAL", Storage.TEXT: "TEXT", Storage.WHOLE: "INTEGER"},
         "9e999",
         keeps_order=True,
+        emptying="DELETE FROM",
     ),
-    "postgres": Dialect(
-        "postgres",
-        {Storage.NUMBER: "DOUBLE PRECISION", Storage.TEXT: 'TEXT COLLATE "C"', Storage.WHOLE: "BIGINT"},
-        "'Infinity'::DOUBLE PRECISION",
-        is_temporary=True,
-    ),
+    "postgres": postgres_dialect(),
     "spark": Dialect(
         "spark",
         {Storage.NUMBER: "DOUBLE", Storage.TEXT: "STRING", Storage.WHOLE: "BIGINT"},
@@ -68,6 +99,16 @@ class EventColumn(NamedTuple):
     name: str
     storage: Storage
     values: list[Any]
+
+
+class Function(NamedTuple):
+    """A function of two texts that queries call."""
+
+    name: str
+    python: Callable[[str, str], bool]
+    """For databases inside the process."""
+    postgres: str
+    """The statement that makes it a function of a session of PostgreSQL."""
 
 
 class Database(Protocol):
@@ -105,8 +146,14 @@ class Database(Protocol):
     def events(self, columns: Sequence[EventColumn]) -> tuple[str, list[Any]]:
         """Make a batch known as the table `events`. Returns what a query begins with for that, and its values."""
 
+    def define(self, function: Function) -> str:
+        """Make a function known to this connection. Returns the name by which queries call it."""
+
     def analyse(self, tables: Sequence[str]) -> None:
         """Have the planner look at tables."""
+
+    def size(self, tables: Sequence[str]) -> int:
+        """The bytes of tables, with their indexes. A database in memory counts all that it holds."""
 
 
 _PLACES = {

@@ -8,11 +8,8 @@ rows: a database that was lost is filled again from the normal forms.
 
 from __future__ import annotations
 
-import os
-import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +22,8 @@ from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.candidates import Candidates, settle
-from harken.relational.databases import Database, open_database, told_clearly
+from harken.relational.databases import Database
+from harken.relational.session import Session
 from harken.relational.sql_rows import RowMaker, SqlRow
 from harken.relational.typed_events import TypedEvents, typed_events
 
@@ -33,8 +31,6 @@ _AT_ONCE = 50_000
 """Rows that are made and inserted together when a database is filled again."""
 _EVENTS_AT_ONCE = 1_024
 """Events that one query is about at most: it bounds what a database holds of an answer."""
-_FEW = 1_000
-"""From so many rows on the planner looks at tables, and again when they have doubled."""
 
 
 class RelationalMatcher(ABC):
@@ -48,16 +44,12 @@ class RelationalMatcher(ABC):
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, database: str = "duckdb") -> None:
         self._limits = limits
-        self._database = open_database(database)
+        self._session = Session(database)
         self._lock = fork_lock(MATCHER)
         self._rows = RowMaker(self.most_columns)
         self._sids: dict[int, tuple[int, ...]] = {}
-        self._process: int | None = None
-        """The process whose tables have all rows; None: they have to be filled."""
-        self._analysed = 0
         self._events = 0
         self._examined = 0
-        self._closing = weakref.finalize(self, _close, self._database, os.getpid())
 
     # What an algorithm is
 
@@ -90,16 +82,17 @@ class RelationalMatcher(ABC):
 
     def _change(self, rows: list[SqlRow], leaving: Collection[int]) -> None:
         sids = [sid for number in leaving for sid in self._sids[number]]
-        if not self._sids or self._is_filled():  # else the next match fills the tables, with these
-            with self._guarded() as database:
-                if not self._is_filled():
-                    self._begin(database)
+        session = self._session
+        if not self._sids or session.is_filled:  # else the next match fills the tables, with these
+            with session.guarded() as database:
+                if not session.is_filled:
+                    session.begin(self._create)
                 with database.transaction():
                     if sids:
                         self._delete(database, sids)
                     if rows:
                         self._insert(database, rows)
-                self._analyse(database, len(self._sids) + len(rows))
+                session.analyse(self.tables, len(self._sids) + len(rows))
         for number in leaving:
             del self._sids[number]
         self._hold(rows)
@@ -114,8 +107,8 @@ class RelationalMatcher(ABC):
             if not self._sids:
                 return MatchResult.empty(len(batch))
             events = typed_events(batch, self._rows.columns)
-            with self._guarded() as database:
-                if not self._is_filled():
+            with self._session.guarded() as database:
+                if not self._session.is_filled:
                     self._fill(database, form_of)
                 parts = [
                     self._find(database, events, first, min(first + _EVENTS_AT_ONCE, len(batch)))
@@ -134,38 +127,14 @@ class RelationalMatcher(ABC):
                 "subscriptions": len(self._sids),
                 "rows": sum(map(len, self._sids.values())),
                 "attributes": len(self._rows.columns),
-                "database": self._database.dialect.name,
+                "database": self._session.database.dialect.name,
+                "memory": self._session.size(self.tables),
                 "events": self._events,
                 "examined": self._examined,
             }
 
-    # The database
-
-    @contextmanager
-    def _guarded(self) -> Iterator[Database]:
-        """The database. Whatever fails inside leaves tables that nobody can be sure of: they are filled again."""
-        try:
-            with told_clearly(self._database):
-                yield self._database
-        except BaseException:
-            self._process = None
-            raise
-
-    def _is_filled(self) -> bool:
-        return self._process == os.getpid()
-
-    def _begin(self, database: Database) -> None:
-        database.connect()
-        self._analysed = 0
-        # Of this process: a child of `fork()` has to leave the connection alone.
-        self._closing.detach()
-        self._closing = weakref.finalize(self, _close, database, os.getpid())
-        with database.transaction():
-            self._create(database)
-        self._process = os.getpid()
-
     def _fill(self, database: Database, form_of: FormOf) -> None:
-        self._begin(database)
+        self._session.begin(self._create)
         rows: list[SqlRow] = []
         held = list(self._sids)
         self._sids.clear()
@@ -182,17 +151,7 @@ class RelationalMatcher(ABC):
         except BaseException:
             self._sids = {number: self._sids.get(number, ()) for number in held}
             raise
-        self._analyse(database, len(held))
-
-    def _analyse(self, database: Database, rows: int) -> None:
-        if rows >= max(_FEW, 2 * self._analysed):
-            database.analyse(self.tables)
-            self._analysed = rows
-
-
-def _close(database: Database, process: int) -> None:
-    if os.getpid() == process:
-        database.close()
+        self._session.analyse(self.tables, len(held))
 
 
 def _candidates(parts: list[NDArray[np.int64]], events: TypedEvents, numbers: NDArray[np.int64] | None) -> Candidates:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from harken.relational.databases import DIALECTS, Dialect, EventColumn
+from harken.relational.databases import DIALECTS, Dialect, EventColumn, Function
 from harken.relational.typed_values import Storage
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class DuckDatabase:
         self.close()
         # Threads of its own would cost small queries more than they save, and compete with those that match.
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._connection.execute("SET enable_progress_bar = false")  # it would draw one in a notebook
 
     def close(self) -> None:
         if self._connection is not None:
@@ -84,5 +85,12 @@ class DuckDatabase:
         self.connection.register("events", table)
         return "", []
 
+    def define(self, function: Function) -> str:
+        self.connection.create_function(function.name, function.python, ["VARCHAR", "VARCHAR"], "BOOLEAN")
+        return function.name
+
     def analyse(self, tables: Sequence[str]) -> None:
         """It keeps its statistics by itself."""
+
+    def size(self, tables: Sequence[str]) -> int:
+        return int(self.integers("SELECT sum(memory_usage_bytes) AS bytes FROM duckdb_memory()")[0, 0])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.errors import StoreUnavailableError
-from harken.relational.databases import DIALECTS, Dialect, EventColumn
+from harken.relational.databases import Dialect, EventColumn, Function, postgres_dialect
 from harken.relational.typed_values import Storage
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SECONDS = 10
 class PostgresDatabase:
     """A session of one matcher."""
 
-    dialect: ClassVar[Dialect] = DIALECTS["postgres"]
+    dialect: ClassVar[Dialect] = postgres_dialect("pg_temp.")
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -97,5 +97,13 @@ class PostgresDatabase:
         beginning = f"WITH events({names}) AS MATERIALIZED (SELECT * FROM unnest({arrays})) "
         return beginning, [each.values for each in columns]
 
+    def define(self, function: Function) -> str:
+        self.run(function.postgres)
+        return f"pg_temp.{function.name}"
+
     def analyse(self, tables: Sequence[str]) -> None:
         self.connection.execute(f"ANALYZE {', '.join(tables)}")
+
+    def size(self, tables: Sequence[str]) -> int:
+        sizes = " + ".join(f"pg_total_relation_size('{table}')" for table in tables)
+        return int(self.integers(f"SELECT {sizes}")[0, 0])

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.relational.databases import DIALECTS, Dialect, EventColumn
+from harken.relational.databases import DIALECTS, Dialect, EventColumn, Function
 from harken.relational.typed_values import Storage
 
 
@@ -70,16 +70,27 @@ class SqliteDatabase:
 
     def events(self, columns: Sequence[EventColumn]) -> tuple[str, list[Any]]:
         wanted = tuple((name, storage) for name, storage, _ in columns)
-        if wanted != self._columns:
+        is_new = wanted != self._columns
+        if is_new:
             self.connection.execute("DROP TABLE IF EXISTS events")
             listed = ", ".join(f"{name} {self.dialect.types[storage]}" for name, storage in wanted)
             self.connection.execute(f"CREATE TABLE events ({listed})")
             self._columns = wanted
         self.connection.execute("DELETE FROM events")
         self.insert("events", {name: (storage, values) for name, storage, values in columns})
+        if is_new:  # else it expects a million events, and reads whole indexes for Bloom filters
+            self.connection.execute("ANALYZE events")
         return "", []
+
+    def define(self, function: Function) -> str:
+        self.connection.create_function(function.name, 2, function.python, deterministic=True)
+        return function.name
 
     def analyse(self, tables: Sequence[str]) -> None:
         self.connection.execute("PRAGMA analysis_limit = 1000")
         for table in tables:
             self.connection.execute(f"ANALYZE {table}")
+
+    def size(self, tables: Sequence[str]) -> int:
+        pages, page = (self.integers(f"PRAGMA {name}")[0, 0] for name in ("page_count", "page_size"))
+        return int(pages * page)

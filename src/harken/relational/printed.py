@@ -8,7 +8,15 @@ from typing import Any
 from harken.codes.columns import Column
 from harken.language.normal_form import NormalForm
 from harken.relational.anchored import MOST_COLUMNS
-from harken.relational.anchored_tables import Uses, anchor_columns, anchor_of, indexes, queries, values_of
+from harken.relational.anchored_tables import (
+    Uses,
+    anchor_columns,
+    anchor_of,
+    indexes,
+    queries,
+    range_indexes,
+    values_of,
+)
 from harken.relational.anchors import Anchors
 from harken.relational.databases import Dialect
 from harken.relational.quoting import quoted
@@ -44,10 +52,11 @@ class Script:
         storages = {"id": Storage.TEXT, "exact": Storage.WHOLE, **anchor_columns()}
         storages |= {name: use.storage for several in uses.values() for use in sorted(several) for name in use.columns}
         yield from self._attributes(dialect)
+        yield from dialect.own_types
         yield _table(dialect, SUBSCRIPTIONS, storages)
         yield from _inserts(dialect, SUBSCRIPTIONS, list(storages), made[:most_rows])
-        if dialect.has_indexes:
-            yield from indexes(SUBSCRIPTIONS)
+        yield from indexes(dialect, SUBSCRIPTIONS)
+        yield from range_indexes(dialect, uses, SUBSCRIPTIONS)
         columns = enumerate(self._maker.columns, 1)
         yield _table(dialect, EVENTS, {"event": Storage.TEXT, **{f"c{at}": storage_of(each) for at, each in columns}})
         for found in queries(dialect, uses, "e.event, s.id, s.exact", (EVENTS, SUBSCRIPTIONS)):

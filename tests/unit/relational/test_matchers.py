@@ -112,7 +112,7 @@ def test_equal_predicates_are_stored_once_and_their_ids_recycled() -> None:
     engine.subscribe("b", "x = 1 AND y < 3")
 
     def stored() -> list[int]:
-        return sorted(pid for (pid,) in matcher._database.integers("SELECT pid FROM preds").tolist())
+        return sorted(pid for (pid,) in matcher._session.database.integers("SELECT pid FROM preds").tolist())
 
     assert stored() == [1, 2, 3]
     engine.unsubscribe("a")
@@ -127,7 +127,9 @@ def test_an_anchored_row_is_found_by_its_key() -> None:
     engine.subscribe_many([(str(place), f"kind = 'k' AND symbol = 's{place}'") for place in range(50)])
     found = engine.match({"kind": "k", "symbol": "s7"})
     assert (found.ids, found.candidates) == (["7"], 1)
-    rows = engine._live.matcher._database.integers("SELECT anchor, count(*) FROM anchored GROUP BY anchor").tolist()
+    rows = engine._live.matcher._session.database.integers(
+        "SELECT anchor, count(*) FROM anchored GROUP BY anchor"
+    ).tolist()
     assert [count for _, count in rows] == [50], "all are anchored on the attribute with many values"
 
 
@@ -141,7 +143,7 @@ def test_a_dropped_table_is_told_and_made_again(algorithm: str, database: str, c
     assert engine.match({"x": 1, "y": 1}).candidates == 2
     matcher: Any = engine._live.matcher
     for table in matcher.tables:
-        matcher._database.run(f"DROP TABLE {table}")
+        matcher._session.database.run(f"DROP TABLE {table}")
     calls = {
         "match": lambda: engine.match({"x": 1}),
         "subscribe": lambda: engine.subscribe("c", "x = 1"),
@@ -160,7 +162,7 @@ def test_changes_after_a_loss_wait_for_the_next_match(algorithm: str) -> None:
     engine = Engine(algorithm=algorithm, database="sqlite")
     engine.subscribe_many([("a", "x = 1"), ("b", "x = 2")])
     matcher: Any = engine._live.matcher
-    matcher._database.run(f"DROP TABLE {matcher.tables[0]}")
+    matcher._session.database.run(f"DROP TABLE {matcher.tables[0]}")
     with pytest.raises(StoreUnavailableError):
         engine.match({"x": 1})
     engine.subscribe("c", "x = 1")

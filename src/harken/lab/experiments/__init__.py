@@ -14,6 +14,7 @@ EXPERIMENTS: dict[str, str] = {
     "topss-predicates": "harken.lab.experiments.topss_predicates",
     "topss-counting": "harken.lab.experiments.topss_counting",
     "topss-tables": "harken.lab.experiments.topss_tables",
+    "topss-dbms": "harken.lab.experiments.topss_dbms",
     "le-subscribe-sizes": "harken.lab.experiments.le_subscribe_sizes",
     "le-subscribe-equality": "harken.lab.experiments.le_subscribe_equality",
     "le-subscribe-all-equal": "harken.lab.experiments.le_subscribe_all_equal",

@@ -10,20 +10,23 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from harken.errors import CapabilityError
 from harken.lab.experiments import EXPERIMENTS, find_experiment
 from harken.lab.experiments.experiment import Result, read_result
+from harken.lab.experiments.findings import Finding
 from harken.lab.experiments.rows import Row, WorkloadRows
 from harken.lab.harness.charts import shown
 from harken.matchers import Capability, Trait, algorithm_capabilities, algorithm_traits, create_matcher
 from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM
 
 _PART = re.compile(r"(?P<head><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
-_HOLDS = {True: "yes", False: "**no**", None: "cannot be told"}
+HOLDS = {True: "yes", False: "**no**", None: "cannot be told"}
+FINDINGS = ("the paper's claim", "its figure", "here", "holds", "why")
+"""The columns of a table of findings."""
 _MEASURED = {
     "µs per event": lambda row: row["us_per_event"],
     "looked at per event": lambda row: row["examined_per_event"],
@@ -64,7 +67,7 @@ def _capabilities(folder: Path) -> Lines:
     if common:
         yield f"All of them: {', '.join(common)}."
         yield ""
-    yield from _table(
+    yield from table_lines(
         ["algorithm", *others, "options, with what they are unless given"],
         (
             [_named(name), *("✓" if each in able[name] else "" for each in others), _options(name)]
@@ -93,7 +96,7 @@ def _measured(folder: Path) -> Lines:
         yield "Nothing was measured yet: `harken experiment overview --output benchmarks/results/experiments`."
         return
     result = read_result(path)
-    yield f"{_origin(result)} Events are matched in batches; a row is the median of all rounds, the quickest first."
+    yield f"{origin(result)} Events are matched in batches; a row is the median of all rounds, the quickest first."
     rows = WorkloadRows(result.rows)
     for workload in rows.each("workload"):
         inside = rows.where(workload=workload)
@@ -102,7 +105,7 @@ def _measured(folder: Path) -> Lines:
         yield ""
         timed = sorted((row for row in inside if "refused" not in row), key=lambda row: float(row["us_per_event"]))
         refused = [row for row in inside if "refused" in row]
-        yield from _table(["algorithm", *_MEASURED], map(_measured_cells, timed))
+        yield from table_lines(["algorithm", *_MEASURED], map(_measured_cells, timed))
         if refused:
             yield ""
             yield from (f"- `{row['entrant']}`: {row['refused']}" for row in refused)
@@ -125,7 +128,8 @@ def _matches(rows: WorkloadRows) -> str:
     return "no" if most is None else shown(most["matches_per_event"])
 
 
-def _origin(result: Result) -> str:
+def origin(result: Result) -> str:
+    """The scale and the seed of a result, and where it was measured."""
     where = result.environment
     return (
         f"Scale `{result.scale}`, seed {result.seed}, on {where['processor']} ({where['cores']} cores, "
@@ -136,7 +140,7 @@ def _origin(result: Result) -> str:
 def _experiments(folder: Path) -> Lines:
     """The list of experiments."""
     found = map(find_experiment, EXPERIMENTS)
-    yield from _table(["name", "what", "paper"], ([f"`{each.name}`", each.title, each.paper] for each in found))
+    yield from table_lines(["name", "what", "paper"], ([f"`{each.name}`", each.title, each.paper] for each in found))
 
 
 def _findings(folder: Path) -> Lines:
@@ -146,21 +150,24 @@ def _findings(folder: Path) -> Lines:
         yield "Nothing was measured yet: `harken experiment all --output benchmarks/results/experiments`."
         return
     every = [finding for result in found for finding in result.findings]
-    counts = {holds: sum(finding.holds is holds for finding in every) for holds in _HOLDS}
+    counts = {holds: sum(finding.holds is holds for finding in every) for holds in HOLDS}
     yield f"{counts[True]} of {len(every)} claims hold, {counts[False]} do not, {counts[None]} cannot be told."
     for result in found:
         yield ""
         yield f"### {result.experiment}"
         yield ""
-        yield f"{result.paper}. {_origin(result)}"
+        yield f"{result.paper}. {origin(result)}"
         yield ""
-        yield from _table(
-            ["the paper's claim", "its figure", "here", "holds", "why"],
-            ([each.claim, each.paper_figure, each.ours, _HOLDS[each.holds], each.why] for each in result.findings),
-        )
+        yield from table_lines(FINDINGS, map(finding_cells, result.findings))
 
 
-def _table(headings: Sequence[str], rows: Iterator[list[str]]) -> Lines:
+def finding_cells(finding: Finding) -> list[str]:
+    """A row of a table of findings."""
+    return [finding.claim, finding.paper_figure, finding.ours, HOLDS[finding.holds], finding.why]
+
+
+def table_lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Lines:
+    """A table in Markdown."""
     yield _line(headings)
     yield _line(["---"] * len(headings))
     yield from map(_line, rows)

@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.lab.experiments.rows import SIZE, TIME, Row
-from harken.lab.harness.charts import MEDIAN, dots, lines, refuse_without_altair, save
+from harken.lab.harness.charts import MEDIAN, Point, dots, lines, refuse_without_altair, save
 
 if TYPE_CHECKING:
     from harken.lab.experiments.experiment import Experiment, Result
+
+IN_THE_PAPER, HERE = "in the paper", "here"
+FROM_THE_PAPER = " (paper)"
+"""The end of a contestant's name whose figures are the paper's own."""
+
+Series = Mapping[str, Mapping[int, float]]
+"""Figures by name, and by their place on the horizontal axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +59,26 @@ def draw(experiment: Experiment, result: Result, folder: str | Path) -> list[Pat
     return save(charts, folder)
 
 
-def chart(plot: Plot | Dots, rows: Sequence[Row]) -> Any:
-    """The plot of these rows; None if there is nothing to draw."""
+def chart(plot: Plot | Dots, rows: Sequence[Row], paper: Series | None = None) -> Any:
+    """The plot of these rows, with the paper's figures beside it on the same axes; None if there is nothing to draw."""
+    points = points_of(plot, rows)
     if isinstance(plot, Dots):
-        points = [
+        return dots(points, plot.title, MEDIAN, plot.x_title)
+    if points and paper:
+        points = [*_of_paper(paper), *_here(points)]
+    format = {"format": "~s"} if "bytes" in plot.y else {}
+    return lines(points, plot.title, plot.x_title, plot.y_title, plot.is_log_x, plot.is_log_y, plot.figure, **format)
+
+
+def points_of(plot: Plot | Dots, rows: Sequence[Row]) -> list[Point]:
+    """What the plot draws of these rows."""
+    if isinstance(plot, Dots):
+        return [
             {"title": row["workload"], "name": row["entrant"], "x": row[plot.x]}
             for row in rows
             if (row.get(plot.x) or 0) > 0
         ]
-        return dots(points, plot.title, MEDIAN, plot.x_title)
-    points = [
+    return [
         {
             "title": "" if plot.facet is None else str(row[plot.facet]),
             "name": row["entrant"],
@@ -74,5 +91,17 @@ def chart(plot: Plot | Dots, rows: Sequence[Row]) -> Any:
         and all(row.get(name) == value for name, value in plot.where.items())
         and (not plot.entrants or row["entrant"] in plot.entrants)
     ]
-    format = {"format": "~s"} if "bytes" in plot.y else {}
-    return lines(points, plot.title, plot.x_title, plot.y_title, plot.is_log_x, plot.is_log_y, plot.figure, **format)
+
+
+def _of_paper(paper: Series) -> list[Point]:
+    return [
+        {"title": IN_THE_PAPER, "name": name, "x": place, "y": value}
+        for name, values in paper.items()
+        for place, value in values.items()
+    ]
+
+
+def _here(points: Sequence[Point]) -> list[Point]:
+    """Our own points, under a title that tells them from the paper's."""
+    ours = [point for point in points if not point["name"].endswith(FROM_THE_PAPER)]
+    return [point | {"title": point["title"] or HERE} for point in ours]

@@ -5,6 +5,7 @@ A point is a dict with `title`, which of the plots side by side it belongs to, a
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ MEDIAN = "median of all rounds"
 _FORMATS = ("svg", "png")
 _PLAIN = ",~f"
 _PIXELS_PER_INCH = 144
+_LEGEND_SYMBOL, _LEGEND_LETTER = 30, 6
+_TWO_PLOTS = 760
 
 
 def refuse_without_altair() -> None:
@@ -41,6 +44,13 @@ def save(charts: Mapping[str, Any], folder: str | Path) -> list[Path]:
     except OSError as error:
         raise SourceError(f"{folder} cannot be written to: {error.strerror or error}") from error
     return written
+
+
+def svg(chart: Any) -> str:
+    """The chart as the text of an SVG file."""
+    drawn = io.StringIO()
+    chart.save(drawn, format="svg")
+    return drawn.getvalue()
 
 
 def shown(value: float) -> str:
@@ -165,7 +175,14 @@ def _decades(values: Iterable[float]) -> list[float]:
 
 
 def _colour(alt: Any, field: str, colours: Mapping[str, str]) -> Any:
-    return alt.Color(f"{field}:N", title=None, scale=alt.Scale(domain=list(colours), range=list(colours.values())))
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=alt.Legend(columns=_legend_columns(colours)))
+
+
+def _legend_columns(names: Iterable[str]) -> int:
+    """How many columns a legend has: 0, which is all in a line, unless that is wider than two plots."""
+    widths = [_LEGEND_SYMBOL + _LEGEND_LETTER * len(name) for name in names]
+    return 0 if sum(widths) <= _TWO_PLOTS else max(1, _TWO_PLOTS // max(widths))
 
 
 def _side_by_side(alt: Any, chart: Any, points: Sequence[Point]) -> Any:
