@@ -28,6 +28,7 @@ def algorithms(json: Json = False, verbose: Verbose = 0) -> None:
 
 def _show_lines(screen: Screen) -> None:
     from harken.matchers import registry
+    from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DOCUMENT_ALGORITHMS
 
     for name, algorithm in registry.ALGORITHMS.items():
         screen.line(
@@ -38,6 +39,17 @@ def _show_lines(screen: Screen) -> None:
                 "capabilities": sorted(registry.algorithm_capabilities(name)),
                 "traits": sorted(registry.algorithm_traits(name)),
                 "options": list(algorithm.options),
+                "finds": "attributes",
+            }
+        )
+    for name, way in DOCUMENT_ALGORITHMS.items():
+        screen.line(
+            {
+                "name": name,
+                "summary": way.summary,
+                "default": name == DEFAULT_DOCUMENTS,
+                "options": list(way.options),
+                "finds": "documents",
             }
         )
 
@@ -46,6 +58,7 @@ def _show_table(screen: Screen) -> None:
     from rich.text import Text
 
     from harken.matchers import Capability, Trait
+    from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DOCUMENT_ALGORITHMS
     from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_summary
 
     # If the names of all capabilities and traits do not fit, letters stand for them.
@@ -60,6 +73,10 @@ def _show_table(screen: Screen) -> None:
     for name in ALGORITHMS:
         default = " (the default)" if name == DEFAULT_ALGORITHM else ""
         screen.show(Text.assemble((name, "bold"), default, f": {algorithm_summary(name)}"), wrap=True)
+    screen.show("\nFor XPath subscriptions to XML documents (`--documents`):")
+    for name, way in DOCUMENT_ALGORITHMS.items():
+        default = " (the default)" if name == DEFAULT_DOCUMENTS else ""
+        screen.show(Text.assemble((name, "bold"), default, f": {way.summary}"), wrap=True)
 
 
 def _table(names: list[str], headings: list[str]) -> Table:

@@ -11,6 +11,12 @@ def algorithm_names(incomplete: str) -> list[str]:
     return _starting(ALGORITHMS, incomplete)
 
 
+def document_names(incomplete: str) -> list[str]:
+    from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS
+
+    return _starting(DOCUMENT_ALGORITHMS, incomplete)
+
+
 def workload_names(incomplete: str) -> list[str]:
     from harken.lab.workloads.recipes import WORKLOADS
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harken.cli.completion import algorithm_names
+from harken.cli.completion import algorithm_names, document_names
 from harken.cli.exits import ExitCode
 from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.cli.session import session
@@ -41,6 +41,16 @@ def match(
     algorithm: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="One of those in `harken algorithms`.", autocompletion=algorithm_names),
+    ] = None,
+    documents: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The same, for XPath subscriptions.", autocompletion=document_names),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Where algorithms that match in a database do it: duckdb, sqlite, or a PostgreSQL URL."
+        ),
     ] = None,
     output: Annotated[
         str | None,
@@ -98,6 +108,8 @@ def match(
             save,
             split,
             operators,
+            documents,
+            database,
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))

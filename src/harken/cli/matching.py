@@ -20,6 +20,7 @@ from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
 from harken.live.results import BatchMatches
 from harken.live.subscriptions import Fault, Record
+from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS
 from harken.matchers.registry import DEFAULT_ALGORITHM
 from harken.operators import OperatorSet
 from harken.schema import load_schema
@@ -48,6 +49,8 @@ class Request:
     save: str | None = None
     split: str | None = None
     operators: Sequence[str] | None = None
+    documents: str | None = None
+    database: str | None = None
 
 
 @dataclass(slots=True)
@@ -92,7 +95,8 @@ def run(request: Request, screen: Screen) -> Summary:
     started = perf_counter()
     names = EventNames(request.event_id)
     operators = loaded_operators(request.operators)
-    settings = {"--schema": request.schema, "--algorithm": request.algorithm}
+    settings = {"--schema": request.schema, "--algorithm": request.algorithm, "--documents": request.documents}
+    settings["--database"] = request.database
     saved = saved_engine(request.subscriptions, settings, operators)
     engine = _new_engine(request, operators) if saved is None else saved
     # Both say at once if there is no such file, before anything is written.
@@ -185,7 +189,14 @@ def _of_event(kind: Kind, batch: FileBatch, error: HarkenError, position: int, i
 
 def _new_engine(request: Request, operators: OperatorSet) -> Engine:
     schema = None if request.schema is None else load_schema(request.schema)
-    return Engine(schema, request.algorithm or DEFAULT_ALGORITHM, operators=operators)
+    options: dict[str, Any] = {} if request.database is None else {"database": request.database}
+    return Engine(
+        schema,
+        request.algorithm or DEFAULT_ALGORITHM,
+        documents=request.documents or DEFAULT_DOCUMENTS,
+        operators=operators,
+        **options,
+    )
 
 
 def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: Screen, refused: Refusals) -> None:

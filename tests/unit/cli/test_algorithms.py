@@ -6,6 +6,7 @@ import pytest
 
 from harken.language.capabilities import Capability
 from harken.matchers.base import Trait
+from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS
 from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_capabilities, algorithm_traits
 
 from .conftest import Run, lines
@@ -25,7 +26,10 @@ def test_the_table_has_all_algorithms_and_capabilities(run: Run, width: str) -> 
 
 def test_as_json(run: Run) -> None:
     found = {each["name"]: each for each in lines(run("algorithms", "--json").stdout)}
-    assert list(found) == list(ALGORITHMS)
+    assert list(found) == [*ALGORITHMS, *DOCUMENT_ALGORITHMS]
+    for name, way in DOCUMENT_ALGORITHMS.items():
+        each = found.pop(name)
+        assert (each["finds"], each["summary"], tuple(each["options"])) == ("documents", way.summary, way.options)
     for name, each in found.items():
         assert set(each["capabilities"]) == {str(able) for able in algorithm_capabilities(name)}
         assert set(each["traits"]) == {str(trait) for trait in algorithm_traits(name)}

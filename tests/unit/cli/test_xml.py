@@ -121,3 +121,18 @@ def test_what_cannot_be_split_or_read(run: Run, write: Write, docs: Path, xpaths
     result = run("match", docs, "--split", "gone", "-s", xpaths)
     assert result.exit_code == 3
     assert "there is no event in" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [["--documents", "xpath_shared"], ["--documents", "xpath_unrolled", "--database", "sqlite"]]
+)
+def test_documents_are_matched_in_a_database(run: Run, docs: Path, xpaths: Path, options: list[str]) -> None:
+    result = run("match", str(docs), "--split", "dataset", "-s", str(xpaths), "--documents", *options)
+    assert result.exit_code == 0
+    assert sorted(pairs(result.stdout)) == sorted(PAIRS)
+
+
+def test_a_database_that_is_none_is_told(run: Run, docs: Path, xpaths: Path) -> None:
+    result = run("match", str(docs), "-s", str(xpaths), "--documents", "xpath_shared", "--database", "oracle")
+    assert result.exit_code == 2
+    assert "database" in result.stderr

@@ -255,10 +255,10 @@ _XML_ITEMS = (
     Item(
         "xml-table-5.1",
         "Table 5.1",
-        "The time grows much less than the number of notifications.",
+        "The time grows much less than the number of notifications; Unroll is flat, and buckets help inequalities.",
         ("xml-stock",),
         r"(table|section) 5\.1",
-        ("notifications",),
+        ("notifications", "plans"),
     ),
     Item(
         "xml-table-5.2",
@@ -266,7 +266,7 @@ _XML_ITEMS = (
         "The time grows less than the number of subscriptions.",
         ("xml-stock",),
         r"table 5\.2",
-        ("sizes",),
+        ("sizes", "plan_sizes"),
     ),
     Item(
         "xml-table-5.3",
@@ -294,7 +294,7 @@ _XML_ITEMS = (
         "On the NASA data set the time grows less than the number of subscriptions.",
         ("xml-nasa",),
         r"figure 5\.2",
-        ("time",),
+        ("time", "plans"),
     ),
 )
 PAPERS: tuple[Paper, ...] = (
