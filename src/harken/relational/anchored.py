@@ -27,6 +27,7 @@ from harken.relational.anchors import Anchors
 from harken.relational.databases import Database, EventColumn
 from harken.relational.matcher import RelationalMatcher
 from harken.relational.sql_rows import SqlRow
+from harken.relational.tables import create_table
 from harken.relational.typed_events import TypedEvents
 from harken.relational.typed_values import Storage
 
@@ -46,12 +47,11 @@ class RelationalAnchored(RelationalMatcher):
         """Those of rows that left are among them: then a condition is tested in vain, until the tables are refilled."""
         self._storages: dict[str, Storage] = {"sid": Storage.WHOLE, **anchor_columns()}
         dialect = database.dialect
-        kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
-        listed = ", ".join(f"{name} {dialect.types[storage]}" for name, storage in self._storages.items())
-        for_ids = [f"CREATE INDEX {TABLE}_sid ON {TABLE} (sid)"] if dialect.has_indexes else []
-        table = f"CREATE {kind} {TABLE} ({listed})"
         # The query has a branch an anchor: for an event alone, planning it takes longer than running it.
-        for statement in (*dialect.planned_once, *dialect.own_types, table, *for_ids, *indexes(dialect)):
+        for statement in (*dialect.planned_once, *dialect.own_types):
+            database.run(statement)
+        create_table(database, TABLE, self._storages, sid="sid")
+        for statement in indexes(dialect):
             database.run(statement)
 
     def _insert(self, database: Database, rows: list[SqlRow]) -> None:

@@ -7,17 +7,27 @@ publication: it finds the predicates that hold, and the subscriptions that have 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harken.relational.databases import Database
 from harken.relational.matcher import RelationalMatcher
-from harken.relational.predicate_rows import Predicate, alternatives, columns_of, conditions, indexes, value_columns
+from harken.relational.predicate_rows import (
+    VALUE_COLUMNS,
+    Predicate,
+    alternatives,
+    columns_of,
+    conditions,
+    create_value_indexes,
+)
 from harken.relational.sql_rows import SqlRow
+from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_events import TypedEvents
 from harken.relational.typed_values import Storage
+
+_SUBS = dict.fromkeys(("sid", "row_of", "cnt"), Storage.WHOLE)
+_SUBS_PREDS = dict.fromkeys(("sid", "row_of", "pid"), Storage.WHOLE)
 
 
 class PredicateGrouping(RelationalMatcher):
@@ -30,22 +40,10 @@ class PredicateGrouping(RelationalMatcher):
         self._known: dict[int, tuple[Predicate, int]] = {}
         """Each predicate by its pid, and how many rows have it."""
         self._free: list[int] = []
-        dialect = database.dialect
-        kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
-        whole = dialect.types[Storage.WHOLE]
-        database.run(f"CREATE {kind} subs (sid {whole}, row_of {whole}, cnt {whole})")
-        database.run(f"CREATE {kind} preds (pid {whole}, {value_columns(dialect)})")
-        database.run(f"CREATE {kind} subs_preds (sid {whole}, row_of {whole}, pid {whole})")
-        if dialect.has_indexes:
-            for statement in (
-                "CREATE INDEX subs_sid ON subs (sid)",
-                "CREATE INDEX subs_row ON subs (row_of)",
-                "CREATE INDEX preds_pid ON preds (pid)",
-                "CREATE INDEX subs_preds_pid ON subs_preds (pid, sid)",
-                "CREATE INDEX subs_preds_row ON subs_preds (row_of)",
-                *indexes("preds"),
-            ):
-                database.run(statement)
+        create_table(database, "subs", _SUBS, sid="sid", row="row_of")
+        create_table(database, "preds", {"pid": Storage.WHOLE, **VALUE_COLUMNS}, pid="pid")
+        create_table(database, "subs_preds", _SUBS_PREDS, pid="pid, sid", row="row_of")
+        create_value_indexes(database, "preds")
 
     def _insert(self, database: Database, rows: list[SqlRow]) -> None:
         subs: list[tuple[int, int, int]] = []
@@ -55,8 +53,8 @@ class PredicateGrouping(RelationalMatcher):
             for sid, predicates in alternatives(row):
                 subs.append((sid, row.sid, len(predicates)))
                 pairs += ((sid, row.sid, self._shared(each, new)) for each in predicates)
-        database.insert("subs", _columns(("sid", "row_of", "cnt"), subs))
-        database.insert("subs_preds", _columns(("sid", "row_of", "pid"), pairs))
+        insert_rows(database, "subs", _SUBS, subs)
+        insert_rows(database, "subs_preds", _SUBS_PREDS, pairs)
         if new:
             database.insert("preds", {"pid": (Storage.WHOLE, list(new))} | columns_of(list(new.values())))
 
@@ -101,7 +99,3 @@ class PredicateGrouping(RelationalMatcher):
             )
             found.append(np.insert(sids, 0, event, axis=1))
         return np.concatenate([np.empty((0, 2), np.int64), *found])
-
-
-def _columns(names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> dict[str, tuple[Storage, list[Any]]]:
-    return {name: (Storage.WHOLE, [row[place] for row in rows]) for place, name in enumerate(names)}

@@ -6,12 +6,12 @@ attribute 0 is one that every event has: a row that asks for nothing asks for it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from harken.relational.databases import Dialect
+from harken.relational.databases import Database
 from harken.relational.sql_rows import SqlRow
 from harken.relational.typed_values import LEAST, Storage, Typed
 
@@ -39,16 +39,15 @@ class Predicate(NamedTuple):
     value: Any
 
 
-def value_columns(dialect: Dialect) -> str:
-    """The columns of a predicate in a table."""
-    values = ", ".join(f"{storage} {dialect.types[storage]}" for storage in Storage)
-    return f"attr {dialect.types[Storage.WHOLE]}, op {dialect.types[Storage.TEXT]}, {values}"
+VALUE_COLUMNS = {"attr": Storage.WHOLE, "op": Storage.TEXT, **{str(storage): storage for storage in Storage}}
+"""The columns of a predicate in a table."""
 
 
-def indexes(table: str) -> Iterator[str]:
-    """B-trees on attribute, operator and value."""
-    for storage in Storage:
-        yield f"CREATE INDEX {table}_{storage} ON {table} (attr, op, {storage}) WHERE {storage} IS NOT NULL"
+def create_value_indexes(database: Database, table: str) -> None:
+    """Make b-trees on attribute, operator and value, where the engine has any."""
+    for storage in Storage if database.dialect.has_indexes else ():
+        text = f"CREATE INDEX {table}_{storage} ON {table} (attr, op, {storage}) WHERE {storage} IS NOT NULL"
+        database.run(text)
 
 
 def columns_of(predicates: Sequence[Predicate]) -> dict[str, tuple[Storage, list[Any]]]:

@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 
 from harken.relational.databases import Database
 from harken.relational.matcher import RelationalMatcher
-from harken.relational.predicate_rows import alternatives, columns_of, conditions, indexes, value_columns
+from harken.relational.predicate_rows import (
+    VALUE_COLUMNS,
+    alternatives,
+    columns_of,
+    conditions,
+    create_value_indexes,
+)
 from harken.relational.sql_rows import SqlRow
+from harken.relational.tables import create_table
 from harken.relational.typed_events import TypedEvents
 from harken.relational.typed_values import Storage
 
@@ -26,14 +33,8 @@ class SequentialSearch(RelationalMatcher):
     tables = ("subs",)
 
     def _create(self, database: Database) -> None:
-        dialect = database.dialect
-        kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
-        whole = dialect.types[Storage.WHOLE]
-        database.run(f"CREATE {kind} subs (sid {whole}, row_of {whole}, {value_columns(dialect)})")
-        if dialect.has_indexes:
-            database.run("CREATE INDEX subs_row ON subs (row_of)")
-            for statement in indexes("subs"):
-                database.run(statement)
+        create_table(database, "subs", {"sid": Storage.WHOLE, "row_of": Storage.WHOLE, **VALUE_COLUMNS}, row="row_of")
+        create_value_indexes(database, "subs")
 
     def _insert(self, database: Database, rows: list[SqlRow]) -> None:
         found = [(row.sid, sid, each) for row in rows for sid, several in alternatives(row) for each in several]

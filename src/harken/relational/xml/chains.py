@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from harken.relational.databases import Database
+from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
 from harken.relational.xml.predicates import EQUAL
 
@@ -59,13 +60,7 @@ class Chains:
 
     def create(self, database: Database) -> None:
         """Make the table."""
-        types = database.dialect.types
-        kind = "TEMPORARY TABLE" if database.dialect.is_temporary else "TABLE"
-        listed = ", ".join(f"{name} {types[storage]}" for name, storage in _COLUMNS.items())
-        database.run(f"CREATE {kind} {TABLE} ({listed})")
-        if database.dialect.has_indexes:
-            database.run(f"CREATE INDEX {TABLE}_pre ON {TABLE} (pre_id, is_equal, value)")
-            database.run(f"CREATE INDEX {TABLE}_chain ON {TABLE} (chain_id)")
+        create_table(database, TABLE, _COLUMNS, pre="pre_id, is_equal, value", chain="chain_id")
 
     def add(self, sid: int, predicates: Sequence[Stored]) -> None:
         """Take the chain of a subscription."""
@@ -95,15 +90,8 @@ class Chains:
 
     def store(self, database: Database) -> None:
         """Insert what was taken."""
-        if self._new:
-            database.insert(
-                TABLE,
-                {
-                    name: (storage, [row[place] for row in self._new])
-                    for place, (name, storage) in enumerate(_COLUMNS.items())
-                },
-            )
-            self._new = []
+        insert_rows(database, TABLE, _COLUMNS, self._new)
+        self._new = []
 
     def delete(self, database: Database, sids: Iterable[int]) -> None:
         """Delete the rows of subscriptions, from the last on, as far as nobody else has them."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from harken.events.xml.sax_rows import Points, inverted, positions
 from harken.language.xpath.linear import LinearPath
 from harken.relational.databases import Database
+from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
 from harken.relational.xml.predicates import PathKey
 
@@ -23,6 +24,23 @@ OF_BOTH = ("tagpath_map", "pathmatch", "tagpath_brinfo")
 """Tables that have rows once there are tag paths."""
 NO_PATH, NO_POINTS = 0, 0
 """The linear path and the tag path of the row that every document has, and the branching points of none."""
+_WHOLE, _TEXT = Storage.WHOLE, Storage.TEXT
+_TABLES: dict[str, dict[str, Storage]] = {
+    "query_linear_path": {
+        "id": _WHOLE,
+        **dict.fromkeys(("linearpath", "prefix", "middle", "postfix", "head", "tail"), _TEXT),
+    },
+    "linearpath_brinfo": {"linearpath_id": _WHOLE, "brinfo": _TEXT, "brinfo_id": _WHOLE},
+    "tagpath_map": {"tagpath_id": _WHOLE, "tagpath": _TEXT, "inv_tagpath": _TEXT},
+    "pathmatch": {"tagpath_id": _WHOLE, "linearpath_id": _WHOLE, "kept": _WHOLE},
+    "tagpath_brinfo": {"tagpath_id": _WHOLE, "brinfo_id": _WHOLE, "bp_position": _TEXT},
+}
+_INDEXES = {
+    "query_linear_path": {"id": "id"},
+    "linearpath_brinfo": {"path": "linearpath_id"},
+    "pathmatch": {"tag": "tagpath_id, linearpath_id, kept", "path": "linearpath_id, tagpath_id, kept"},
+    "tagpath_brinfo": {"tag": "tagpath_id, brinfo_id"},
+}
 _FEW = 256
 """Linear paths that nobody has any more, from which on they are collected."""
 
@@ -75,30 +93,9 @@ class PathTables:
 
     def create(self, database: Database) -> None:
         """Make the tables, with the path that every document has."""
-        types = database.dialect.types
-        whole, text = types[Storage.WHOLE], types[Storage.TEXT]
-        kind = "TEMPORARY TABLE" if database.dialect.is_temporary else "TABLE"
-        columns = {
-            "query_linear_path": f"id {whole}, linearpath {text}, prefix {text}, middle {text}, postfix {text}, "
-            f"head {text}, tail {text}",
-            "linearpath_brinfo": f"linearpath_id {whole}, brinfo {text}, brinfo_id {whole}",
-            "tagpath_map": f"tagpath_id {whole}, tagpath {text}, inv_tagpath {text}",
-            "pathmatch": f"tagpath_id {whole}, linearpath_id {whole}, kept {whole}",
-            "tagpath_brinfo": f"tagpath_id {whole}, brinfo_id {whole}, bp_position {text}",
-        }
-        for name, listed in columns.items():
-            database.run(f"CREATE {kind} {name} ({listed})")
-        if database.dialect.has_indexes:
-            for table, listed in (
-                ("query_linear_path", "id"),
-                ("linearpath_brinfo", "linearpath_id"),
-                ("pathmatch", "tagpath_id, linearpath_id, kept"),
-                ("pathmatch", "linearpath_id, tagpath_id, kept"),
-                ("tagpath_brinfo", "tagpath_id, brinfo_id"),
-            ):
-                first = listed.partition(",")[0]
-                database.run(f"CREATE INDEX {table}_{first} ON {table} ({listed})")
-        _insert(database, "pathmatch", ("tagpath_id", "linearpath_id", "kept"), [(NO_PATH, NO_PATH, 0)])
+        for table, columns in _TABLES.items():
+            create_table(database, table, columns, **_INDEXES.get(table, {}))
+        _insert(database, "pathmatch", [(NO_PATH, NO_PATH, 0)])
 
     # From subscriptions
 
@@ -140,14 +137,12 @@ class PathTables:
             _insert(
                 database,
                 "query_linear_path",
-                ("id", "linearpath", "prefix", "middle", "postfix", "head", "tail"),
                 [(path, *_pieces(self._known[path].key.path)) for path in self._new_paths],
             )
         if self._new_points:
             _insert(
                 database,
                 "linearpath_brinfo",
-                ("linearpath_id", "brinfo", "brinfo_id"),
                 [(path, _brinfo(self._known[path].points[each]), each) for path, each in self._new_points],
             )
         self._fit_new_subscriptions(database)
@@ -198,7 +193,7 @@ class PathTables:
         self._tags += tag_paths
         ids = list(range(first, len(self._tags)))
         rows = [(tag, path, inverted(path)) for tag, path in zip(ids, tag_paths, strict=True)]
-        _insert(database, "tagpath_map", ("tagpath_id", "tagpath", "inv_tagpath"), rows)
+        _insert(database, "tagpath_map", rows)
         candidates = self._candidates(database, f"t.tagpath_id >= {first}")
         fitting = [(tag, path) for path, tag in candidates if path in self._known and self._fits(path, tag)]
         self._match(database, fitting)
@@ -210,7 +205,7 @@ class PathTables:
         """Forget all tag paths."""
         for table in ("tagpath_map", "pathmatch", "tagpath_brinfo"):
             database.run(f"DELETE FROM {table}")
-        _insert(database, "pathmatch", ("tagpath_id", "linearpath_id", "kept"), [(NO_PATH, NO_PATH, 0)])
+        _insert(database, "pathmatch", [(NO_PATH, NO_PATH, 0)])
         self._tags, self.positions, self.reached = [""], {}, set()
 
     # Where both meet
@@ -237,7 +232,7 @@ class PathTables:
             self.reached.add(signed)
             rows.append((signed, path, kept))
         if rows:
-            _insert(database, "pathmatch", ("tagpath_id", "linearpath_id", "kept"), rows)
+            _insert(database, "pathmatch", rows)
 
     def _place(self, database: Database, wanted: Sequence[tuple[int, int, int]]) -> None:
         """Work out where branching points lie: of a tag path, a linear path and its points."""
@@ -250,7 +245,7 @@ class PathTables:
             self.positions[signed, points] = found
             rows.append((signed, points, found.text))
         if rows:
-            _insert(database, "tagpath_brinfo", ("tagpath_id", "brinfo_id", "bp_position"), rows)
+            _insert(database, "tagpath_brinfo", rows)
 
 
 def _pieces(path: LinearPath) -> tuple[str | None, ...]:
@@ -264,23 +259,5 @@ def _brinfo(points: Points) -> str:
     return "&".join(f"bp#{number}={step}" for number, step in points)
 
 
-_TEXTS = {
-    "linearpath",
-    "prefix",
-    "middle",
-    "postfix",
-    "head",
-    "tail",
-    "brinfo",
-    "tagpath",
-    "inv_tagpath",
-    "bp_position",
-}
-
-
-def _insert(database: Database, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    stored = {
-        name: (Storage.TEXT if name in _TEXTS else Storage.WHOLE, [row[place] for row in rows])
-        for place, name in enumerate(columns)
-    }
-    database.insert(table, stored)
+def _insert(database: Database, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    insert_rows(database, table, _TABLES[table], rows)

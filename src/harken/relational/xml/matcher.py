@@ -25,6 +25,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.relational.databases import Database, Function
 from harken.relational.session import Session
+from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
 from harken.relational.xml import branches, linear_paths, messages
 from harken.relational.xml.chains import Stored
@@ -40,6 +41,7 @@ _AT_ONCE = 20_000
 _DOCUMENTS_AT_ONCE = 1_024
 """Documents that one query is about at most: it bounds what a database holds of an answer."""
 _COLUMNS = (Column(DOCUMENT, Kind.STRING),)
+_BRANCH_POINTS = {"sub_id": Storage.WHOLE, "branchpoint_info": Storage.TEXT}
 _NUMBERS = 0xFFFFFFFF
 """The bits of a subscription's number in the id of its rows. Above them stands the place of a conjunction."""
 
@@ -142,16 +144,8 @@ class RelationalXPath:
         self._rows, self._paths, self._predicates, self._tags = {}, PathTables(), self.plan(), None
         for statement in database.dialect.joined_as_written:
             database.run(statement)
-        types = database.dialect.types
-        kind = "TEMPORARY TABLE" if database.dialect.is_temporary else "TABLE"
-        sax = ", ".join(f"{name} {types[storage]}" for name, storage in messages.COLUMNS.items())
-        database.run(f"CREATE {kind} {messages.TABLE} ({sax})")
-        whole, text = types[Storage.WHOLE], types[Storage.TEXT]
-        database.run(f"CREATE {kind} query_branchpoint (sub_id {whole}, branchpoint_info {text})")
-        if database.dialect.has_indexes:
-            database.run(f"CREATE INDEX sax_tagpath ON {messages.TABLE} (tagpath_id, event_id)")
-            database.run(f"CREATE INDEX sax_value ON {messages.TABLE} (event_id, value)")
-            database.run("CREATE INDEX query_branchpoint_sub ON query_branchpoint (sub_id)")
+        create_table(database, messages.TABLE, messages.COLUMNS, path="tagpath_id, event_id", value="event_id, value")
+        create_table(database, "query_branchpoint", _BRANCH_POINTS, sub="sub_id")
         self._paths.create(database)
         self._predicates.create(database)
         check = branches.branch_check(lambda: self._paths.positions)
@@ -171,13 +165,9 @@ class RelationalXPath:
             row, info = self._row(place << 32 | number, self._rarity.ordered(predicates))
             self._rows[number].append(row)
             infos.append((row.sid, info))
-        if infos:
-            self._paths.store(database)
-            self._predicates.store(database)
-            sids, texts = map(list, zip(*infos, strict=True))
-            database.insert(
-                "query_branchpoint", {"sub_id": (Storage.WHOLE, sids), "branchpoint_info": (Storage.TEXT, texts)}
-            )
+        self._paths.store(database)
+        self._predicates.store(database)
+        insert_rows(database, "query_branchpoint", _BRANCH_POINTS, infos)
 
     def _row(self, sid: int, predicates: list[Placed]) -> tuple[_Row, str]:
         arranged = self._predicates.arranged(predicates)

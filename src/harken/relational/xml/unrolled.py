@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harken.relational.databases import Database
+from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
 from harken.relational.xml.chains import Chains, Stored
 from harken.relational.xml.linear_paths import NO_PATH
@@ -42,13 +43,7 @@ class UnrolledRows:
     def create(self, database: Database) -> None:
         """Make the tables."""
         self.chains.create(database)
-        types = database.dialect.types
-        kind = "TEMPORARY TABLE" if database.dialect.is_temporary else "TABLE"
-        listed = ", ".join(f"{name} {types[storage]}" for name, storage in COLUMNS.items())
-        database.run(f"CREATE {kind} {TABLE} ({listed})")
-        if database.dialect.has_indexes:
-            database.run(f"CREATE INDEX {TABLE}_value ON {TABLE} (is_equal, value1)")
-            database.run(f"CREATE INDEX {TABLE}_sub ON {TABLE} (sub_id)")
+        create_table(database, TABLE, COLUMNS, value="is_equal, value1", sub="sub_id")
 
     def add(self, sid: int, predicates: Sequence[Stored]) -> None:
         """Take a subscription."""
@@ -62,12 +57,8 @@ class UnrolledRows:
     def store(self, database: Database) -> None:
         """Insert what was taken."""
         self.chains.store(database)
-        if self._new:
-            places = enumerate(COLUMNS.items())
-            database.insert(
-                TABLE, {name: (storage, [row[place] for row in self._new]) for place, (name, storage) in places}
-            )
-            self._new = []
+        insert_rows(database, TABLE, COLUMNS, self._new)
+        self._new = []
 
     def delete(self, database: Database, sids: Iterable[int]) -> None:
         """Delete subscriptions."""

@@ -1,0 +1,30 @@
+"""Tables of a matcher: made with their indexes, filled with rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harken.relational.databases import Database
+from harken.relational.typed_values import Storage
+
+Columns = Mapping[str, Storage]
+
+
+def create_table(database: Database, table: str, columns: Columns, **indexes: str) -> None:
+    """Make a table and, where the engine has any, b-trees on some of its columns, by the ends of their names."""
+    dialect = database.dialect
+    kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
+    listed = ", ".join(f"{name} {dialect.types[storage]}" for name, storage in columns.items())
+    database.run(f"CREATE {kind} {table} ({listed})")
+    if dialect.has_indexes:
+        for name, indexed in indexes.items():
+            database.run(f"CREATE INDEX {table}_{name} ON {table} ({indexed})")
+
+
+def insert_rows(database: Database, table: str, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows, each with a value for every column."""
+    if rows:
+        values = zip(*rows, strict=True)
+        stored = {name: (storage, list(each)) for (name, storage), each in zip(columns.items(), values, strict=True)}
+        database.insert(table, stored)
