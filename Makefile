@@ -79,8 +79,9 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 $(STAMP): $(RUN_STAMP)
-	@echo "Bringing what tests and checks need."
-	@$(INSTALL) -e '.[dev]'
+	@echo "Bringing what tests and checks need and, meanwhile, compiling the papers' kernels: all tests share them."
+	@$(BIN)/harken warm-up --papers >/dev/null 2>&1 & kernels=$$!; \
+	    $(INSTALL) -e '.[dev]'; status=$$?; wait $$kernels; exit $$status
 	@# What warns when it is compiled would fail the tests that import it first.
 	@$(BIN)/python -W ignore -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
 	@touch $@

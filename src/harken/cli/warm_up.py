@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Annotated
+
+import typer
 
 from harken.cli.options import Json, Verbose
 from harken.cli.session import session
 
 
-def warm_up(json: Json = False, verbose: Verbose = 0) -> None:
+def warm_up(
+    papers: Annotated[bool, typer.Option("--papers", help="Also what the papers' algorithms run on.")] = False,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
     """Compile what matching runs on, once, and keep it on disk.
 
     It takes two minutes. Without it, the first match on a machine waits for that. Run it when an image is built. What
@@ -22,7 +29,7 @@ def warm_up(json: Json = False, verbose: Verbose = 0) -> None:
 
         compiling_silently()
         started = perf_counter()
-        rehearse(lambda step: screen.aside({"kind": "step", "step": step}, f"warming up {step}"))
+        rehearse(lambda step: screen.aside({"kind": "step", "step": step}, f"warming up {step}"), papers=papers)
         seconds, folder = round(perf_counter() - started, 1), kept_in()
         where = f"kept in {folder}" if folder else "kept nowhere: set NUMBA_CACHE_DIR to a folder that can be written"
         screen.aside({"kind": "summary", "seconds": seconds, "folder": folder}, f"done in {seconds} s, {where}")
