@@ -17,18 +17,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from time import process_time
 from typing import Any
 
 from harken.lab.harness.answers import verify
 from harken.lab.harness.contestants import Contestant, Filled, entries_of, sample_of
 from harken.lab.harness.environment import environment
 from harken.lab.harness.postgres import running_postgres
+from harken.lab.harness.processor_clock import ProcessorClock
 from harken.lab.harness.results import Unavailable, to_json
 from harken.lab.workloads import generate
 from harken.lab.workloads.workload import Workload
 from harken.matchers import Entry, create_matcher
-from harken.relational.databases import open_database
 
 RESULTS = Path(__file__).parent / "results" / "relational.json"
 FLOORS = {"stock": 20, "le-subscribe": 3}
@@ -42,32 +41,9 @@ Turn = tuple[Callable[[], object], int]
 """What is timed, and how many events it matches."""
 
 
-class Clock:
-    """Processor time of this process and of the sessions of a server, but for the one that it asks by."""
-
-    def __init__(self, url: str | None) -> None:
-        self._server = None if url is None else open_database(url)
-        self._sessions: list[Path] = []
-        if self._server is not None:
-            self._server.connect()
-
-    def version(self) -> str | None:
-        if self._server is None:
-            return None
-        number = int(self._server.integers("SELECT current_setting('server_version_num')::int8")[0, 0])
-        return f"{number // 10_000}.{number % 10_000}"
-
-    def find_sessions(self) -> None:
-        """Count those that there are now."""
-        if self._server is not None:
-            asked = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            self._sessions = [Path(f"/proc/{pid}/schedstat") for pid in self._server.integers(asked)[:, 0].tolist()]
-
-    def now(self) -> float:
-        return process_time() + sum(int(path.read_text().split()[0]) for path in self._sessions) / 1e9
-
-
-def loaded(algorithm: str, database: str, entries: Sequence[Entry], clock: Clock) -> tuple[Filled, dict[str, float]]:
+def loaded(
+    algorithm: str, database: str, entries: Sequence[Entry], clock: ProcessorClock
+) -> tuple[Filled, dict[str, float]]:
     """A matcher with all subscriptions, and what loading them came to. Its session begins with it."""
     forms = {entry.number: entry.compiled.normal_form for entry in entries}
     matcher = create_matcher(algorithm, database=database)
@@ -99,7 +75,9 @@ def turns(filled: Filled, algorithm: str, workload: Workload, singles: int) -> I
         yield SINGLE, (lambda: [each.find() for each in one_by_one], singles)
 
 
-def measure(name: str, databases: dict[str, str], clock: Clock, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def measure(
+    name: str, databases: dict[str, str], clock: ProcessorClock, given: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
     workload = generate(name, given.subscriptions, given.events, given.seed)
     entries = entries_of(workload)
     filled: dict[tuple[str, str], Filled] = {}
@@ -162,7 +140,7 @@ def main() -> None:
             databases["postgres"] = stack.enter_context(running_postgres())
         except Unavailable as error:
             missing["postgres"] = str(error)
-        clock, rows = Clock(databases.get("postgres")), []
+        clock, rows = ProcessorClock(databases.get("postgres")), []
         for name in FLOORS:
             for row in measure(name, databases, clock, given):
                 rows.append(row)

@@ -1,0 +1,43 @@
+"""Processor time of this process and of the sessions of a database server: neighbours on the machine count less."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import process_time
+
+from harken.relational.databases import open_database
+
+
+class ProcessorClock:
+    """A clock that counts what this process computes and, given a server's URL, what its sessions do for it.
+
+    The session that it asks the server by does not count.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self._server = None if url is None else open_database(url)
+        self._sessions: list[Path] = []
+        if self._server is not None:
+            self._server.connect()
+
+    def version(self) -> str | None:
+        """The version of the server, if there is one."""
+        if self._server is None:
+            return None
+        number = int(self._server.integers("SELECT current_setting('server_version_num')::int8")[0, 0])
+        return f"{number // 10_000}.{number % 10_000}"
+
+    def find_sessions(self) -> None:
+        """Count the sessions that there are now."""
+        if self._server is not None:
+            asked = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            self._sessions = [Path(f"/proc/{pid}/schedstat") for pid in self._server.integers(asked)[:, 0].tolist()]
+
+    def now(self) -> float:
+        """Seconds since some moment."""
+        return process_time() + sum(int(path.read_text().split()[0]) for path in self._sessions) / 1e9
+
+    def close(self) -> None:
+        """Let go of the server."""
+        if self._server is not None:
+            self._server.close()
