@@ -56,11 +56,15 @@ def loaded_operators(names: Sequence[str] | None) -> OperatorSet:
 
 
 def saved_engine(
-    files: Sequence[str], settings: Mapping[str, str | None], operators: OperatorSet | None = None
+    files: Sequence[str],
+    settings: Mapping[str, str | None],
+    operators: OperatorSet | None = None,
+    database: str | None = None,
 ) -> Engine | None:
     """The engine in a folder that stands in for files of subscriptions; None if there are files.
 
-    Raises SourceError if one of the settings, by the names of their options, is given: the engine has its own.
+    Raises SourceError if one of the settings, by the names of their options, is given: the engine has its own. The URL
+    of its database it has not: that is not saved.
     """
     if not is_saved_engine(files[0]):
         return None
@@ -69,7 +73,8 @@ def saved_engine(
         raise SourceError(f"{files[0]} is a folder with a saved engine", hint=hint)
     from harken.engine import Engine
 
-    return Engine.load(files[0], operators=operators or ())
+    options: dict[str, Any] = {} if database is None else {"database": database}
+    return Engine.load(files[0], operators=operators or (), **options)
 
 
 def title_of(files: Sequence[str]) -> str:

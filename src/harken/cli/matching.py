@@ -96,8 +96,7 @@ def run(request: Request, screen: Screen) -> Summary:
     names = EventNames(request.event_id)
     operators = loaded_operators(request.operators)
     settings = {"--schema": request.schema, "--algorithm": request.algorithm, "--documents": request.documents}
-    settings["--database"] = request.database
-    saved = saved_engine(request.subscriptions, settings, operators)
+    saved = saved_engine(request.subscriptions, settings, operators, request.database)
     engine = _new_engine(request, operators) if saved is None else saved
     # Both say at once if there is no such file, before anything is written.
     records = SubscriptionFiles(request.subscriptions) if saved is None else None

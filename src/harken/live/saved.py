@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from harken.errors import OutdatedError, SegmentError
+from harken.errors import CapabilityError, OutdatedError, SegmentError
 from harken.events.utf8 import utf8_of
 from harken.limits import Limits
 from harken.live.catalogue import Catalogue, Columns
@@ -28,6 +28,7 @@ from harken.versions.folder import Draft, Folder
 
 log = logging.getLogger(__name__)
 _SUBSCRIPTIONS = "subscriptions"
+_DATABASE = "database"
 _MOST_FIELD_NAMES = 10_000
 """Beyond this the names of fields are not saved apart: who asks for them reads the fields themselves."""
 
@@ -103,9 +104,11 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
     try:
         schema = None if meta["schema"] is None else parse_schema(meta["schema"])
         known = meta.get("documents") or asdict(DEFAULT_MATCHING)  # an earlier Harken did not write it
-        documents, left = DocumentMatching.chosen(
-            known["algorithm"], {**known["options"], **meta["options"], **options}, meta["algorithm"]
-        )
+        whole = {**known["options"], **meta["options"], **options}
+        if whole.get(_DATABASE, "") is None:
+            message = f"{folder.path} was saved with the URL of a database, which is not kept: it may hold a password"
+            raise CapabilityError(message, hint="pass `database` again: Engine.load(path, database=...)")
+        documents, left = DocumentMatching.chosen(known["algorithm"], whole, meta["algorithm"])
         settings = Settings(schema, meta["algorithm"], Limits(**meta["limits"]), left, documents)
         file = contents.files[_SUBSCRIPTIONS]
         columns = Columns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
@@ -153,8 +156,12 @@ def _read_index(
 
 
 def _without_urls(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options but for a database's URL, which may hold a password: it is given again when the engine is loaded."""
-    return {name: value for name, value in options.items() if not (name == "database" and "://" in str(value))}
+    """The options with None for a database's URL, which may hold a password: it is given again to load the engine."""
+    return {name: None if _is_url(name, value) else value for name, value in options.items()}
+
+
+def _is_url(name: str, value: object) -> bool:
+    return name == _DATABASE and "://" in str(value)
 
 
 def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:

@@ -11,7 +11,7 @@ from harken.errors import CapabilityError, UnavailableError, did_you_mean
 from harken.language.compiled import Plan
 from harken.language.xpath.linear import refuse_unlinear
 from harken.language.xpath.plan import DocumentPlan
-from harken.limits import Limits
+from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Matcher
 from harken.matchers.registry import takes_option
 
@@ -52,9 +52,9 @@ class DocumentMatching:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.algorithm not in DOCUMENT_ALGORITHMS:
+        if not isinstance(self.algorithm, str) or self.algorithm not in DOCUMENT_ALGORITHMS:
             names = ", ".join(DOCUMENT_ALGORITHMS)
-            hint = did_you_mean(self.algorithm, DOCUMENT_ALGORITHMS) or f"there are: {names}"
+            hint = did_you_mean(str(self.algorithm), DOCUMENT_ALGORITHMS) or f"there are: {names}"
             raise CapabilityError(f"there is no way to match documents that is called `{self.algorithm}`", hint=hint)
 
     @classmethod
@@ -68,7 +68,10 @@ class DocumentMatching:
         takes = cls(documents)._known.options
         own = {name: value for name, value in options.items() if name in takes}
         left = {name: value for name, value in options.items() if name not in own or takes_option(algorithm, name)}
-        return cls(documents, own), left
+        found = cls(documents, own)
+        if own:
+            found.create(DEFAULT_LIMITS)  # raises if an option cannot have such a value
+        return found, left
 
     @property
     def _known(self) -> DocumentAlgorithm:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from types import MappingProxyType
@@ -101,16 +101,6 @@ class EventColumn(NamedTuple):
     values: list[Any]
 
 
-class Function(NamedTuple):
-    """A function of two texts that queries call."""
-
-    name: str
-    python: Callable[[str, str], bool]
-    """For databases inside the process."""
-    postgres: str
-    """The statement that makes it a function of a session of PostgreSQL."""
-
-
 class Database(Protocol):
     """A connection to an engine, made when it is first needed. One thread uses it at a time."""
 
@@ -145,9 +135,6 @@ class Database(Protocol):
 
     def events(self, columns: Sequence[EventColumn]) -> tuple[str, list[Any]]:
         """Make a batch known as the table `events`. Returns what a query begins with for that, and its values."""
-
-    def define(self, function: Function) -> str:
-        """Make a function known to this connection. Returns the name by which queries call it."""
 
     def analyse(self, tables: Sequence[str]) -> None:
         """Have the planner look at tables."""

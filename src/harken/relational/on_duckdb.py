@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from harken.relational.databases import DIALECTS, Dialect, EventColumn, Function
+from harken.relational.databases import DIALECTS, Dialect, EventColumn
 from harken.relational.typed_values import Storage
 
 if TYPE_CHECKING:
@@ -84,10 +84,6 @@ class DuckDatabase:
         table = pa.table({name: pa.array(values, _ARROW[storage]) for name, storage, values in columns})
         self.connection.register("events", table)
         return "", []
-
-    def define(self, function: Function) -> str:
-        self.connection.create_function(function.name, function.python, ["VARCHAR", "VARCHAR"], "BOOLEAN")
-        return function.name
 
     def analyse(self, tables: Sequence[str]) -> None:
         """It keeps its statistics by itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.errors import StoreUnavailableError
-from harken.relational.databases import Dialect, EventColumn, Function, postgres_dialect
+from harken.relational.databases import Dialect, EventColumn, postgres_dialect
 from harken.relational.typed_values import Storage
 
 if TYPE_CHECKING:
@@ -30,11 +31,14 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: psycopg.Connection[Any] | None = None
+        self._process = os.getpid()
 
     def connect(self) -> None:
         import psycopg
 
-        self.close()
+        if self._process == os.getpid():  # to close that of a parent would end the parent's session
+            self.close()
+        self._process = os.getpid()
         try:
             self._connection = psycopg.connect(
                 self._url,
@@ -96,10 +100,6 @@ class PostgresDatabase:
         arrays = ", ".join(f"${place}::{_ARRAYS[each.storage]}" for place, each in enumerate(columns, 1))
         beginning = f"WITH events({names}) AS MATERIALIZED (SELECT * FROM unnest({arrays})) "
         return beginning, [each.values for each in columns]
-
-    def define(self, function: Function) -> str:
-        self.run(function.postgres)
-        return f"pg_temp.{function.name}"
 
     def analyse(self, tables: Sequence[str]) -> None:
         self.connection.execute(f"ANALYZE {', '.join(tables)}")

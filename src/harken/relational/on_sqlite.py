@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.relational.databases import DIALECTS, Dialect, EventColumn, Function
+from harken.relational.databases import DIALECTS, Dialect, EventColumn
 from harken.relational.typed_values import Storage
 
 
@@ -81,10 +81,6 @@ class SqliteDatabase:
         if is_new:  # else it expects a million events, and reads whole indexes for Bloom filters
             self.connection.execute("ANALYZE events")
         return "", []
-
-    def define(self, function: Function) -> str:
-        self.connection.create_function(function.name, 2, function.python, deterministic=True)
-        return function.name
 
     def analyse(self, tables: Sequence[str]) -> None:
         self.connection.execute("PRAGMA analysis_limit = 1000")

@@ -1,88 +1,101 @@
-"""BrPred: whether branches meet (section 3.5.2), as a function that databases call on what a plan has found.
+"""BrPred: whether branches meet (section 3.5.2), as a stage behind the query that compares values.
 
-Its arguments are the BranchPoint_Info of a subscription, `&50&51&0`, and the rows that its branches were laid on,
-`|311:0000100002|312:00001|0:`, a tag path and an id path each. A branch without branching points has 0.
+The paper packs one row of every branch into a tuple, and checks tuple by tuple: of n equal nodes in each of k branches
+it makes n to the power of k. Here all rows of a branch are one relation of what its branching points may be, and the
+relations are joined once: the natural join of unions is the union of the natural joins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
-from harken.events.xml.sax_rows import Bound, branches_meet
-from harken.relational.xml.linear_paths import ID_WIDTH, NO_POINTS, Positions
+import numpy as np
+from numpy.typing import NDArray
 
-NAME = "brpred"
-# The same natural join as in Python: partial answers are arrays with a place for each branching point, of which there
-# are fewer than branches.
-POSTGRES = f"""
-CREATE FUNCTION pg_temp.{NAME}(info text, packed text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    ids text[] := string_to_array(substr(info, 2), '&');
-    laid text[] := string_to_array(substr(packed, 2), '|');
-    partial text[] := ARRAY[array_to_string(array_fill(NULL::int, ARRAY[cardinality(ids)]), ',', 'NULL')];
-    joined text[];
-    ways text[];
-    numbers int[];
-    places int[];
-    answer int[];
-    way text;
-    each text;
-    node int;
-    fits boolean;
-BEGIN
-    FOR branch IN 1 .. cardinality(ids) LOOP
-        CONTINUE WHEN ids[branch] = '{NO_POINTS}';
-        SELECT string_to_array(bp_position, ';') INTO ways FROM tagpath_brinfo
-            WHERE tagpath_id = split_part(laid[branch], ':', 1)::bigint AND brinfo_id = ids[branch]::bigint;
-        numbers := string_to_array(ways[1], ',')::int[];
-        joined := ARRAY[]::text[];
-        FOREACH each IN ARRAY partial LOOP
-            FOREACH way IN ARRAY ways[2:] LOOP
-                places := string_to_array(way, ',')::int[];
-                answer := string_to_array(each, ',', 'NULL')::int[];
-                fits := true;
-                FOR at IN 1 .. cardinality(numbers) LOOP
-                    node := ('x' || lpad(substr(split_part(laid[branch], ':', 2),
-                        {ID_WIDTH} * (places[at] - 1) + 1, {ID_WIDTH}), 8, '0'))::bit(32)::int;
-                    IF answer[numbers[at]] <> node THEN
-                        fits := false;
-                        EXIT;
-                    END IF;
-                    answer[numbers[at]] := node;
-                END LOOP;
-                IF fits THEN
-                    joined := joined || array_to_string(answer, ',', 'NULL');
-                END IF;
-            END LOOP;
-        END LOOP;
-        IF cardinality(joined) = 0 THEN
-            RETURN false;
-        END IF;
-        SELECT array_agg(DISTINCT one) INTO partial FROM unnest(joined) AS one;
-    END LOOP;
-    RETURN true;
-END $$
-"""
+from harken.events.xml import Documents
+from harken.relational.typed_values import Storage
+from harken.relational.xml.predicates import COMPARISON
+
+CANDIDATES = "candidates"
+CANDIDATE_COLUMNS = {"event_id": Storage.WHOLE, "sub_id": Storage.WHOLE}
+TABLE = "query_branchpoint"
+COLUMNS = {
+    "sub_id": Storage.WHOLE,
+    "place": Storage.WHOLE,
+    "brinfo_id": Storage.WHOLE,
+    "linearpath_id": Storage.WHOLE,
+    "op": Storage.TEXT,
+    "value": Storage.TEXT,
+    "number": Storage.NUMBER,
+}
+"""A row a branch that has branching points."""
+QUERY = f"""SELECT c.event_id, c.sub_id, b.place, s.node_id, t.way, t.branchpoint, t.position
+FROM {CANDIDATES} c CROSS JOIN {TABLE} b CROSS JOIN pathmatch m CROSS JOIN sax_parse_result s
+CROSS JOIN tagpath_brinfo t
+WHERE b.sub_id = c.sub_id AND m.linearpath_id = b.linearpath_id
+  AND s.event_id = c.event_id AND s.tagpath_id = m.tagpath_id AND {COMPARISON.format(p="b.", s="s.")}
+  AND t.tagpath_id = m.tagpath_id AND t.brinfo_id = b.brinfo_id
+ORDER BY c.event_id, c.sub_id, b.place, s.node_id, t.way, t.position"""
+"""Where the branching points of each branch lie on the way to each node that it reaches, from the root on."""
+
+Relation = tuple[tuple[int, ...], set[tuple[int, ...]]]
+"""Numbers of branching points, in the order of their path, and the nodes that they may be."""
 
 
-def branch_check(positions: Callable[[], Mapping[tuple[int, int], Positions]]) -> Callable[[str, str], bool]:
-    """The function, for databases inside the process. It looks TagPath_BrInfo up here."""
-
-    def brpred(info: str, packed: str) -> bool:
-        known = positions()
-        bounds = []
-        # An unrolled row may have more places than the subscription has branches.
-        for points, laid in zip(info[1:].split("&"), packed[1:].split("|"), strict=False):
-            if points != "0":
-                tag, _, ids = laid.partition(":")
-                numbers, found = known[int(tag), int(points)]
-                path = tuple(int(ids[at : at + ID_WIDTH], 16) for at in range(0, len(ids), ID_WIDTH))
-                bounds.append(Bound(numbers, found, path))
-        return branches_meet(bounds)
-
-    return brpred
+def meeting(rows: NDArray[np.int64], documents: Documents) -> Iterator[tuple[int, int]]:
+    """The events and subscriptions whose branches meet, of the rows of the query."""
+    ways = _Ways(documents)
+    for pair, own in groupby(rows.tolist(), key=lambda row: (row[0], row[1])):
+        if branches_meet(_relation(branch, ways) for _, branch in groupby(own, key=lambda row: row[2])):
+            yield pair
 
 
-def branch_info(points: Sequence[int]) -> str:
-    """BranchPoint_Info, of the branching points of each branch; empty if there is nothing to check."""
-    return "".join(f"&{each}" for each in points) if any(points) else ""
+def branches_meet(relations: Iterable[Relation]) -> bool:
+    """Whether the natural join of relations is not empty.
+
+    Branches that share a branching point share all that lie above it. So relations are joined from the deepest points
+    up: those with the same columns are intersected, and then the last column is dropped.
+    """
+    waiting: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
+
+    def join(columns: tuple[int, ...], rows: set[tuple[int, ...]]) -> bool:
+        known = waiting.get(columns)
+        waiting[columns] = rows if known is None else known & rows
+        return bool(waiting[columns])
+
+    if not all(join(*each) for each in relations):
+        return False
+    while waiting:
+        columns = max(waiting, key=len)
+        rows = waiting.pop(columns)
+        if len(columns) > 1 and not join(columns[:-1], {row[:-1] for row in rows}):
+            return False
+    return True
+
+
+def _relation(rows: Iterable[list[int]], ways: _Ways) -> Relation:
+    numbers: tuple[int, ...] = ()
+    found = set()
+    for (node, _), points in groupby(rows, key=lambda row: (row[3], row[4])):
+        listed = [(row[5], row[6]) for row in points]
+        numbers = tuple(number for number, _ in listed)
+        way = ways.to(node)
+        found.add(tuple(way[position - 1] for _, position in listed))
+    return numbers, found
+
+
+class _Ways:
+    """The nodes on the way from the root to others, each worked out once."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._parent = documents.parent
+        self._known: dict[int, tuple[int, ...]] = {}
+
+    def to(self, node: int) -> tuple[int, ...]:
+        """The nodes below the root, down to one."""
+        found = self._known.get(node)
+        if found is None:
+            above = int(self._parent[node])
+            found = self._known[node] = () if above < 0 else (*self.to(above), node)
+        return found

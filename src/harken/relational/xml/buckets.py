@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from math import inf
 
 from harken.language.xpath.linear import LinearPath
-from harken.relational.xml.predicates import PathKey, PathPredicate
+from harken.relational.xml.predicates import PathPredicate
 
 BUCKETS = 20
 """Buckets of a linear path and a direction: the paper's experience suggests about so many."""
@@ -48,5 +48,4 @@ class Buckets:
         else:
             place = bisect_left(bounds, number)
             bound = bounds[place] if place < len(bounds) else inf
-        key = PathKey(predicate.path.path, None)
-        return PathPredicate(key, predicate.op, None, bound)
+        return predicate._replace(number=bound)

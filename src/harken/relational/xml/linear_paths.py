@@ -17,8 +17,6 @@ from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
 from harken.relational.xml.predicates import PathKey
 
-ID_WIDTH = 5
-"""Characters of a node's id in an id path: a document has a million nodes at most."""
 OF_SUBSCRIPTIONS = ("query_linear_path", "linearpath_brinfo")
 OF_BOTH = ("tagpath_map", "pathmatch", "tagpath_brinfo")
 """Tables that have rows once there are tag paths."""
@@ -32,29 +30,17 @@ _TABLES: dict[str, dict[str, Storage]] = {
     },
     "linearpath_brinfo": {"linearpath_id": _WHOLE, "brinfo": _TEXT, "brinfo_id": _WHOLE},
     "tagpath_map": {"tagpath_id": _WHOLE, "tagpath": _TEXT, "inv_tagpath": _TEXT},
-    "pathmatch": {"tagpath_id": _WHOLE, "linearpath_id": _WHOLE, "kept": _WHOLE},
-    "tagpath_brinfo": {"tagpath_id": _WHOLE, "brinfo_id": _WHOLE, "bp_position": _TEXT},
+    "pathmatch": {"tagpath_id": _WHOLE, "linearpath_id": _WHOLE},
+    "tagpath_brinfo": dict.fromkeys(("tagpath_id", "brinfo_id", "way", "branchpoint", "position"), _WHOLE),
 }
 _INDEXES = {
     "query_linear_path": {"id": "id"},
     "linearpath_brinfo": {"path": "linearpath_id"},
-    "pathmatch": {"tag": "tagpath_id, linearpath_id, kept", "path": "linearpath_id, tagpath_id, kept"},
+    "pathmatch": {"tag": "tagpath_id, linearpath_id", "path": "linearpath_id, tagpath_id"},
     "tagpath_brinfo": {"tag": "tagpath_id, brinfo_id"},
 }
 _FEW = 256
 """Linear paths that nobody has any more, from which on they are collected."""
-
-
-class Positions(NamedTuple):
-    """Where the branching points of a linear path may lie in a tag path that it fits."""
-
-    numbers: tuple[int, ...]
-    found: list[tuple[int, ...]]
-
-    @property
-    def text(self) -> str:
-        """As the database has it: the numbers, and then every way to lie, each behind a semicolon."""
-        return ";".join(",".join(map(str, each)) for each in (self.numbers, *self.found))
 
 
 class _Known(NamedTuple):
@@ -78,8 +64,6 @@ class PathTables:
         self._new_paths: list[int] = []
         self._new_points: list[tuple[int, int]] = []
         self._tags: list[str] = [""]
-        self.positions: dict[tuple[int, int], Positions] = {}
-        """By tag path and branching points: TagPath_BrInfo."""
         self.reached: set[int] = set()
         """Tag paths that some linear path fits; negative where it asks for numbers."""
 
@@ -95,7 +79,7 @@ class PathTables:
         """Make the tables, with the path that every document has."""
         for table, columns in _TABLES.items():
             create_table(database, table, columns, **_INDEXES.get(table, {}))
-        _insert(database, "pathmatch", [(NO_PATH, NO_PATH, 0)])
+        _insert(database, "pathmatch", [(NO_PATH, NO_PATH)])
 
     # From subscriptions
 
@@ -179,7 +163,6 @@ class PathTables:
             if ids:
                 database.run_many(f"DELETE FROM {table} WHERE {column} = {mark}", [(each,) for each in ids])
         held = set(points)
-        self.positions = {key: each for key, each in self.positions.items() if key[1] not in held}
         self._point_ids = {key: each for key, each in self._point_ids.items() if each not in held}
         for path in gone:
             del self._ids[self._known.pop(path).key]
@@ -205,8 +188,8 @@ class PathTables:
         """Forget all tag paths."""
         for table in ("tagpath_map", "pathmatch", "tagpath_brinfo"):
             database.run(f"DELETE FROM {table}")
-        _insert(database, "pathmatch", [(NO_PATH, NO_PATH, 0)])
-        self._tags, self.positions, self.reached = [""], {}, set()
+        _insert(database, "pathmatch", [(NO_PATH, NO_PATH)])
+        self._tags, self.reached = [""], set()
 
     # Where both meet
 
@@ -223,29 +206,20 @@ class PathTables:
         return bool(positions(self._known[path].key.path, self._tags[tag]))
 
     def _match(self, database: Database, fitting: Sequence[tuple[int, int]]) -> None:
-        rows = []
-        for tag, path in fitting:
-            key = self._known[path].key
-            depth = len(self._tags[tag].split("/")) - 1
-            kept = 0 if key.cut is None else ID_WIDTH * (depth - key.cut)
-            signed = -tag if key.is_number else tag
-            self.reached.add(signed)
-            rows.append((signed, path, kept))
-        if rows:
-            _insert(database, "pathmatch", rows)
+        rows = [(-tag if self._known[path].key.is_number else tag, path) for tag, path in fitting]
+        self.reached.update(tag for tag, _ in rows)
+        _insert(database, "pathmatch", rows)
 
     def _place(self, database: Database, wanted: Sequence[tuple[int, int, int]]) -> None:
-        """Work out where branching points lie: of a tag path, a linear path and its points."""
+        """Work out where branching points lie, in all ways: of a tag path, a linear path and its points."""
         rows = []
         for tag, path, points in wanted:
             key, known = self._known[path]
-            numbers = tuple(number for number, _ in known[points])
-            found = Positions(numbers, positions(key.path, self._tags[tag], known[points]))
             signed = -tag if key.is_number else tag
-            self.positions[signed, points] = found
-            rows.append((signed, points, found.text))
-        if rows:
-            _insert(database, "tagpath_brinfo", rows)
+            for way, found in enumerate(positions(key.path, self._tags[tag], known[points])):
+                numbers = (number for number, _ in known[points])
+                rows += [(signed, points, way, *each) for each in zip(numbers, found, strict=True)]
+        _insert(database, "tagpath_brinfo", rows)
 
 
 def _pieces(path: LinearPath) -> tuple[str | None, ...]:

@@ -7,6 +7,7 @@ are kept: a database that was lost is filled again from them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from logging import getLogger
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
+from harken.errors import StoreUnavailableError
 from harken.events import EventBatch
 from harken.events.xml import Documents
 from harken.forking import MATCHER, fork_lock
@@ -23,10 +25,9 @@ from harken.language.xpath.parser import parse_accepted
 from harken.language.xpath.plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
-from harken.relational.databases import Database, Function
+from harken.relational.databases import Database
 from harken.relational.session import Session
 from harken.relational.tables import create_table, insert_rows
-from harken.relational.typed_values import Storage
 from harken.relational.xml import branches, linear_paths, messages
 from harken.relational.xml.chains import Stored
 from harken.relational.xml.linear_paths import PathTables
@@ -36,12 +37,12 @@ from harken.relational.xml.predicates import Placed, path_predicates
 from harken.schema import Kind
 from harken.schema.paths import DOCUMENT, Path
 
+log = getLogger(__name__)
 _AT_ONCE = 20_000
 """Subscriptions that are inserted together when a database is filled again."""
 _DOCUMENTS_AT_ONCE = 1_024
 """Documents that one query is about at most: it bounds what a database holds of an answer."""
 _COLUMNS = (Column(DOCUMENT, Kind.STRING),)
-_BRANCH_POINTS = {"sub_id": Storage.WHOLE, "branchpoint_info": Storage.TEXT}
 _NUMBERS = 0xFFFFFFFF
 """The bits of a subscription's number in the id of its rows. Above them stands the place of a conjunction."""
 
@@ -66,15 +67,18 @@ class PredicateTables(Protocol):
     def delete(self, database: Database, sids: Iterable[int]) -> None:
         """Delete subscriptions."""
 
-    def query(self, brpred: str) -> str:
-        """What finds the events and subscriptions that match, given the name of the branch check."""
+    def query(self) -> str:
+        """What finds the events and subscriptions all of whose predicates hold, some of them maybe twice."""
 
 
 class _Row(NamedTuple):
-    """A conjunction of a subscription: its id in the tables, and the linear paths and branching points that it has."""
+    """A conjunction of a subscription: its id in the tables, and what it has a share in."""
 
     sid: int
     pairs: list[tuple[int, int]]
+    """Linear paths, and branching points on them."""
+    values: list[str]
+    """The values of its equalities."""
 
 
 class RelationalXPath:
@@ -95,7 +99,8 @@ class RelationalXPath:
         self._predicates = self.plan()
         self._rarity = Rarity()
         self._tags: TagNumbers | None = None
-        self._query = ""
+        self._branching: set[int] = set()
+        """The rows of conjunctions that have branching points."""
         self._seen = [0, 0]
         """Documents that were matched, and pairs that were found."""
 
@@ -105,7 +110,7 @@ class RelationalXPath:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that hold subscriptions."""
-        return ("query_branchpoint", *linear_paths.OF_SUBSCRIPTIONS, *self._predicates.tables)
+        return (branches.TABLE, *linear_paths.OF_SUBSCRIPTIONS, *self._predicates.tables)
 
     # Changing
 
@@ -127,49 +132,53 @@ class RelationalXPath:
     def _change(
         self, texts: Mapping[int, str], forms: Mapping[int, list[Conjunction]], leaving: Collection[int]
     ) -> None:
+        """Make a change. It is made whether or not the database takes it: then the next match fills the tables anew."""
         session = self._session
-        if not self._texts or session.is_filled:  # else the next match fills the tables, with these
-            with session.guarded() as database:
-                if not session.is_filled:
-                    session.begin(self._create)
-                with database.transaction():
-                    self._delete(database, leaving)
-                    self._insert(database, forms)
-                session.analyse(self.tables, len(self._texts) + len(texts))
+        if not self._texts or session.is_filled:
+            try:
+                with session.guarded() as database:
+                    if not session.is_filled:
+                        session.begin(self._create)
+                    with database.transaction():
+                        self._delete(database, leaving)
+                        self._insert(database, forms)
+                    session.analyse(self.tables, len(self._texts) + len(texts))
+            except StoreUnavailableError as error:  # another index has made its part of the change already
+                log.warning("%s; the change is made, and the next match fills the tables", error.message)
         for number in leaving:
             del self._texts[number]
         self._texts |= texts
 
     def _create(self, database: Database) -> None:
         self._rows, self._paths, self._predicates, self._tags = {}, PathTables(), self.plan(), None
+        self._rarity, self._branching = Rarity(), set()
         for statement in database.dialect.joined_as_written:
             database.run(statement)
         create_table(database, messages.TABLE, messages.COLUMNS, path="tagpath_id, event_id", value="event_id, value")
-        create_table(database, "query_branchpoint", _BRANCH_POINTS, sub="sub_id")
+        create_table(database, branches.TABLE, branches.COLUMNS, sub="sub_id")
+        create_table(database, branches.CANDIDATES, branches.CANDIDATE_COLUMNS)
         self._paths.create(database)
         self._predicates.create(database)
-        check = branches.branch_check(lambda: self._paths.positions)
-        self._query = self._predicates.query(database.define(Function(branches.NAME, check, branches.POSTGRES)))
 
     def _insert(self, database: Database, forms: Mapping[int, list[Conjunction]]) -> None:
-        infos: list[tuple[int, str]] = []
-        found: list[tuple[int, int, list[Placed]]] = []
+        points: list[tuple[Any, ...]] = []
+        found: list[tuple[int, int, list[Placed], list[str]]] = []
         for number, several in forms.items():
             self._rows[number] = []
             for place, conjunction in enumerate(several):
                 predicates = path_predicates(conjunction)
                 if predicates is not None:  # else nothing can ever meet it
-                    found.append((number, place, predicates))
-                    self._rarity.learn(predicates)
-        for number, place, predicates in found:
-            row, info = self._row(place << 32 | number, self._rarity.ordered(predicates))
+                    found.append((number, place, predicates, self._rarity.learn(predicates)))
+        for number, place, predicates, values in found:
+            row, own = self._row(place << 32 | number, self._rarity.ordered(predicates), values)
             self._rows[number].append(row)
-            infos.append((row.sid, info))
+            points += own
         self._paths.store(database)
         self._predicates.store(database)
-        insert_rows(database, "query_branchpoint", _BRANCH_POINTS, infos)
+        insert_rows(database, branches.TABLE, branches.COLUMNS, points)
 
-    def _row(self, sid: int, predicates: list[Placed]) -> tuple[_Row, str]:
+    def _row(self, sid: int, predicates: list[Placed], values: list[str]) -> tuple[_Row, list[tuple[Any, ...]]]:
+        """Take a conjunction. Returns its row, and those of its branches that have branching points."""
         arranged = self._predicates.arranged(predicates)
         pairs = [self._paths.take(predicate.path, points) for predicate, points in arranged]
         stored = [
@@ -177,17 +186,26 @@ class RelationalXPath:
             for (path, _), (predicate, _) in zip(pairs, arranged, strict=True)
         ]
         self._predicates.add(sid, stored)
-        return _Row(sid, pairs), branches.branch_info([points for _, points in pairs])
+        places = zip(pairs, stored, strict=True)
+        points: list[tuple[Any, ...]] = [
+            (sid, place, brinfo, *each) for place, ((_, brinfo), each) in enumerate(places) if brinfo
+        ]
+        if points:
+            self._branching.add(sid)
+        return _Row(sid, pairs, values), points
 
     def _delete(self, database: Database, numbers: Collection[int]) -> None:
         rows = [row for number in numbers for row in self._rows.pop(number)]
         if rows:
             sids = [row.sid for row in rows]
             self._predicates.delete(database, sids)
-            mark = database.parameter(1)
-            database.run_many(f"DELETE FROM query_branchpoint WHERE sub_id = {mark}", [(sid,) for sid in sids])
+            gone = [(sid,) for sid in sids if sid in self._branching]
+            self._branching.difference_update(sids)
+            if gone:
+                database.run_many(f"DELETE FROM {branches.TABLE} WHERE sub_id = {database.parameter(1)}", gone)
             for row in rows:
                 self._paths.give_back(row.pairs)
+                self._rarity.forget(row.values)
 
     def _fill(self, database: Database) -> None:
         self._session.begin(self._create)
@@ -229,6 +247,7 @@ class RelationalXPath:
                     self._paths.forget_tags(database)
                 tags = self._tags = TagNumbers(documents.paths)
             tags.take(lambda new: self._paths.take_tags(database, new))
+        query = self._predicates.query()
         batch = Messages(documents, tags, self._paths.reached)
         parts = [np.empty((0, 2), np.int64)]
         for first in range(0, len(documents), _DOCUMENTS_AT_ONCE):
@@ -236,8 +255,19 @@ class RelationalXPath:
             with database.transaction():
                 database.run(f"{database.dialect.emptying} {messages.TABLE}")
                 database.insert(messages.TABLE, batch.columns(first, last))
-            parts.append(database.integers(self._query))
+            parts.append(self._meeting(database, documents, np.unique(database.integers(query), axis=0)))
         return np.concatenate(parts)
+
+    def _meeting(self, database: Database, documents: Documents, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the pairs whose branches meet."""
+        has_points = np.array([sid in self._branching for sid in pairs[:, 1].tolist()], np.bool_)
+        if not has_points.any():
+            return pairs
+        with database.transaction():
+            database.run(f"{database.dialect.emptying} {branches.CANDIDATES}")
+            insert_rows(database, branches.CANDIDATES, branches.CANDIDATE_COLUMNS, pairs[has_points].tolist())
+        found = list(branches.meeting(database.integers(branches.QUERY), documents))
+        return np.concatenate([pairs[~has_points], np.array(found, np.int64).reshape(-1, 2)])
 
     # What it holds
 

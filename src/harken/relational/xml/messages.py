@@ -1,4 +1,6 @@
-"""Documents as rows of SAX_Parse_Result: the way to a node, and its value (section 3.3).
+"""Documents as rows of SAX_Parse_Result: a node, its tag path and its value (section 3.3).
+
+A node is its place among those of the batch; the arrays of the documents know the way to it, the paper's IdPath.
 
 Only nodes that some linear path reaches become rows. A node that is looked up as a number is a second row, whose tag
 path has the opposite sign and whose value is the number's key. Every document has one row that leads nowhere.
@@ -7,7 +9,6 @@ path has the opposite sign and whose value is the number's key. Every document h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from math import isnan
 from typing import Any
 
@@ -17,14 +18,14 @@ from numpy.typing import NDArray
 from harken.events.xml import Documents, TagPaths, numbers
 from harken.language.xpath.linear import node_text
 from harken.relational.typed_values import Storage
-from harken.relational.xml.linear_paths import ID_WIDTH, NO_PATH
+from harken.relational.xml.linear_paths import NO_PATH
 from harken.relational.xml.predicates import number_key, text_key
 
 TABLE = "sax_parse_result"
 COLUMNS = {
     "event_id": Storage.WHOLE,
     "tagpath_id": Storage.WHOLE,
-    "idpath": Storage.TEXT,
+    "node_id": Storage.WHOLE,
     "value": Storage.TEXT,
     "number": Storage.NUMBER,
 }
@@ -68,7 +69,6 @@ class Messages:
         tag = documents.path
         owner = np.repeat(np.arange(first, last), np.diff(documents.first))
         number = numbers(documents, self._is_text | self._is_number)
-        ways = _id_paths(documents)
         texts = np.flatnonzero(self._is_text[tag])
         compared = np.flatnonzero(self._is_number[tag] & ~np.isnan(number))
         leading_nowhere = last - first
@@ -79,7 +79,7 @@ class Messages:
                 *(-self._ids[tag[compared]]).tolist(),
                 *[NO_PATH] * leading_nowhere,
             ],
-            "idpath": [*map(ways.__getitem__, np.append(texts, compared).tolist()), *[""] * leading_nowhere],
+            "node_id": [*(np.append(texts, compared) + self._documents.first[first]).tolist(), *[0] * leading_nowhere],
             "value": [
                 *map(text_key, _texts(documents, texts)),
                 *map(number_key, number[compared].tolist()),
@@ -98,15 +98,3 @@ def _texts(documents: Documents, nodes: NDArray[np.int64]) -> Iterator[str]:
     text = documents.text.tobytes()
     slices = zip(documents.begin[nodes].tolist(), documents.end[nodes].tolist(), strict=True)
     return (text[begin:end].decode() for begin, end in slices)
-
-
-def _id_paths(documents: Documents) -> list[str]:
-    """The ids on the way to every node, of one width each."""
-    ways: list[str] = []
-    parents = documents.parent.tolist()
-    firsts = documents.first.tolist()
-    ids = [f"{node:0{ID_WIDTH}x}" for node in range(int(np.diff(documents.first).max(initial=0)))]
-    for first, last in pairwise(firsts):
-        ways.append("")
-        ways.extend(ways[parents[node]] + ids[node - first] for node in range(first + 1, last))
-    return ways

@@ -16,14 +16,23 @@ _RANKS = {EQUAL: 0, "!=": 2, "number!=": 2, ANY: 3}
 
 
 class Rarity:
-    """How often equalities have asked for each value, also in subscriptions that left."""
+    """How often equalities ask for each value."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
 
-    def learn(self, predicates: Iterable[Placed]) -> None:
-        """Take the predicates of a subscription into account."""
-        self._counts.update(each.value for each, _ in predicates if each.op == EQUAL and each.value is not None)
+    def learn(self, predicates: Iterable[Placed]) -> list[str]:
+        """Take the predicates of a subscription into account. Returns the values that it asks for."""
+        found = [each.value for each, _ in predicates if each.op == EQUAL and each.value is not None]
+        self._counts.update(found)
+        return found
+
+    def forget(self, values: Iterable[str]) -> None:
+        """Let go of values that a subscription asked for."""
+        for value in values:
+            self._counts[value] -= 1
+            if not self._counts[value]:
+                del self._counts[value]
 
     def ordered(self, predicates: list[Placed]) -> list[Placed]:
         """The predicates of a subscription, the most selective first."""

@@ -20,8 +20,8 @@ class SharedChains(Chains):
     def arranged(self, predicates: list[Placed]) -> list[Placed]:
         return predicates
 
-    def query(self, brpred: str) -> str:
-        return queries.recursive(brpred)
+    def query(self) -> str:
+        return queries.recursive()
 
 
 class BucketedChains(SharedChains):
@@ -49,8 +49,8 @@ class Unrolled(UnrolledRows):
     def arranged(self, predicates: list[Placed]) -> list[Placed]:
         return predicates
 
-    def query(self, brpred: str) -> str:
-        return queries.unrolled(brpred)
+    def query(self) -> str:
+        return queries.unrolled()
 
 
 class XPathShared(RelationalXPath):

@@ -34,9 +34,6 @@ class PathKey(NamedTuple):
     """What tells linear paths apart in the tables."""
 
     path: LinearPath
-    cut: int | None
-    """Nodes at the end of a way down this path that no branching point can be: rows that differ only there count once.
-    None: there is no branching point at all."""
     is_number: bool = False
     """Whether nodes at its end are looked up as numbers."""
 
@@ -64,18 +61,19 @@ def number_key(number: float) -> str:
 
 def path_predicate(branch: Branch) -> PathPredicate | None:
     """A branch as a predicate; None if nothing can ever meet it."""
-    operator, value = branch.operator, branch.value
+    operator, value, key = branch.operator, branch.value, PathKey(branch.path)
     if operator is None or value is None:
-        return PathPredicate(PathKey(branch.path, _cut(branch)), ANY, None, None)
+        return PathPredicate(key, ANY, None, None)
     if isinstance(value, str) and operator in ("=", "!="):
-        return PathPredicate(PathKey(branch.path, _cut(branch)), operator, text_key(value), None)
+        if "\0" in value:  # no document has that, and not every database
+            return None if operator == EQUAL else PathPredicate(key, ANY, None, None)
+        return PathPredicate(key, operator, text_key(value), None)
     number = number_of(value)
     if isnan(number):
         return None
-    if operator == "=":
-        return PathPredicate(PathKey(branch.path, _cut(branch), is_number=True), EQUAL, number_key(number), None)
-    named = "number!=" if operator == "!=" else operator
-    return PathPredicate(PathKey(branch.path, _cut(branch)), named, None, number)
+    if operator == EQUAL:
+        return PathPredicate(PathKey(branch.path, is_number=True), EQUAL, number_key(number), None)
+    return PathPredicate(key, "number!=" if operator == "!=" else operator, None, number)
 
 
 Placed = tuple[PathPredicate, tuple[tuple[int, int], ...]]
@@ -87,13 +85,3 @@ def path_predicates(conjunction: Conjunction) -> list[Placed] | None:
     found = [(path_predicate(branch), branch.points) for branch in conjunction.branches]
     known = [(predicate, points) for predicate, points in found if predicate is not None]
     return known if len(known) == len(found) else None
-
-
-def _cut(branch: Branch) -> int | None:
-    """How many nodes at the end may be cut off. Behind a `//` a step may lie anywhere, but not further down."""
-    if not branch.points:
-        return None
-    deepest = max(step for _, step in branch.points)
-    steps = branch.path.steps
-    loose = [place for place in range(deepest + 1, len(steps) + 1) if steps[place - 1].is_descendant]
-    return len(steps) - (loose[-1] - 1 if loose else deepest)
