@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harken.cli.screen import printable
 from harken.errors import SourceError
