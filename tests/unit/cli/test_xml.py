@@ -127,7 +127,7 @@ def test_what_cannot_be_split_or_read(run: Run, write: Write, docs: Path, xpaths
     "options", [["--documents", "xpath_shared"], ["--documents", "xpath_unrolled", "--database", "sqlite"]]
 )
 def test_documents_are_matched_in_a_database(run: Run, docs: Path, xpaths: Path, options: list[str]) -> None:
-    result = run("match", str(docs), "--split", "dataset", "-s", str(xpaths), "--documents", *options)
+    result = run("match", str(docs), "--split", "dataset", "-s", str(xpaths), *options)
     assert result.exit_code == 0
     assert sorted(pairs(result.stdout)) == sorted(PAIRS)
 
