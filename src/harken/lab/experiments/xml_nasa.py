@@ -202,7 +202,7 @@ EXPERIMENT = Experiment(
         },
         "laptop": {
             **{"sizes": [20_000, 130_000, 400_000], "documents": _DOCUMENTS},
-            **{"plan_sizes": [5_000, 10_000, 20_000], "plan_documents": 1_000, "engines": list(ENGINES)},
+            **{"plan_sizes": [2_500, 5_000, 10_000], "plan_documents": 1_000, "engines": list(ENGINES)},
         },
         "full": {
             **{"sizes": list(_PAPER), "documents": _DOCUMENTS},

@@ -217,7 +217,7 @@ EXPERIMENT = Experiment(
         },
         "laptop": {
             **{"subscriptions": 200_000, "sizes": [50_000, 100_000, 200_000], "documents": 10_000},
-            **{"plan_subscriptions": 40_000, "plan_sizes": [10_000, 20_000, 40_000], "plan_documents": 1_000},
+            **{"plan_subscriptions": 10_000, "plan_sizes": [2_500, 5_000, 10_000], "plan_documents": 1_000},
             "engines": list(ENGINES),
         },
         "full": {
