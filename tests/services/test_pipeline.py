@@ -104,6 +104,7 @@ def kill(postgres: Postgres, folder: Path, table: str, steps: tuple[str, ...]) -
     assert all(float(row[4] or -1) == world.events[str(row[0])]["price"] for row in found)
 
 
+@pytest.mark.slow  # the one with files, in test_crash.py, runs always
 def test_a_table_has_every_notification_once_whenever_the_process_is_killed(postgres: Postgres, tmp_path: Path) -> None:
     kill(postgres, tmp_path / "world", "told", ("inserted rows", "wrote database"))
 

@@ -121,21 +121,26 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
     by_notifications = rows.where(entrant=XPATH, table="5.1")
     yield _grows(_NOTIFICATIONS, by_notifications.points("seconds", "selectivity"), "notifications", _FLAT)
     yield _grows(_SIZES, rows.where(entrant=XPATH, table="5.2").points("seconds"), "subscriptions", _SUBLINEAR)
-    shares = by_notifications.points("parse_share", "selectivity")
+    yield from _parsing(by_notifications)
+    plans = rows.where(table=IN_5_1)
+    yield flatter(_FLATTER, plans, "selectivity")
+    yield buckets_help(_BUCKETS, plans, "selectivity")
+    yield growth(_GROWTH, rows.where(table=IN_5_2), _SUBLINEAR)
+    yield against_kernels(_KERNELS, rows.where(table=IN_5_2))
+
+
+def _parsing(rows: WorkloadRows) -> Iterator[Finding]:
+    """What parsing, and finding out which paths fit, have to do with it."""
+    shares = rows.points("parse_share", "selectivity")
     if not shares:
         yield _PARSING.unmeasured("no size was measured")
         yield _PATHS.unmeasured("no size was measured")
         return
     least, share = next(iter(shares.items()))
     yield _PARSING.judged(share >= 0.5, f"{share:.0%} at {least:,} (holds from 50 %)")
-    paths, parsing = (max(by_notifications.points(each, "selectivity").values()) for each in _COSTS)
+    paths, parsing = (max(rows.points(each, "selectivity").values()) for each in _COSTS)
     ours = f"{shown(paths)} s at most, where parsing takes {shown(parsing)} s (holds up to a tenth)"
     yield _PATHS.judged(10 * paths <= parsing, ours)
-    plans = rows.where(table=IN_5_1)
-    yield flatter(_FLATTER, plans, "selectivity")
-    yield buckets_help(_BUCKETS, plans, "selectivity")
-    yield growth(_GROWTH, rows.where(table=IN_5_2), _SUBLINEAR)
-    yield against_kernels(_KERNELS, rows.where(table=IN_5_2))
 
 
 _COSTS = ("path_seconds", "parse_seconds")

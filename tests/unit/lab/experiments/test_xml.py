@@ -48,6 +48,10 @@ def test_answers_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
         verify_documents(engine, documents, 0)
 
 
+UNMEASURED = [None, None, None]
+"""What is said of plans in databases where none was measured."""
+
+
 def nasa_row(size: int, **figures: Any) -> Row:
     usual = {"first_seconds": size**0.5, "linear_paths": int(size**0.5), "predicates": 7 * size, "path_seconds": 1.0}
     own = {"leaf_values": 300_000, "leaf_paths": 70, "parse_seconds": 2.0}
@@ -57,8 +61,8 @@ def nasa_row(size: int, **figures: Any) -> Row:
 @pytest.mark.parametrize(
     ("figures", "expected"),
     [
-        ({}, [True, True, True, True]),
-        ({"leaf_paths": 7_000, "path_seconds": 3.0}, [True, False, True, False]),
+        ({}, [True, True, True, True, *UNMEASURED]),
+        ({"leaf_paths": 7_000, "path_seconds": 3.0}, [True, False, True, False, *UNMEASURED]),
     ],
 )
 def test_what_follows_for_nasa(figures: Row, expected: list[bool]) -> None:
@@ -68,11 +72,40 @@ def test_what_follows_for_nasa(figures: Row, expected: list[bool]) -> None:
 
 def test_linear_growth_is_told() -> None:
     rows = [nasa_row(size, first_seconds=size, linear_paths=size) for size in (130_000, 700_000)]
-    time, _, paths, _ = xml_nasa.judge(WorkloadRows(rows))
+    time, _, paths, *_ = xml_nasa.judge(WorkloadRows(rows))
     assert (time.holds, paths.holds) == (False, False)
     assert "as subscriptions^1.00 (holds up to 0.9)" in time.ours
     few = list(xml_nasa.judge(WorkloadRows([nasa_row(20_000)])))
-    assert [each.holds for each in few] == [None, True, None, True]
+    assert [each.holds for each in few] == [None, True, None, True, *UNMEASURED]
+
+
+def plan_row(entrant: str, size: int, seconds: float, **more: Any) -> Row:
+    return {"entrant": entrant, "subscriptions": size, "seconds": seconds, "first_seconds": seconds, **more}
+
+
+def test_what_follows_for_plans_on_nasa() -> None:
+    common = {"workload": "nasa", "table": xml_nasa.IN_DATABASES}
+    rows = [nasa_row(size) for size in (130_000, 700_000)]
+    for size, unroll, share in ((1_000, 1.0, 1.0), (4_000, 1.5, 3.9)):
+        rows.append(plan_row("xpath", size, 0.1, **common))
+        rows.append(plan_row("Unroll on DuckDB", size, unroll, **common))
+        rows.append(plan_row("Share on DuckDB", size, share, **common))
+    grows, unroll_scales, kernels = list(xml_nasa.judge(WorkloadRows(rows)))[4:]
+    assert (grows.holds, unroll_scales.holds, kernels.holds) == (False, True, True)
+    assert "Share on DuckDB as subscriptions^0.98" in grows.ours
+    assert "10 times at 1,000 (Share on DuckDB)" in kernels.ours
+
+
+def test_what_follows_for_plans_on_stock() -> None:
+    rows = []
+    for place, unroll, share, bucket in ((1_000, 1.0, 2.0, 1.0), (1_000_000, 1.2, 9.0, 8.9)):
+        for name, seconds in (("Unroll", unroll), ("Share", share), ("Share-Bucket", bucket)):
+            more = {"table": xml_stock.IN_5_1, "selectivity": place}
+            rows.append(plan_row(f"{name} on SQLite", 10_000, seconds, **more))
+    flatter, buckets, grows, kernels = list(xml_stock.judge(WorkloadRows(rows)))[-4:]
+    assert (flatter.holds, buckets.holds) == (True, False)
+    assert "SQLite 1.2 times by Unroll, 4.5 by Share" in flatter.ours
+    assert (grows.holds, kernels.holds) == (None, None)
 
 
 def test_made_up_records_judge_nothing() -> None:
@@ -100,4 +133,5 @@ def test_what_follows_for_stock() -> None:
         {"entrant": "xpath", "table": "5.2", "subscriptions": size, "selectivity": 100_000, "seconds": size / 1e5}
         for size in (100_000, 1_000_000)
     ]
-    assert [each.holds for each in xml_stock.judge(WorkloadRows(rows))] == [True, False, True, True]
+    expected = [True, False, True, True, *UNMEASURED, None]
+    assert [each.holds for each in xml_stock.judge(WorkloadRows(rows))] == expected
