@@ -186,7 +186,7 @@ _UNROLL_SCALES = Claim(
 _KERNELS = Claim(
     "Matching inside a database costs more than matching in memory",
     "section 2 sets memory against scale, and figure 5.2 has no curve of an automaton in memory",
-    "A database makes rows of all nodes first, and calls a function for each candidate whose branches have to meet.",
+    "A database makes rows of all nodes first, and looks them up again where branches have to meet.",
     "Which plan wins, and where, is told beside it.",
 )
 _CLAIMS = (_TIME, _TAG_PATHS, _LINEAR_PATHS, _PATHS, _GROWTH, _UNROLL_SCALES, _KERNELS)
