@@ -18,8 +18,8 @@ from harken.relational.predicate_rows import (
     Predicate,
     alternatives,
     columns_of,
-    conditions,
     create_value_indexes,
+    find_by_event,
 )
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table, insert_rows
@@ -85,17 +85,13 @@ class PredicateGrouping(RelationalMatcher):
             self._free += gone
 
     def _find(self, database: Database, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
-        found: list[NDArray[np.int64]] = []
-        for event, facts in enumerate(events.by_event()[first:last], first):
-            if events.apart[event]:
-                continue
-            texts, values = conditions(facts, database.parameter)
-            held = " UNION ALL ".join(f"SELECT pid FROM preds WHERE {text}" for text in texts)
-            sids = database.integers(
-                "SELECT subs.sid FROM subs JOIN"
-                f" (SELECT sid, count(*) AS x FROM subs_preds WHERE pid IN ({held}) GROUP BY sid) AS held"
-                " ON subs.sid = held.sid AND subs.cnt = held.x",
-                values,
-            )
-            found.append(np.insert(sids, 0, event, axis=1))
-        return np.concatenate([np.empty((0, 2), np.int64), *found])
+        return find_by_event(database, events, range(first, last), "SELECT pid FROM preds", _query)
+
+
+def _query(held: str) -> str:
+    """What finds rows, given the query for predicates that hold."""
+    return (
+        "SELECT subs.sid FROM subs JOIN"
+        f" (SELECT sid, count(*) AS x FROM subs_preds WHERE pid IN ({held}) GROUP BY sid) AS held"
+        " ON subs.sid = held.sid AND subs.cnt = held.x"
+    )

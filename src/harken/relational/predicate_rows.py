@@ -11,8 +11,12 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from harken.relational.databases import Database
 from harken.relational.sql_rows import SqlRow
+from harken.relational.typed_events import TypedEvents
 from harken.relational.typed_values import LEAST, Storage, Typed
 
 _MOST_OUTSIDE = 4
@@ -116,3 +120,19 @@ def _condition(storages: tuple[Storage, ...], marks: tuple[str, ...]) -> str:
         for place, storage in enumerate(storages)
         for operator, mirrored in _MIRRORED.items()
     )
+
+
+def find_by_event(
+    database: Database, events: TypedEvents, places: range, selected: str, query: Callable[[str], str]
+) -> NDArray[np.int64]:
+    """Pairs of an event and a row that holds for it, by a query for each event, as the paper has it.
+
+    `selected` is what selects predicates, without a condition; `query` makes the query of what selects those that hold.
+    """
+    found = [np.empty((0, 2), np.int64)]
+    for event, facts in enumerate(events.by_event()[places.start : places.stop], places.start):
+        if not events.apart[event]:
+            texts, values = conditions(facts, database.parameter)
+            held = " UNION ALL ".join(f"{selected} WHERE {text}" for text in texts)
+            found.append(np.insert(database.integers(query(held), values), 0, event, axis=1))
+    return np.concatenate(found)

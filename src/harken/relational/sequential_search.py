@@ -18,8 +18,8 @@ from harken.relational.predicate_rows import (
     VALUE_COLUMNS,
     alternatives,
     columns_of,
-    conditions,
     create_value_indexes,
+    find_by_event,
 )
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table
@@ -48,17 +48,13 @@ class SequentialSearch(RelationalMatcher):
         database.run_many(f"DELETE FROM subs WHERE row_of = {database.parameter(1)}", [(sid,) for sid in sids])
 
     def _find(self, database: Database, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
-        found: list[NDArray[np.int64]] = []
-        for event, facts in enumerate(events.by_event()[first:last], first):
-            if events.apart[event]:
-                continue
-            texts, values = conditions(facts, database.parameter)
-            held = " UNION ALL ".join(f"SELECT sid FROM subs WHERE {text}" for text in texts)
-            sids = database.integers(
-                f"SELECT held.sid FROM (SELECT sid, count(*) AS x FROM ({held}) AS t GROUP BY sid) AS held"
-                " JOIN (SELECT sid, count(*) AS x FROM subs GROUP BY sid) AS whole"
-                " ON held.sid = whole.sid AND held.x = whole.x",
-                values,
-            )
-            found.append(np.insert(sids, 0, event, axis=1))
-        return np.concatenate([np.empty((0, 2), np.int64), *found])
+        return find_by_event(database, events, range(first, last), "SELECT sid FROM subs", _query)
+
+
+def _query(held: str) -> str:
+    """What finds rows, given the query for predicates that hold."""
+    return (
+        f"SELECT held.sid FROM (SELECT sid, count(*) AS x FROM ({held}) AS t GROUP BY sid) AS held"
+        " JOIN (SELECT sid, count(*) AS x FROM subs GROUP BY sid) AS whole"
+        " ON held.sid = whole.sid AND held.x = whole.x"
+    )
