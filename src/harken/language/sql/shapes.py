@@ -24,6 +24,7 @@ from harken.errors import InvalidValueError
 from harken.language.ast import (
     And,
     Attribute,
+    Between,
     Constant,
     Expression,
     Like,
@@ -302,6 +303,7 @@ def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None
     """What judges the constants of a predicate: its pattern's escapes, or the domains of what they are compared with.
 
     None if the predicate is about no attribute, or if something is worked out of it: of that the constants are a part.
+    None also if a constant meets another constant, which no domain judges, beside an attribute: `'S' BETWEEN size AND ''`.
     """
     if arithmetic_depth(predicate) or isinstance(predicate, RLike | XPathBoolean):
         return None
@@ -311,7 +313,16 @@ def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None
     if not paths:
         return None
     domains = [] if schema is None else [schema.domain_of(path) for path in paths]
-    return [domain.read for domain in domains if isinstance(domain, CodedDomain)]
+    judges = [domain.read for domain in domains if isinstance(domain, CodedDomain)]
+    return None if judges and _compares_constants(predicate) else judges
+
+
+def _compares_constants(predicate: Predicate) -> bool:
+    return (
+        isinstance(predicate, Between)
+        and isinstance(predicate.operand, Constant)
+        and (isinstance(predicate.low, Constant) or isinstance(predicate.high, Constant))
+    )
 
 
 def _pattern_reader(escape: str) -> _Reader:
