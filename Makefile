@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 ARGS ?=
+# Tests draw at random from this: 1 unless it is given. `make test-long` picks another one each time.
+SEED ?=
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -13,7 +15,9 @@ RUN_STAMP := .venv/.harken-run
 STAMP := .venv/.harken-setup
 # One worker has the Spark that tests share; another runs those that start processes with a Spark of their own. Both
 # wait as often as they compute: a third worker keeps two cores busy. What it imports is kept compiled for all processes.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 3 --dist loadgroup
+# Strings are hashed alike in every run, so that sets have the same order.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE HARKEN_SEED=$(or $(SEED),1) PYTHONHASHSEED=$(or $(SEED),1) \
+    $(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 .PHONY: help setup demo quick test test-long check format docs bench clean
 
@@ -32,8 +36,11 @@ quick: $(STAMP) ## what needs no Java, service or browser, with few examples: th
 test: $(STAMP) ## the whole suite but for the slow tests; ARGS="-k name" narrows it
 	$(PYTEST) $(ARGS)
 
-test-long: $(STAMP) ## the whole suite, with the slow tests and many more examples
-	HARKEN_LONG=1 $(PYTEST) $(ARGS)
+test-long: SEED := $(or $(SEED),$(shell od -An -N3 -tu4 /dev/urandom | tr -d ' '))
+test-long: $(STAMP) ## the whole suite, with the slow tests and many more examples, from a new seed; SEED=n repeats one
+	@echo "To repeat this run: make test-long SEED=$(SEED)"
+	HARKEN_LONG=1 $(PYTEST) --hypothesis-seed=$(SEED) $(ARGS); \
+	    status=$$?; echo "To repeat this run: make test-long SEED=$(SEED)"; exit $$status
 
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/python -m ruff check

@@ -16,15 +16,16 @@ LONG = os.environ.get("HARKEN_LONG") == "1"
 QUICK = os.environ.get("HARKEN_QUICK") == "1"
 
 # From "default", not from what is loaded: on a CI machine Hypothesis loads a profile that draws the same values always.
+# Only the long run draws other values each time: `make test` passes or fails for what is in the tree.
 settings.register_profile(
     "normal",
     settings.get_profile("default"),
     deadline=None,
-    derandomize=False,
+    derandomize=True,
     max_examples=100,
     print_blob=True,
 )
-settings.register_profile("long", settings.get_profile("normal"), max_examples=5_000)
+settings.register_profile("long", settings.get_profile("normal"), derandomize=False, max_examples=5_000)
 settings.register_profile("quick", settings.get_profile("normal"), max_examples=20)
 settings.load_profile("long" if LONG else "quick" if QUICK else "normal")
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from properties.replay import SEED
 from services.kafka import Kafka
 from services.postgres import Postgres
 from services.scripts import run_harken, spark_environment
-from unit.pipeline.crashes import World, new_seed
+from unit.pipeline.crashes import World
 
 pytestmark = pytest.mark.processes
 
@@ -88,8 +89,7 @@ def into_table(postgres: Postgres, table: str) -> str:
 
 def kill(postgres: Postgres, folder: Path, table: str, steps: tuple[str, ...]) -> None:
     """Kill a pipeline at steps, let it go on to its end, and see what is in the table."""
-    seed = new_seed()
-    world = World(folder, seed, into_table(postgres, table))
+    world = World(folder, SEED, into_table(postgres, table))
     with spark_environment(["jdbc:postgresql"]) as environment:
         world.environment = environment
         for step in steps:

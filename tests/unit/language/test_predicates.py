@@ -13,7 +13,7 @@ import pytest
 from harken.language.ast import like_pieces
 from harken.language.predicates import compare, like_matcher
 from harken.schema import EnumeratedDomain, HierarchicalDomain
-from unit.deadline import within
+from unit.deadline import without_hanging
 
 # LIKE
 
@@ -116,7 +116,7 @@ def test_like_on_everything_that_is_short() -> None:
     ["%a%a%a%a%a%b", "%a" * 200 + "%b", "%_a_a_a_a_b%", "%" * 1000 + "b", "%" + "_" * 500 + "b%", "a%" * 500 + "b"],
 )
 def test_like_never_takes_long(pattern: str) -> None:
-    with within(10):
+    with without_hanging():
         assert matcher(pattern)("a" * 5_000) is False
 
 

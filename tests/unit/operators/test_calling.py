@@ -255,10 +255,9 @@ def test_one_that_ends_the_program_only_fails() -> None:
 
 def test_one_that_takes_too_long_is_left_behind() -> None:
     release = threading.Event()
-    call = caller(lambda event: release.wait(30), timeout=0.05)
-    started = time.monotonic()
+    call = caller(lambda event: release.wait(600), timeout=0.05)
     assert told(one(call)) == "the operator `f` took longer than 0.05 seconds"
-    assert time.monotonic() - started < 20
+    assert not release.is_set(), "the call goes on, and nobody waits for it"
     assert call.counts.timeouts == 1
     release.set()
 
@@ -283,7 +282,7 @@ def test_it_is_tried_again() -> None:
     assert call.counts.retries == 2
 
 
-def test_one_that_keeps_failing_is_left_alone_and_tried_again_later() -> None:
+def test_one_that_keeps_failing_is_left_alone_and_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     is_well = False
 
@@ -293,6 +292,8 @@ def test_one_that_keeps_failing_is_left_alone_and_tried_again_later() -> None:
             raise ConnectionError("down")
         return True
 
+    now = 1_000.0
+    monkeypatch.setattr("harken.operators.calling.monotonic", lambda: now)
     call = caller(f, most_failures=3, pause=0.2, deterministic=False)
     found = call([Row({"n": number}, ()) for number in range(10)])
     assert len(calls) == 3
@@ -301,11 +302,11 @@ def test_one_that_keeps_failing_is_left_alone_and_tried_again_later() -> None:
     assert call.stats()["is_paused"]
     assert call.stats()["refused"] == 8
     assert call.stats()["calls"] == 3
-    time.sleep(0.25)
+    now += 0.25
     assert "down" in told(one(call))  # one try, which fails
     assert len(calls) == 4
     assert "in a row" in told(one(call))
-    time.sleep(0.25)
+    now += 0.25
     is_well = True
     assert one(call) is True
     assert one(call) is True

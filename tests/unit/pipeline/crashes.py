@@ -71,13 +71,6 @@ Row = tuple[str, str, int, int]
 """Event, subscription, version of the index, batch."""
 
 
-def new_seed() -> int:
-    """A seed that is printed, so that what failed can be done again, or the one that the environment gives."""
-    seed = int(os.environ.get("HARKEN_SEED") or random.SystemRandom().randrange(2**32))
-    print(f"HARKEN_SEED={seed}")
-    return seed
-
-
 class World:
     """The folder of a pipeline, the events that came into it, and the lives of its process."""
 

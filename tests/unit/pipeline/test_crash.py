@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from unit.pipeline.crashes import World, new_seed
+from properties.replay import SEED
+from unit.pipeline.crashes import World
 
 pytestmark = pytest.mark.processes
 
@@ -26,7 +27,7 @@ STEPS = (
 
 
 def test_a_stream_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    world = World(tmp_path / "world", new_seed())
+    world = World(tmp_path / "world", SEED)
     for step in world.random.sample(STEPS, 2):
         world.add_events(2)
         assert world.die_at(step), f"{step} was not reached"
@@ -39,7 +40,7 @@ def test_a_stream_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_fifty_kills(tmp_path: Path) -> None:
-    world = World(tmp_path / "world", new_seed())
+    world = World(tmp_path / "world", SEED)
     kills = 0
     while kills < 60:
         world.add_events(3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -50,6 +49,13 @@ class Stored:
         known = self.store.subscription(id)
         assert known is not None
         self.write(lambda writing: writing.change(StoredSubscription(id, where, "sql", known.expires_at, 0)))
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
+    """Have the source of subscriptions read a clock that is ahead."""
+    monkeypatch.setattr(
+        "harken.pipeline.stored_subscriptions.microseconds", lambda: microseconds() + seconds * 1_000_000
+    )
 
 
 @pytest.fixture(scope="module")
@@ -142,15 +148,17 @@ def test_a_log_that_was_pruned_and_another_store_are_read_as_a_whole(stored: Sto
     assert reads == ["everything"]
 
 
-def test_what_has_expired_is_left_out_before_it_is_swept_and_after(stored: Stored) -> None:
+def test_what_has_expired_is_left_out_before_it_is_swept_and_after(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = StoredSubscriptions(stored.place)
-    stored.create("a", seconds=0.5)
+    stored.create("a", seconds=60)
     stored.create("b")
     stored.create("gone", seconds=-1)
     before = source.state()
     assert set(polled(source)) == {"a", "b"}
     assert source.state() == before
-    time.sleep(0.6)
+    later(monkeypatch, seconds=61)
     assert source.state() != before
     assert set(polled(source)) == {"b"}
     stored.write(lambda writing: writing.renew("a", microseconds() + HOUR))
@@ -232,13 +240,15 @@ def test_an_id_that_is_used_again_is_another_subscription(rules: Stored, spark: 
     assert (change.added, change.replaced, change.removed) == (0, 1, 0)
 
 
-def test_a_store_may_be_empty_at_first_and_at_last(rules: Stored, spark: SparkSession) -> None:
+def test_a_store_may_be_empty_at_first_and_at_last(
+    rules: Stored, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     subscriptions = opened(rules, spark)
     assert texts(subscriptions) == {}
-    rules.create("a", seconds=1)
+    rules.create("a", seconds=600)
     assert subscriptions.refresh() is not None
     assert texts(subscriptions) == {"a": "price < 5"}
-    time.sleep(1.1)
+    later(monkeypatch, seconds=601)
     change = subscriptions.refresh()
     assert change is not None
     assert (change.removed, change.refused) == (1, None)

@@ -105,7 +105,7 @@ def test_threads_take_turns(path: Path) -> None:
         thread = threading.Thread(target=enter)
         thread.start()
         assert not entered.wait(0.05)
-    thread.join(10)
+    thread.join(60)
     assert entered.is_set()
 
 

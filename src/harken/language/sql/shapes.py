@@ -303,7 +303,7 @@ def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None
     """What judges the constants of a predicate: its pattern's escapes, or the domains of what they are compared with.
 
     None if the predicate is about no attribute, or if something is worked out of it: of that the constants are a part.
-    None also if a constant meets another constant, which no domain judges, beside an attribute: `'S' BETWEEN size AND ''`.
+    None also if a constant meets another constant, which no domain judges: `'S' BETWEEN size AND ''`.
     """
     if arithmetic_depth(predicate) or isinstance(predicate, RLike | XPathBoolean):
         return None

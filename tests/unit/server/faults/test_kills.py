@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from properties.replay import SEED
 from services.postgres import Postgres, running_postgres
-from unit.pipeline.crashes import new_seed
 from unit.server.faults.listening import Listener
 from unit.server.faults.load import Condition, Life, Load, now
 from unit.server.faults.oracle import Oracle
@@ -169,13 +169,12 @@ def uneasy(random: Random) -> Answer:
 
 
 def crash(servers: Sequence[ServerProcess], cycles: int) -> None:
-    seed = new_seed()
-    random = Random(seed)
+    random = Random(SEED)
     with ending(*servers), Receiver() as receiver:
         receiver.otherwise = lambda arrival, count: uneasy(random)
         for each in servers:
             each.start()
-        Crashes(servers, receiver, seed).run(cycles, LIFE_SECONDS)
+        Crashes(servers, receiver, SEED).run(cycles, LIFE_SECONDS)
 
 
 def test_nothing_is_lost_and_nothing_made_up_when_a_server_is_killed(tmp_path: Path) -> None:
