@@ -313,7 +313,7 @@ def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None
     if not paths:
         return None
     domains = [] if schema is None else [schema.domain_of(path) for path in paths]
-    judges = [domain.read for domain in domains if isinstance(domain, CodedDomain)]
+    judges: list[_Reader] = [domain.read for domain in domains if isinstance(domain, CodedDomain)]
     return None if judges and _compares_constants(predicate) else judges
 
 
