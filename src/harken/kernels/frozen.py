@@ -88,7 +88,8 @@ def _fields(kind: type) -> list[Any]:
 
 
 def _array(hint: Any) -> tuple[np.dtype[Any], int]:
-    shape, item = get_args(hint)
+    alias = getattr(hint, "__value__", None)  # NDArray is a `type` statement's alias from NumPy 2.5 on
+    shape, item = get_args(hint if alias is None else alias[get_args(hint)])
     return np.dtype(get_args(item)[0]), 2 if get_args(shape) == (int, int) else 1
 
 

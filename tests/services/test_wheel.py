@@ -1,0 +1,113 @@
+"""The wheel as a user installs it: without our constraints, on each Python, with the newest of what it depends on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harken.spark.java import find_java
+
+pytestmark = pytest.mark.processes
+
+ROOT = Path(__file__).parent.parent.parent
+NEWEST = "3.13"
+VERSIONS = ("3.11", "3.12", NEWEST)
+_SECONDS = 1_200
+
+SPARK_MATCH = """\
+import harken
+from harken.spark import match
+from harken.spark.session import local_session
+
+if __name__ == "__main__":
+    spark = local_session("wheel")
+    events = spark.createDataFrame([("e1", "Toy", 3.5), ("e2", "Toy", 7.0)], "id string, category string, price double")
+    texts = [("alice", "category = 'Toy' AND price < 5"), ("bob", "price > 5")]
+    subscriptions = spark.createDataFrame(texts, "id string, where string")
+    print(sorted(tuple(row) for row in match(events, subscriptions, event_id="id").collect()))
+    spark.stop()
+"""
+
+
+def python_of(version: str) -> Path | None:
+    """A Python of this version that runs: on the PATH, or one of pyenv's."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    others = sorted(pyenv.glob(f"versions/{version}*/bin/python{version}"))
+    for candidate in filter(None, (shutil.which(f"python{version}"), *map(str, others))):
+        probe = [candidate, "-c", "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"]
+        if subprocess.run(probe, capture_output=True, text=True, check=False).stdout.strip() == version:
+            return Path(candidate)
+    return None
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
+    (built,) = folder.glob("harken-*.whl")
+    return built
+
+
+@pytest.fixture(
+    params=[each if each == NEWEST else pytest.param(each, marks=pytest.mark.slow) for each in VERSIONS],
+)
+def environment(request: pytest.FixtureRequest, wheel: Path, tmp_path: Path) -> Iterator[Path]:
+    """The folder of programs of a fresh environment that has the wheel, and what pip brings for it today."""
+    version = request.param
+    python = python_of(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} on this machine")
+    run(python, "-m", "venv", tmp_path / "environment")
+    programs = tmp_path / "environment" / "bin"
+    run(programs / "python", "-m", "pip", "install", "-q", "--no-compile", f"{wheel}[spark]")
+    yield programs
+    shutil.rmtree(tmp_path / "environment")
+
+
+def run(*command: object, folder: Path = ROOT, **given: str) -> str:
+    """What a command prints. It must succeed, and warn of nothing."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_CONS"))}
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=environment | given,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_SECONDS,
+    )
+    assert done.returncode == 0, f"{command[0]}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def ten_lines() -> tuple[str, str]:
+    """README's first program, and what README says that it prints."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    program, printed = re.search(r"```python\n(import harken\n.*?)```\n+```text\n(.*?)```", readme, re.S).groups()
+    return program, printed
+
+
+def test_the_wheel_works_with_the_newest_of_all_it_needs(environment: Path, tmp_path: Path) -> None:
+    program, printed = ten_lines()
+    assert run(environment / "python", "-W", "error", "-c", program, folder=tmp_path) == printed
+
+    (tmp_path / "events.jsonl").write_text('{"category": "Toy", "price": 3.5}\n')
+    (tmp_path / "subscriptions.jsonl").write_text('{"id": "alice", "where": "price < 5"}\n')
+    words = ("match", "events.jsonl", "--subscriptions", "subscriptions.jsonl", "--json")
+    lines = run(environment / "harken", *words, folder=tmp_path).splitlines()
+    assert any("alice" in json.dumps(json.loads(line)) for line in lines)
+
+    (tmp_path / "match.py").write_text(SPARK_MATCH)
+    python = str(environment / "python")
+    spark = {"JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python}
+    answer = run(python, "match.py", folder=tmp_path, **spark)
+    assert answer.splitlines()[-1] == "[('e1', 'alice'), ('e2', 'bob')]"
