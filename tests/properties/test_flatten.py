@@ -22,6 +22,7 @@ from harken.language.normalise import normalise
 from harken.language.sql.printer import print_expression
 from harken.schema import Schema
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
+from properties.replay import TIMES
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
 _ROUNDS, _EXPRESSIONS, _EVENTS = 10, 40, 60
@@ -116,6 +117,8 @@ def admitted_rows(rows: Conjunctions, batch: EncodedBatch, event: int) -> np.nda
 
 
 def assert_worth_the_time(found: Counter[str], pairs: int) -> None:
+    if TIMES < 1:
+        return  # in a few rounds anything may be rare
     assert found["true"] > pairs * 0.15, found
     assert found["several"] > pairs * 0.1, found
     assert found["exact"] > pairs * 0.05, found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from harken.collecting import collector_paused
@@ -19,12 +20,17 @@ from harken.matchers.kinds import OPERATORS, Indexes
 from harken.matchers.roles import AddsInBulk, CallsOperators
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from harken.codes.flat import Flat
     from harken.live.bulk import TableOfSubscriptions
 
 Progress = Callable[[int], None]
 Changing = Callable[[], AbstractContextManager[LiveSet]]
 """Locks an engine, and gives its live set as it is then: a follower may have taken over another one meanwhile."""
 _STEP = 1_000
+_PART = 16_384
+"""Records that are compiled before they become rows: compiled they take some two kilobytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +62,95 @@ def subscribe_records(
 
     They are read and compiled, for the live set that there is now, before the engine is locked.
     """
-    compiler = now.compiler
     with collector_paused():
-        prepared, faults = _compiled(now, records_of(source), progress)
-        with changing() as live:
-            taken: dict[str, Prepared] = {}
-            for record, form in prepared:
-                try:
-                    if not replace:
-                        live.refuse_taken(record.id, taken)
-                    taken[record.id] = (record, form)
-                except HarkenError as error:
-                    faults.append(record.fault(error))
-            rejected = live.put_fitting(list(taken.values()), compiler)
+        records = records_of(source)
+        first = list(islice(records, _PART))
+        is_bulk = len(first) == _PART and isinstance(now.matcher, AddsInBulk)
+        subscribe = _subscribe_in_parts if is_bulk else _subscribe_few
+        return subscribe(now, changing, chain(first, records), replace, progress)
+
+
+def _subscribe_few(
+    now: LiveSet, changing: Changing, records: Iterable[Record | Fault], replace: bool, progress: Progress | None
+) -> Report:
+    """Take records with an object for each."""
+    compiler = now.compiler
+    prepared, faults = _compiled(now, records, progress)
+    with changing() as live:
+        rest = _put(live, prepared, compiler, replace)
+    return Report(rest.accepted, _in_order([*faults, *rest.faults]), rest.warnings)
+
+
+def _subscribe_in_parts(
+    now: LiveSet, changing: Changing, records: Iterable[Record | Fault], replace: bool, progress: Progress | None
+) -> Report:
+    """Take records as rows. All become visible at the same moment, as with few."""
+    from harken.live.bulk_texts import BulkTexts
+
+    compiler, texts, faults, count = now.compiler, BulkTexts(), list[Fault](), 0
+    records = iter(records)
+    while part := list(islice(records, _PART)):
+        prepared, wrong = _compiled(now, part, progress, count)
+        texts.add(prepared)
+        count += len(part)
+        faults += wrong
+    with changing() as live:
+        chosen = texts.finished(live.catalogue, replace)
+        live.look_at(texts.names)
+        if live.compiler is compiler and _put_rows(live, len(chosen), chosen.table, chosen.flat, chosen.leaving):
+            rest = [*_compiled(live, chosen.rest(), None)[0], *texts.others]
+            accepted = len(chosen)
+        else:
+            rest, wrong = _compiled(live, chosen.records(), None)
+            rest, faults, accepted = [*rest, *texts.others], faults + wrong, 0
+        rest.sort(key=lambda each: each[0].position)
+        others = _put(live, rest, compiler, replace)
+    return Report(accepted + others.accepted, _in_order([*faults, *others.faults]), others.warnings)
+
+
+def _put(live: LiveSet, prepared: list[Prepared], compiler: Compiler, replace: bool) -> Report:
+    """Take what was compiled, the first of those that share an id or, with `replace`, the last."""
+    taken: dict[str, Prepared] = {}
+    faults: list[Fault] = []
+    for record, form in prepared:
+        try:
+            if not replace:
+                live.refuse_taken(record.id, taken)
+            taken[record.id] = (record, form)
+        except HarkenError as error:
+            faults.append(record.fault(error))
+    rejected = live.put_fitting(list(taken.values()), compiler)
     return _report(taken, [*faults, *rejected], rejected)
+
+
+def _put_rows(
+    live: LiveSet,
+    count: int,
+    table: Callable[[], pa.Table],
+    flat: Callable[[int], Flat],
+    replaced: Iterable[str],
+) -> bool:
+    """Take rows in place of subscriptions with these ids. False, and nothing done, if the matcher has no room for them.
+
+    `flat` gives them under the numbers from the one on that it is called with.
+    """
+    leaving = [each for each in map(live.catalogue.get, replaced) if each is not None]
+    first = live.numbering.take_row(count)
+    live.catalogue.add_columns(first, table())
+    try:
+        rows = flat(first)
+        live.look_at({each.column.path[0] for each in rows.columns if len(each.rows)})
+        live.index.add_flat(rows, [each.number for each in leaving])
+    except HarkenError as error:
+        live.catalogue.drop_columns()
+        for number in range(first, first + count):
+            live.numbering.give_back(number)
+        if not isinstance(error, LimitError):
+            raise
+        return False
+    live.is_changed = True
+    live.forget(leaving)
+    return True
 
 
 def subscribe_table(
@@ -77,28 +158,12 @@ def subscribe_table(
 ) -> Report:
     """Take subscriptions from a table of predicates: without texts where the matcher takes rows in bulk."""
     with changing() as live:
-        matcher = live.matcher
-        if live.schema is not None or not isinstance(matcher, AddsInBulk):
+        if live.schema is not None or not isinstance(live.matcher, AddsInBulk):
             return subscribe_records(live, changing, given.records(), replace, progress)
         taken = given.taken(live.catalogue)
-        found = [live.catalogue.get(id) for id in taken.ids] if replace else []
-        leaving = [each for each in found if each is not None]
         quick = given.quick(() if replace else taken.rows)
-        first = live.numbering.take_row(len(quick))
-        live.catalogue.add_columns(first, quick.table())
-        try:
-            flat = quick.flat(first)
-            live.look_at({each.column.path[0] for each in flat.columns if len(each.rows)})
-            live.index.add_flat(flat, [each.number for each in leaving])
-        except HarkenError as error:
-            live.catalogue.drop_columns()
-            for number in range(first, first + len(quick)):
-                live.numbering.give_back(number)
-            if not isinstance(error, LimitError):
-                raise
+        if not _put_rows(live, len(quick), quick.table, quick.flat, taken.ids if replace else ()):
             return subscribe_records(live, changing, given.records(), replace, progress)
-        live.is_changed = True
-        live.forget(leaving)
         if progress is not None:
             progress(len(quick))
         rest = subscribe_records(live, changing, given.slow(quick.rows), replace)
@@ -167,12 +232,13 @@ def _fits(record: Record, checked: Mapping[str, Checked], compiler: Compiler) ->
 
 
 def _compiled(
-    live: LiveSet, records: Iterable[Record | Fault], progress: Progress | None
+    live: LiveSet, records: Iterable[Record | Fault], progress: Progress | None, before: int = 0
 ) -> tuple[list[Prepared], list[Fault]]:
+    """Records that were understood, and what is wrong with the others. `before` counts those of earlier parts."""
     compiler = live.compiler
     prepared: list[Prepared] = []
     faults: list[Fault] = []
-    for count, record in enumerate(records, 1):
+    for count, record in enumerate(records, before + 1):
         if progress is not None and count % _STEP == 0:
             progress(count)
         if isinstance(record, Fault):
@@ -189,7 +255,11 @@ def _report(taken: dict[str, Prepared], faults: list[Fault], rejected: list[Faul
     for fault in rejected:
         del taken[str(fault.id)]
     warnings = [(id, warning) for id, (_, form) in taken.items() for warning in form.warnings]
-    return Report(len(taken), sorted(faults, key=lambda fault: fault.position), warnings)
+    return Report(len(taken), _in_order(faults), warnings)
+
+
+def _in_order(faults: Iterable[Fault]) -> list[Fault]:
+    return sorted(faults, key=lambda fault: fault.position)
 
 
 def _entry(subscription: Subscription, compiler: Compiler) -> Entry:

@@ -58,7 +58,7 @@ class TestWhatIsMissing:
     def test_nulls_and_nans(self, value: Any) -> None:
         assert Event.of({"a": value, "b": [value, 1, value]}).attributes == {"b": [1]}
 
-    @pytest.mark.parametrize("value", [pd.NA, pd.NaT, np.datetime64("NaT"), np.ma.masked_array([1], [True])])
+    @pytest.mark.parametrize("value", [pd.NA, pd.NaT, np.datetime64("NaT", "s"), np.ma.masked_array([1], [True])])
     def test_nulls_of_other_libraries(self, value: Any) -> None:
         assert Event.of({"a": value}).attributes == {}
 

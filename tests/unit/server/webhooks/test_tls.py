@@ -26,11 +26,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a certificate authority, and a certificate of it for hooks.example and 127.0.0.1."""
     folder = tmp_path_factory.mktemp("certificates")
     new = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    _openssl(folder, f"{new} -subj /CN=authority -keyout ca.key -out ca.pem")
+    _openssl(folder, f"{new} -subj /CN=authority -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.pem")
     _openssl(
         folder,
         f"{new} -CA ca.pem -CAkey ca.key -subj /CN=hooks -addext subjectAltName=DNS:hooks.example,IP:127.0.0.1 "
-        "-addext basicConstraints=critical,CA:false -keyout server.key -out server.pem",
+        "-addext basicConstraints=critical,CA:false -addext authorityKeyIdentifier=keyid "
+        "-keyout server.key -out server.pem",
     )
     return folder
 
