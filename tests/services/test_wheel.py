@@ -1,4 +1,4 @@
-"""The wheel as a user installs it: without our constraints, on each Python, with the newest of what it depends on."""
+"""The wheel as a user installs it: without our constraints, with the newest of what it depends on, and the oldest."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parent.parent.parent
 NEWEST = "3.13"
-VERSIONS = ("3.11", "3.12", NEWEST)
+OLDEST = "3.11, and the oldest of all that it needs"
+VERSIONS = ("3.11", "3.12", NEWEST, OLDEST)
 _SECONDS = 1_200
 
 SPARK_MATCH = """\
@@ -48,6 +50,14 @@ def python_of(version: str) -> Path | None:
     return None
 
 
+def floors() -> Iterator[str]:
+    """What pip has to take to get the oldest version of each library that pyproject.toml admits."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for each in (*project["dependencies"], *project["optional-dependencies"]["spark"]):
+        name, oldest = re.match(r"([\w-]+)>=([\d.]+)", each).groups()
+        yield f"{name}=={oldest}.*"
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
@@ -60,14 +70,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     params=[each if each == NEWEST else pytest.param(each, marks=pytest.mark.slow) for each in VERSIONS],
 )
 def environment(request: pytest.FixtureRequest, wheel: Path, tmp_path: Path) -> Iterator[Path]:
-    """The folder of programs of a fresh environment that has the wheel, and what pip brings for it today."""
-    version = request.param
+    """The folder of programs of a fresh environment that has the wheel, and what pip brings for it."""
+    version = request.param.partition(",")[0]
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("\n".join(floors()) if request.param == OLDEST else "")
     python = python_of(version)
     if python is None:
         pytest.skip(f"there is no Python {version} on this machine")
     run(python, "-m", "venv", tmp_path / "environment")
     programs = tmp_path / "environment" / "bin"
-    run(programs / "python", "-m", "pip", "install", "-q", "--no-compile", f"{wheel}[spark]")
+    run(programs / "python", "-m", "pip", "install", "-q", "--no-compile", "-c", constraints, f"{wheel}[spark]")
     yield programs
     shutil.rmtree(tmp_path / "environment")
 
@@ -96,7 +108,7 @@ def ten_lines() -> tuple[str, str]:
     return program, printed
 
 
-def test_the_wheel_works_with_the_newest_of_all_it_needs(environment: Path, tmp_path: Path) -> None:
+def test_the_wheel_works_with_all_that_it_needs(environment: Path, tmp_path: Path) -> None:
     program, printed = ten_lines()
     assert run(environment / "python", "-W", "error", "-c", program, folder=tmp_path) == printed
 

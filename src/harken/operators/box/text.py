@@ -49,6 +49,7 @@ class _Similarity:
 
     def __call__(self, events: Sequence[Any], texts: Any, others: Any, scores: Any) -> list[Any]:
         with needing_extra():
+            import numpy as np
             from rapidfuzz import fuzz, process
         if scores is not FREE:
             message = "a score is a variable: write similar(text, 'other', ?score) AND ?score >= 90"
@@ -60,7 +61,7 @@ class _Similarity:
             [fold(answers[place][0]) for place in places],
             [fold(answers[place][1]) for place in places],
             scorer=getattr(fuzz, self.scorer),
-            dtype=float,
+            dtype=np.float64,
         )
         for place, score in zip(places, found.tolist(), strict=True):
             answers[place] = [score]
