@@ -34,7 +34,8 @@ MODULES = {
     "(operators-in-the-box.md).",
     "harken.errors": "",
 }
-FIRST = ["Engine", "Matches", "BatchMatches", "Subscription", "Report", "Fault", "Explanation", "operator", "match"]
+FIRST = ["Engine", "Matches", "BatchMatches", "Subscription", "Report", "Replacement", "Fault"]
+FIRST += ["Explanation", "operator", "match"]
 WITHOUT_METHODS = {("harken", "AsyncClient"), ("harken", "EventBatch"), "harken.schema"}
 """Those of `AsyncClient` are those of `Client`; those of batches and domains are for the engine."""
 MADE = {"AsyncClient", "Client", "Engine", "Index"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,7 +88,15 @@ ON_REQUEST = {"client", "server"}
 # Even there these are imported where they are used: pyspark is an extra, and most of `spark` runs in its workers.
 NEVER_AT_HEAD = {"pyspark", "pandas"}
 # Rooms on arrays that `import harken` loads all the same.
-LOADED = {"live.catalogue", "live.results", "live.mismatch", "live.subscriptions", "live.numbering", "live.loading"}
+LOADED = {
+    "live.catalogue",
+    "live.results",
+    "live.mismatch",
+    "live.notebook",
+    "live.subscriptions",
+    "live.numbering",
+    "live.loading",
+}
 LOADED |= {"live.live_set", "live.changes", "live.home"}
 
 # Libraries that cost much to import, and the rooms that may, at the head of a module or inside a function.
@@ -134,6 +143,7 @@ PUBLIC = {
     "Limits",
     "Matches",
     "Operator",
+    "Replacement",
     "Report",
     "Schema",
     "Subscription",
@@ -217,6 +227,28 @@ def test_importing_harken_imports_nothing_heavy(package: str) -> None:
 def test_public_surface() -> None:
     assert set(harken.__all__) == PUBLIC
     assert all(hasattr(harken, name) for name in PUBLIC)
+
+
+def lazy_packages() -> list[str]:
+    """The packages that import some of their names only when they are used."""
+    modules = [path for path in modules_with("__getattr__") if path.name == "__init__.py"]
+    return [".".join(["harken", *path.parent.relative_to(ROOT).parts]) for path in modules]
+
+
+def modules_with(function: str) -> Iterator[Path]:
+    for path in modules():
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        if any(isinstance(node, ast.FunctionDef) and node.name == function for node in body):
+            yield path
+
+
+def test_names_that_are_imported_when_used_are_listed() -> None:
+    """IPython completes what `dir` lists."""
+    assert {"harken", "harken.spark"} <= set(lazy_packages())
+    for package in lazy_packages():
+        module = importlib.import_module(package)
+        assert set(module.__all__) <= set(dir(module)), package
+        assert {"__doc__", "__name__"} <= set(dir(module)), package
 
 
 def test_reference_judges_alone() -> None:

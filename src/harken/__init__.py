@@ -11,7 +11,7 @@ from harken.errors import HarkenError, HarkenWarning
 from harken.events import Event, EventBatch
 from harken.language.explanation import Explanation
 from harken.limits import Limits
-from harken.live.loading import Report
+from harken.live.loading import Replacement, Report
 from harken.live.results import BatchMatches, Matches
 from harken.live.subscriptions import Fault, Subscription
 from harken.operators import FREE, Operator, operator
@@ -38,6 +38,7 @@ __all__ = [
     "Limits",
     "Matches",
     "Operator",
+    "Replacement",
     "Report",
     "Schema",
     "Subscription",
@@ -51,3 +52,7 @@ def __getattr__(name: str) -> Any:
     if name in ("AsyncClient", "Client"):  # most programs need none
         return getattr(import_module("harken.client"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*{*globals(), *__all__}]

@@ -9,7 +9,15 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import CapabilityError, EventError, HarkenError, SchemaError, UnknownIdError, did_you_mean
+from harken.errors import (
+    CapabilityError,
+    EventError,
+    HarkenError,
+    SchemaError,
+    SegmentError,
+    UnknownIdError,
+    did_you_mean,
+)
 from harken.events import Decoded, Event, EventBatch, held, looked_at, validate, without_bad_documents
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
 from harken.events.raw import RawEvent, content
@@ -17,13 +25,22 @@ from harken.forking import ENGINE, fork_rlock
 from harken.language.compiled import Compiler
 from harken.language.explanation import Explanation
 from harken.language.registry import DEFAULT_LANGUAGE
-from harken.language.sql.parser import parse
+from harken.language.sql.parser import parse, reads_like_condition
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.changes import Change
 from harken.live.home import Home
 from harken.live.live_set import LiveSet
-from harken.live.loading import Checked, Report, apply_changes, subscribe_records, subscribe_table
+from harken.live.loading import (
+    Checked,
+    Replacement,
+    Report,
+    apply_changes,
+    replace_records,
+    subscribe_records,
+    subscribe_table,
+)
 from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, require_word
+from harken.live.notebook import html_table
 from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.matchers.base import OneMatch
@@ -38,6 +55,7 @@ from harken.schema.derived import needed
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from harken.live.bulk import TableOfSubscriptions
     from harken.live.parts import Shard
 
 _MOST_FOR_A_HINT = 10_000
@@ -87,6 +105,9 @@ class Engine:
         schema = "" if self.schema is None else f", schema version {self.schema.version}"
         count = "1 subscription" if len(self) == 1 else f"{len(self):,} subscriptions"
         return f"<Engine: {count}, {self.algorithm}{schema}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self).strip("<>"), [], _summary(self.stats()))
 
     def __reduce__(self) -> Any:
         raise TypeError("an engine is not pickled: save(path) it, and let the other process call Engine.load(path)")
@@ -192,13 +213,19 @@ class Engine:
             source = at_rest(source)
         if not has_predicates(source):
             return subscribe_records(self._live, self._changing, source, replace, progress)
-        import pyarrow
+        return subscribe_table(self._changing, self._predicates(source), replace, progress)
 
-        from harken.live.bulk import TableOfSubscriptions
+    def replace_all(self, source: Iterable[Any], *, progress: Callable[[int], None] | None = None) -> Replacement:
+        """Have the subscriptions of a source, and no others. It comes as for `subscribe_many`.
 
-        table = source if isinstance(source, pyarrow.Table) else pyarrow.table(source)
-        given = TableOfSubscriptions(table, self.limits)
-        return subscribe_table(self._changing, given, replace, progress)
+        A match sees all of the change or nothing of it. What says the same as before stays where it is. A faulty one is
+        reported, and what its id stood for before is kept. If the algorithm has no room for all of them, or cannot
+        remove any, LimitError or CapabilityError is raised and nothing changes.
+        """
+        if is_arrow(source):
+            source = at_rest(source)
+        records = self._predicates(source).records() if has_predicates(source) else source
+        return replace_records(self._changing, records, progress)
 
     def unsubscribe(self, id: str | int) -> None:
         """Remove a subscription. Raises UnknownIdError, or CapabilityError if the algorithm cannot remove any."""
@@ -323,7 +350,7 @@ class Engine:
 
         `subscription` is the id of one, or a text of more than one word. With a `language` it is always a text.
         """
-        text = checked_id(subscription) if isinstance(subscription, int) else subscription
+        text = subscription if isinstance(subscription, str) else checked_id(subscription)
         known = self._live.catalogue.get(text) if language is None else None
         if known is None and language is None and _ONE_WORD.fullmatch(text):
             known = self.subscription(text)  # raises: an id that was mistyped
@@ -456,7 +483,12 @@ class Engine:
         home = Home.at(path, follow=follow, rebuild=rebuild)
         if order not in ORDERS:  # then it is one of the algorithm's
             order, options = ORDERS[0], {**options, "order": order}
-        live = home.load(options, Operating.of(operators, order))
+        try:
+            live = home.load(options, Operating.of(operators, order))
+        except SegmentError as error:
+            if isinstance(path, str) and reads_like_condition(path):
+                error.hint = "it reads like a condition: Engine().subscribe(id, where) takes one"
+            raise
         engine = cls(live.schema, live.algorithm, live.limits, **live.options)
         engine._live, engine._home = live, home
         return engine
@@ -497,6 +529,14 @@ class Engine:
 
     # Inside
 
+    def _predicates(self, source: Any) -> TableOfSubscriptions:
+        """A table of predicates in place of texts."""
+        import pyarrow
+
+        from harken.live.bulk import TableOfSubscriptions
+
+        return TableOfSubscriptions(source if isinstance(source, pyarrow.Table) else pyarrow.table(source), self.limits)
+
     @contextmanager
     def _changing(self) -> Iterator[LiveSet]:
         """One at a time: the live set, as it is once nobody else changes it."""
@@ -518,6 +558,16 @@ class Engine:
         if self._home.follows:
             self.refresh()
         return self._live
+
+
+def _summary(stats: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """What is a single value among statistics, and what is one of a matcher's own."""
+    for name, value in stats.items():
+        if isinstance(value, int | float | str):
+            yield name.replace("_", " "), value
+        elif isinstance(value, Mapping):
+            own = {key: each for key, each in value.items() if isinstance(each, int | float)}
+            yield from ((f"{name}: {key.replace('_', ' ')}", each) for key, each in own.items())
 
 
 def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:

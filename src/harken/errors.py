@@ -58,6 +58,9 @@ _EXTRAS = {
 }
 """The libraries of each of Harken's extras, by their import names."""
 
+BOOLEAN_OF_YAML = "in YAML no and off, yes and on are booleans: put them in quotes"
+"""What to do where a text belongs and a boolean came."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

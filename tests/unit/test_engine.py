@@ -36,6 +36,7 @@ from harken.errors import (
     LimitError,
     ParseError,
     SchemaError,
+    SegmentError,
     SourceError,
     SubscriptionError,
     UnavailableError,
@@ -595,8 +596,13 @@ SALE = {"event_type": "sale", "price": 1}
 
 @pytest.mark.parametrize(
     "change",
-    [lambda engine: engine.unsubscribe("old"), lambda engine: engine.subscribe("old", "price = 2", replace=True)],
-    ids=["unsubscribe", "replace"],
+    [
+        lambda engine: engine.unsubscribe("old"),
+        lambda engine: engine.subscribe("old", "price = 2", replace=True),
+        lambda engine: engine.replace_all([("new", "price = 1")]),
+        lambda engine: engine.replace_all([("old", "price = 2"), ("new", "price = 1")]),
+    ],
+    ids=["unsubscribe", "replace", "replace_all without it", "replace_all with it"],
 )
 def test_a_matcher_that_only_adds_is_not_told_to_remove(growing: Engine, change: Callable[[Engine], object]) -> None:
     with pytest.raises(CapabilityError, match="`growing` cannot do: unsubscribe"):
@@ -940,6 +946,66 @@ def test_an_engine_says_what_it_is_and_is_not_pickled(engine: Engine) -> None:
     assert repr(engine) == "<Engine: 1 subscription, naive>"
     with pytest.raises(TypeError, match=r"save\(path\) it"):
         pickle.dumps(engine)
+
+
+# Arguments in one another's place
+
+
+def said_of(id: str, where: str) -> list[str]:
+    """The hints and the warnings about a subscription."""
+    report = Engine().subscribe_many([(id, where)])
+    return [*(fault.error.hint or "" for fault in report.faults), *(text for _, text in report.warnings)]
+
+
+@pytest.mark.parametrize("where", ["alice", "alice-1", "7", "alice bob"])
+def test_an_id_and_a_text_that_are_swapped(where: str) -> None:
+    said = "are they swapped? the id 'price > 5' reads like a condition: subscribe(id, where)"
+    assert said_of("price > 5", where) == [said]
+
+
+def test_swapped_arguments_that_make_a_subscription_warn() -> None:
+    assert "are they swapped?" in Engine().subscribe("price > 5", "alice").warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("id", "where"),
+    [
+        ("price > 5", "price > 5"),
+        ("price > 5", "prise > 5 AND"),
+        ("active", "active"),
+        ("a b", "active"),
+        ("seller/42", "active"),
+        ("rule-7", "active"),
+        ("a=1", "a >= 1"),
+    ],
+)
+def test_ids_that_only_look_odd_are_no_matter(id: str, where: str) -> None:
+    assert not any("swapped" in said for said in said_of(id, where))
+
+
+@pytest.mark.parametrize("where", [False, True])
+def test_a_text_that_yaml_made_a_boolean(where: Any) -> None:
+    with pytest.raises(LanguageError, match="the text of a subscription is a string, not bool") as caught:
+        Engine().subscribe("a", where)
+    assert caught.value.hint == "in YAML no and off, yes and on are booleans: put them in quotes"
+
+
+@pytest.mark.parametrize("wrong", [UUID(int=5), {"x": 1}, False, None])
+def test_explain_wants_an_id_or_a_text(engine: Engine, wrong: Any) -> None:
+    with pytest.raises(InvalidIdError):
+        engine.explain(wrong, {"x": 1})
+
+
+def test_a_condition_is_no_folder() -> None:
+    with pytest.raises(SegmentError, match="has no saved index") as caught:
+        Engine.load("price > 5")
+    assert caught.value.hint == "it reads like a condition: Engine().subscribe(id, where) takes one"
+
+
+def test_a_folder_without_an_index_is_none_either(tmp_path: Path) -> None:
+    with pytest.raises(SegmentError, match="has no saved index") as caught:
+        Engine.load(str(tmp_path / "day=5"))
+    assert caught.value.hint is None
 
 
 @pytest.mark.parametrize("given", [None, 3])

@@ -125,6 +125,55 @@ def check_replacing(engine: Engine, folder: Path) -> None:
     judge(engine.match(EVENT).ids)
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_all_subscriptions_are_replaced_at_one_moment(algorithm: str) -> None:
+    options: dict[str, Any] = {"small_rows": 0, "recent_rows": 64} if algorithm == "columnar" else {}
+    if takes_option(algorithm, "database"):
+        options = {"database": "sqlite"}
+    check_replacing_all(Engine(algorithm=algorithm, **options), [])
+
+
+def test_also_where_several_indexes_hold_them() -> None:
+    others = [{"id": "document", "where": "/a", "language": "xpath"}, ("pattern", "y LIKE '%a%' OR y LIKE '%b%'")]
+    check_replacing_all(Engine(), others)
+    check_replacing_all(Engine(small_rows=0, recent_rows=8), others)
+
+
+def check_replacing_all(engine: Engine, others: list[Any]) -> None:
+    """Two sets, one for the other in turns. Both stay in part, and a match has all of one of them."""
+    sets = [
+        [("same", "y = 'a'"), ("other", f"x = {turn}"), *((f"{turn}-{n}", f"x <= {n + 1}") for n in range(40 + turn))]
+        for turn in range(2)
+    ]
+    sets[0] += others
+    event = EVENT | {"document": "<a/>"}
+    alone = []
+    for rules in sets:
+        engine.replace_all(rules)
+        alone.append(sorted(engine.match(event).ids))
+    assert alone[0] != alone[1]
+
+    def replace(turn: int) -> None:
+        assert engine.replace_all(sets[turn % 2]).unchanged == ["same"]
+
+    def judge(ids: list[str]) -> None:
+        assert sorted(ids) in alone, f"a mixture: {sorted(ids)}"
+
+    def match() -> None:
+        judge(engine.match(event).ids)
+
+    def match_batch() -> None:
+        for ids in engine.match_batch([event] * 5, threads=2).ids:
+            judge(ids)
+        every = engine.match_batch([event] * 5).ids
+        judge(every[0])
+        assert all(sorted(ids) == sorted(every[0]) for ids in every)
+
+    run_together([replace], [match, match_batch], 2)
+    with busy_switching():
+        run_together([replace], [match, match_batch], ROUNDS)
+
+
 @pytest.mark.seconds
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork() here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -18,6 +18,7 @@ from harken.cli.screen import printable
 from harken.errors import SourceError
 from harken.events import Decoded, read_events, read_rows
 from harken.events.sources import STANDARD_INPUT, find_source, format_of
+from harken.language.sql.parser import reads_like_condition
 from harken.live.subscriptions import Fault, Record, records_of_rows
 from harken.operators import OperatorSet, operators_of
 from harken.schema import Schema
@@ -40,7 +41,13 @@ def event_files(names: Iterable[str], format: str | None) -> list[str]:
 
 def subscription_files(names: Sequence[str]) -> list[str]:
     """The same for subscriptions; a folder that an engine was saved to stays as it is, if nothing else is named."""
-    return list(names) if len(names) == 1 and is_saved_engine(names[0]) else event_files(names, None)
+    if len(names) == 1 and is_saved_engine(names[0]):
+        return list(names)
+    for name in names:
+        if not os.path.lexists(name) and reads_like_condition(name):
+            hint = "it reads like a condition: match and explain take one as --where"
+            raise SourceError(f"there is no file {printable(name)}", hint=hint)
+    return event_files(names, None)
 
 
 def is_saved_engine(name: str) -> bool:
@@ -66,7 +73,7 @@ def saved_engine(
     Raises SourceError if one of the settings, by the names of their options, is given: the engine has its own. The URL
     of its database it has not: that is not saved.
     """
-    if not is_saved_engine(files[0]):
+    if not files or not is_saved_engine(files[0]):
         return None
     if any(value is not None for value in settings.values()):
         hint = f"leave out {' and '.join(settings)}: it has its own"

@@ -11,10 +11,12 @@ from harken.cli.completion import algorithm_names, document_names
 from harken.cli.exits import ExitCode
 from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.cli.session import session
+from harken.language.registry import DEFAULT_LANGUAGE
 
 EXAMPLES = """\b
 Examples:
   harken match events.jsonl --subscriptions subscriptions.jsonl
+  harken match events.jsonl --where "price < 5" --where "category = 'Toy'"
   harken match events.parquet -s subscriptions.csv -o matches.parquet
   harken match monday.jsonl.gz tuesday/ 'old/*.csv' -s subscriptions.jsonl
   harken match docs.xml --split dataset --subscriptions xpaths.jsonl
@@ -29,14 +31,22 @@ subscription or match (what was refused), more, log, error or summary.
 def match(
     events: Annotated[list[str], typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")],
     subscriptions: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--subscriptions",
             "-s",
             metavar="FILE",
             help="The same, with the fields id and where, as often as need be; or the folder of a saved engine.",
         ),
-    ],
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Match this text instead, which is its own id; as often as need be."),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The language of these texts, sql or xpath.  [default: sql]"),
+    ] = None,
     schema: SchemaFile = None,
     algorithm: Annotated[
         str | None,
@@ -90,7 +100,12 @@ def match(
         from harken.cli.inputs import event_files, subscription_files
         from harken.cli.matching import Request, run
 
-        of_events, of_subscriptions = event_files(events, format), subscription_files(subscriptions)
+        if bool(subscriptions) is bool(where):
+            raise typer.BadParameter("give one of them", param_hint="--subscriptions or --where")
+        if language is not None and not where:
+            message = "it belongs to --where: a subscription has its own"
+            raise typer.BadParameter(message, param_hint="--language")
+        of_events, of_subscriptions = event_files(events, format), subscription_files(subscriptions or [])
         read = [*of_events, *of_subscriptions, *([] if schema is None else [schema])]
         _refuse_confusion(read, {"--output": output, "--refused": refused, "--save": save})
         request = Request(
@@ -110,6 +125,8 @@ def match(
             operators,
             documents,
             database,
+            where or (),
+            language or DEFAULT_LANGUAGE,
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))

@@ -14,10 +14,12 @@ from harken.cli.findings import Finding, Kind, of_fault, of_refused
 from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, loaded_operators, saved_engine
 from harken.cli.outputs import destination
 from harken.cli.refusals import Refusals, refusals
-from harken.cli.rows import EVENT, EventNames, Fields, Row
+from harken.cli.rows import EventNames, Fields, Row
 from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
+from harken.language.registry import DEFAULT_LANGUAGE
+from harken.live.notebook import EVENT
 from harken.live.results import BatchMatches
 from harken.live.subscriptions import Fault, Record
 from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS
@@ -36,7 +38,7 @@ class Request:
 
     events: Sequence[str]
     subscriptions: Sequence[str]
-    """Files, or the folder of a saved engine."""
+    """Files, or the folder of a saved engine. None at all where there are texts."""
     schema: str | None = None
     algorithm: str | None = None
     output: str | None = None
@@ -51,6 +53,9 @@ class Request:
     operators: Sequence[str] | None = None
     documents: str | None = None
     database: str | None = None
+    where: Sequence[str] = ()
+    language: str = DEFAULT_LANGUAGE
+    """That of the texts in `where`."""
 
 
 @dataclass(slots=True)
@@ -99,11 +104,13 @@ def run(request: Request, screen: Screen) -> Summary:
     saved = saved_engine(request.subscriptions, settings, operators, request.database)
     engine = _new_engine(request, operators) if saved is None else saved
     # Both say at once if there is no such file, before anything is written.
-    records = SubscriptionFiles(request.subscriptions) if saved is None else None
+    records = SubscriptionFiles(request.subscriptions) if saved is None and request.subscriptions else None
     events = EventFiles(request.events, request.format, engine.schema, request.batch_size, request.split)
     with destination(request.output, screen) as open_output, refusals(screen, request.refused) as refused:
         if records is not None:
             subscribe(engine, records, request.replace, screen, refused)
+        for text in dict.fromkeys(request.where):
+            _subscribe_text(engine, text, request.language, refused)
         if request.save is not None:
             log.info("version %d saved to %s", engine.save(request.save), request.save)
         fields = Fields(engine)
@@ -217,6 +224,13 @@ def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: S
     log.info("%d subscriptions loaded from %s, %d refused", report.accepted, files.title, len(report.faults))
     if not report.accepted:
         raise _nothing_in(files, bool(report.faults))
+
+
+def _subscribe_text(engine: Engine, text: str, language: str, refused: Refusals) -> None:
+    """Subscribe a text under itself. Raises LanguageError if it is faulty: who typed it can put it right."""
+    for warning in engine.check(text, language).warnings:
+        refused.warn(Finding("subscription", "--where", HarkenError(warning), id=text, is_warning=True))
+    engine.subscribe(text, text, language)
 
 
 def _nothing_in(files: SubscriptionFiles, has_faults: bool) -> SourceError:

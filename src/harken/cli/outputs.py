@@ -12,10 +12,11 @@ from datetime import date, datetime
 from typing import Any, BinaryIO, Protocol
 
 from harken.cli.json_text import to_json, to_text
-from harken.cli.rows import EVENT, SUBSCRIPTION, EventNames, Fields, Row
+from harken.cli.rows import EventNames, Fields, Row
 from harken.cli.screen import Screen, printable
 from harken.errors import SourceError
 from harken.events.sources import COMPRESSIONS
+from harken.live.notebook import EVENT, SUBSCRIPTION
 from harken.versions.atomic import output_file
 
 STANDARD_OUTPUT = "-"

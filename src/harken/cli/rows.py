@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import typer
 
 from harken.cli.json_text import encodable
 from harken.errors import EventError, InvalidValueError
+from harken.live.notebook import SUBSCRIPTION, columns_of
 from harken.live.subscriptions import NO_FIELDS
 from harken.schema import Kind
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-EVENT, SUBSCRIPTION = "event", "subscription"
 _FIRST = "owner"
 
 
@@ -84,7 +84,7 @@ class Fields:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._known: dict[int, Row] = {}
-        self.columns = _columns(sorted(engine.field_names(), key=lambda name: name != _FIRST))
+        self.columns = columns_of(sorted(engine.field_names(), key=lambda name: name != _FIRST))
 
     def of(self, number: int, id: str, found: BatchMatches) -> Row:
         """The part of a row that is the same for every event: the subscription and its fields."""
@@ -106,16 +106,3 @@ class Fields:
 
     def _named(self, fields: Mapping[str, Any]) -> Row:
         return {column: fields[name] for name, column in self.columns.items() if fields.get(name) is not None}
-
-
-def _columns(names: Iterable[str]) -> dict[str, str]:
-    """The column of each field. A field that is called like a column of ours gets an underscore after its name."""
-    columns: dict[str, str] = {}
-    taken = {EVENT, SUBSCRIPTION, *names}
-    for name in names:
-        column = name
-        if name in (EVENT, SUBSCRIPTION):
-            while column in taken:
-                column += "_"
-        columns[name] = column
-    return columns

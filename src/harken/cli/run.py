@@ -49,8 +49,8 @@ def run(
 
     Events come from a source, are matched with subscriptions, and go as notifications into sinks. The configuration is
     checked completely before Spark starts, and every fault of it is listed. A batch ends by itself; a stream goes on
-    until Ctrl-C or SIGTERM, and ends after the batch that is running. Events that are refused go to the dead letters
-    with their reasons, and the rest goes on.
+    until Ctrl-C or SIGTERM, and ends after the batch that is running. A pipeline of a single batch is cancelled by
+    them. Events that are refused go to the dead letters with their reasons, and the rest goes on.
     """
     with session(json, verbose) as screen:
         config = _configured(screen, configuration)

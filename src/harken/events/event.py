@@ -76,6 +76,8 @@ def _mapping(raw: object, names: Collection[str] | None) -> Mapping[Any, Any]:
         hint = "`json.loads(text)` makes one of JSON; an XML document is passed as bytes"
     elif kind in (list, tuple, set) or hasattr(content, "__arrow_c_stream__"):
         hint = "`match_batch` takes many events at once"
+    elif hasattr(content, "to_dict"):  # such as a Series of pandas
+        hint = "pass its to_dict()"
     else:
         hint = "pass a dict, a dataclass, a named tuple, a pydantic model, or an XML document as bytes"
     raise InvalidValueError(f"an event is an object of attributes and values, not a {kind.__name__}", hint=hint)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from harken.errors import HarkenError, LanguageError, ParseError
+from harken.errors import BOOLEAN_OF_YAML, HarkenError, LanguageError, ParseError
 from harken.language.capabilities import Capability, capabilities_of_tree, required_capabilities
 from harken.language.explanation import Explanation
 from harken.language.normal_form import NormalForm
@@ -144,7 +144,8 @@ class Compiler:
         """The compiled text. Raises LanguageError or LimitError, with its place."""
         front_end = self._front_end(language)
         if not isinstance(text, str):
-            raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}")
+            hint = BOOLEAN_OF_YAML if isinstance(text, bool) else None
+            raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}", hint=hint)
         if not text.isascii():
             _refuse_halves(text)
         return front_end.compile(text)

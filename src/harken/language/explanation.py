@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from html import escape
 from math import isfinite
 from typing import Any
 
 from harken.schema.values import show
 
 MARKS: dict[bool | None, str] = {True: "✓", False: "✗", None: "?"}
+_COLOURS = {"✓": "green", "✗": "red", "?": "darkorange"}
 _MOST_VALUES = 8
 
 
@@ -84,9 +86,23 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(["matches" if self.matched else "does not match", *self.tree.lines()])
 
+    def _repr_html_(self) -> str:
+        verdict, *lines = str(self).split("\n")
+        marked = "\n".join(map(_marked, lines))
+        return f"<p><b>{verdict}</b></p><pre>{marked}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data."""
         return {"matched": self.matched, "tree": self.tree.to_dict()}
+
+
+def _marked(line: str) -> str:
+    """A line of the tree in HTML, its mark in a colour."""
+    text = line.lstrip(" ")
+    colour = _COLOURS.get(text[:1])
+    if colour is None:  # the rest of a text of several lines
+        return escape(line)
+    return f'{line[: -len(text)]}<span style="color: {colour}">{text[0]}</span>{escape(text[1:])}'
 
 
 def _plain(value: Any) -> Any:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from harken.errors import DuplicateIdError, HarkenError, LimitError
+from harken.errors import DuplicateIdError, HarkenError, LanguageError, LimitError
 from harken.events import looked_at
 from harken.language.compiled import Compiled, Compiler, Form
 from harken.language.normal_form import NormalForm
+from harken.language.registry import DEFAULT_LANGUAGE
+from harken.language.sql.parser import reads_like_condition
 from harken.limits import Limits
 from harken.live.catalogue import Catalogue
 from harken.live.mismatch import Asking, FirstSubscriptions
@@ -29,6 +32,7 @@ _KEPT_FORMS = 4_096
 _MOST_LOOKED_THROUGH = 20_000
 """Texts that are parsed again, at most, to learn which attributes are asked for."""
 
+_COMPARATOR = re.compile("[<>=]")
 Prepared = tuple[Record, Compiled]
 
 
@@ -158,7 +162,13 @@ class LiveSet:
     def compile(self, record: Record, compiler: Compiler | None = None) -> Compiled:
         """Understand a record. Raises LanguageError, LimitError, or CapabilityError if the algorithm cannot do it."""
         compiler = compiler or self.compiler
-        compiled = compiler.compile(record.where, record.language)
+        try:
+            compiled = compiler.compile(record.where, record.language)
+        except LanguageError as error:
+            error.hint = _swapped(record) or error.hint
+            raise
+        if " " not in record.where and (doubt := _swapped(record)):
+            compiled = compiled._replace(warnings=(*compiled.warnings, doubt))
         if compiled.plan.kind == PROGRAMS and not self.index.leaves_patterns:
             with suppress(LimitError):  # then it goes to the index of programs
                 _ = compiled.normal_form  # a contradiction that only this sees is the record's fault
@@ -294,3 +304,13 @@ class LiveSet:
         compiled = ((known.where, known.language) for known in map(self.catalogue.of, verified))
         names = (self.compiler.compile(*each).plan.names() for each in compiled)
         return frozenset(path[0] for path in paths).union(*names)
+
+
+def _swapped(record: Record) -> str | None:
+    """What to ask if the id is a condition, and the text has no sign of one."""
+    where = record.where
+    if not isinstance(where, str) or where == record.id or _COMPARATOR.search(where) is not None:
+        return None
+    if record.language != DEFAULT_LANGUAGE or not reads_like_condition(record.id):
+        return None
+    return f"are they swapped? the id {record.id!r:.60} reads like a condition: subscribe(id, where)"

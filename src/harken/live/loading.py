@@ -9,10 +9,10 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from harken.collecting import collector_paused
-from harken.errors import HarkenError, LanguageError, LimitError, SegmentError
+from harken.errors import DuplicateIdError, HarkenError, LanguageError, LimitError, SegmentError
 from harken.language.compiled import Compiled, Compiler
 from harken.live.catalogue import Catalogue
-from harken.live.changes import Change, latest
+from harken.live.changes import Change, differ, latest
 from harken.live.live_set import LiveSet, Prepared
 from harken.live.subscriptions import Fault, Record, Subscription, records_of
 from harken.matchers import Entry
@@ -41,6 +41,25 @@ class Report:
     faults: list[Fault]
     warnings: list[tuple[str, str]]
     """(id, warning) of subscriptions that were accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What came of replacing all subscriptions: the ids of each sort, what was rejected, what to look at."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+    unchanged: list[str]
+    kept: list[str]
+    """The ids of subscriptions that stay as they were because what came for them was rejected."""
+    faults: list[Fault]
+    warnings: list[tuple[str, str]]
+    """(id, warning) of subscriptions that were added or changed."""
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(getattr(self, name)):,} {name}" for name in self.__slots__)
+        return f"<Replacement: {counts}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +187,67 @@ def subscribe_table(
             progress(len(quick))
         rest = subscribe_records(live, changing, given.slow(quick.rows), replace)
     return Report(len(quick) + rest.accepted, rest.faults, rest.warnings)
+
+
+def replace_records(changing: Changing, source: Iterable[object], progress: Progress | None = None) -> Replacement:
+    """Have these subscriptions, and no others. Those that stay as they are do not move in the index.
+
+    Texts are compiled before the engine is locked. If it changes meanwhile, it is looked at again.
+    """
+    records = list(records_of(source))
+    with changing() as now:
+        before, moment = {each.id: each for each in now.catalogue}, now.catalogue.changes
+    compiler = now.compiler
+    with collector_paused():
+        taken, unchanged, faults = _differing(now, records, before, progress)
+        with changing() as live:
+            if live is not now or live.compiler is not compiler or live.catalogue.changes != moment:
+                return replace_records(changing, records)
+            stays = {*unchanged, *taken}
+            kept = dict.fromkeys(str(each.id) for each in faults if each.id in before and each.id not in stays)
+            gone = [each for id, each in before.items() if id not in stays and id not in kept]
+            if taken or gone:
+                live.put(list(taken.values()), compiler, gone)
+    report = _report(taken, faults, [])
+    return Replacement(
+        added=[id for id in taken if id not in before],
+        changed=[id for id in taken if id in before],
+        removed=[each.id for each in gone],
+        unchanged=unchanged,
+        kept=list(kept),
+        faults=report.faults,
+        warnings=report.warnings,
+    )
+
+
+def _differing(
+    live: LiveSet, records: Iterable[Record | Fault], before: Mapping[str, Subscription], progress: Progress | None
+) -> tuple[dict[str, Prepared], list[str], list[Fault]]:
+    """The records that say something new, by id; the ids of those that do not; and those that are faulty.
+
+    Of several good ones with one id the first counts.
+    """
+    compiler = live.compiler
+    taken: dict[str, Prepared] = {}
+    unchanged: dict[str, None] = {}
+    faults: list[Fault] = []
+    for count, record in enumerate(records, 1):
+        if progress is not None and count % _STEP == 0:
+            progress(count)
+        if isinstance(record, Fault):
+            faults.append(record)
+            continue
+        known = before.get(record.id)
+        try:
+            if record.id in taken or record.id in unchanged:
+                raise DuplicateIdError(f"another subscription before it has the id {record.id!r}")
+            if known is not None and not differ(known, record):
+                unchanged[record.id] = None
+            else:
+                taken[record.id] = (record, live.compile(record, compiler))
+        except HarkenError as error:
+            faults.append(record.fault(error))
+    return taken, list(unchanged), faults
 
 
 def apply_changes(

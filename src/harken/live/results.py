@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from harken.errors import HarkenError
 from harken.events import EventBatch, Refused
+from harken.live.notebook import (
+    EVENT,
+    MOST_SHOWN,
+    SUBSCRIPTION,
+    columns_of,
+    counted,
+    html_table,
+    pandas_frame,
+    polars_frame,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +43,25 @@ class Matches:
     """Subscriptions that failed on this event."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Where the time went: decode and match."""
+
+    def to_pandas(self) -> Any:
+        """The matches as a DataFrame of pandas: a row for each, with the column `subscription`."""
+        return pandas_frame(self._table())
+
+    def to_polars(self) -> Any:
+        """The same as a DataFrame of Polars."""
+        return polars_frame(self._table())
+
+    def _table(self) -> pa.Table:
+        import pyarrow
+
+        return pyarrow.table({SUBSCRIPTION: pyarrow.array(self.ids, pyarrow.large_string())})
+
+    def _repr_html_(self) -> str:
+        failed = f", {counted(len(self.errors), 'subscription')} failed" if self.errors else ""
+        title = f"{counted(len(self.ids), 'match', 'matches')}{failed}"
+        shown = [[id] for id in self.ids[:MOST_SHOWN]]
+        return html_table(title, [SUBSCRIPTION], shown, len(self.ids) - len(shown))
 
 
 class Reading:
@@ -151,6 +180,43 @@ class BatchMatches:
         import pyarrow
 
         return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), pyarrow.array(self.numbers))
+
+    def to_pandas(self) -> Any:
+        """The matches as a DataFrame of pandas: a row for each, with `event`, `subscription` and all fields.
+
+        `event` is the position of the event in the input, from 0. Fields of subscriptions are strings, JSON for what is
+        no string; one that is called `event` or `subscription` has an underscore behind its name.
+        """
+        return pandas_frame(self._table())
+
+    def to_polars(self) -> Any:
+        """The same as a DataFrame of Polars."""
+        return polars_frame(self._table())
+
+    def _table(self, these: slice = slice(None)) -> pa.Table:
+        """A row for each of `numbers[these]`."""
+        import numpy as np
+        import pyarrow
+
+        catalogue, numbers = self._reading.catalogue, self.numbers[these]
+        events = np.repeat(np.array(self.positions, np.int64), np.diff(self.offsets))[these]
+        fields = columns_of(catalogue.field_counts())
+        return pyarrow.table(
+            {
+                EVENT: pyarrow.array(events),
+                SUBSCRIPTION: catalogue.plain_ids(numbers),
+                **{column: catalogue.arrow_fields(numbers, name) for name, column in fields.items()},
+            }
+        )
+
+    def _repr_html_(self) -> str:
+        table = self._table(slice(MOST_SHOWN))
+        title = [counted(len(self), "event"), counted(len(self.numbers), "match", "matches")]
+        title += [
+            f"{len(each):,} {what}" for each, what in ((self.refused, "refused"), (self.errors, "failed")) if each
+        ]
+        rows = [list(row.values()) for row in table.to_pylist()]
+        return html_table(", ".join(title), table.column_names, rows, len(self.numbers) - len(rows))
 
     def fields(self, number: int) -> Mapping[str, Any]:
         """The fields that travel with the subscription that one of `numbers` stands for."""

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
+from uuid import UUID
 
-from harken.errors import HarkenError, InvalidIdError, SubscriptionError
+from harken.errors import BOOLEAN_OF_YAML, HarkenError, InvalidIdError, SubscriptionError
 from harken.events.arrow_rows import is_arrow, rows_from_arrow, schema_of
 from harken.events.row import Row
 from harken.schema.domains import shortened
 from harken.schema.values import INT64_MAX, INT64_MIN
 
 _OWN = frozenset({"id", "where", "language"})
+_FOR_WHERE = ("condition", "expression", "expr", "query", "filter", "rule", "predicate", "sql", "xpath", "text")
+"""What others call the text of a subscription."""
+_LIKE_WHERE = 0.7
+"""How near a misspelt name has to be to `where`. `owner`, which is a common field, is not."""
 NO_FIELDS: Mapping[str, Any] = {}
 """What most subscriptions have, shared by them. To be read, not changed."""
 
@@ -81,8 +88,11 @@ def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
     if is_arrow(source):
         yield from records_of_rows(rows_from_arrow(source))
         return
-    if isinstance(source, Mapping | str | bytes) or not isinstance(source, Iterable):
+    is_texts = type(source).__name__ == "Series" and isinstance(next(iter(source), None), str)
+    if isinstance(source, Mapping | str | bytes) or is_texts or not isinstance(source, Iterable):
         hint = "put a single one into a list; of a dict from ids to texts, pass its items()"
+        if is_texts:
+            hint = "pass its items(), which are pairs of an id and a text"
         what = "None" if source is None else f"a {type(source).__name__}"
         raise SubscriptionError(f"subscriptions come as a list or a table, not as {what}", hint=hint)
     for position, item in enumerate(source):
@@ -115,7 +125,8 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
             lacking = "`where`" if known_id is not None else "`id` and no `where`"
             raise SubscriptionError(f"the subscription has no {lacking}", hint=_fields_hint(content))
         if not isinstance(where, str):
-            raise SubscriptionError(f"`where` is a text, not {type(where).__name__}")
+            hint = BOOLEAN_OF_YAML if isinstance(where, bool) else None
+            raise SubscriptionError(f"`where` is a text, not {type(where).__name__}", hint=hint)
         fields = {name: value for name, value in content.items() if name not in _OWN} or NO_FIELDS
         return Record(position, checked_id(known_id), where, content.get("language") or "sql", fields, line)
     except HarkenError as error:
@@ -125,7 +136,8 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
 def _fields_hint(content: Mapping[Any, Any]) -> str | None:
     """Which of the fields was probably meant to be `where`, or what there is instead."""
     names = [name for name in content if isinstance(name, str) and name != "id"]
-    near = get_close_matches("where", names, n=1, cutoff=0.6)
+    near = [name for name in names if name.lower() in _FOR_WHERE]
+    near = near or get_close_matches("where", names, n=1, cutoff=_LIKE_WHERE)
     if near and len(near[0]) <= 2 * len("where"):
         return f"is `{near[0]}` meant to be `where`?"
     return f"it has {', '.join(f'`{name}`' for name in names[:8])}" if names else None
@@ -146,9 +158,21 @@ def checked_id(given: object) -> str:
     if given is None:
         raise InvalidIdError("the subscription has no `id`")
     if not isinstance(given, str) or not given:
-        raise InvalidIdError(f"an id is a string that is not empty, or an integer, not {shortened(given)}")
+        message = f"an id is a string that is not empty, or an integer, not {shortened(given)}"
+        raise InvalidIdError(message, hint=_id_to_pass(given))
     try:
         given.encode()
     except UnicodeEncodeError:
         raise InvalidIdError(f"the id {given!r:.60} has a lone surrogate, which UTF-8 cannot encode") from None
     return given
+
+
+def _id_to_pass(given: object) -> str | None:
+    """What to pass in place of something that is no id."""
+    if isinstance(given, bool):
+        return BOOLEAN_OF_YAML
+    if isinstance(given, UUID | date):
+        return "pass str(id)"
+    if isinstance(given, Integral) and not isinstance(given, int):  # one of NumPy's
+        return "pass int(id)"
+    return "pass id.decode()" if isinstance(given, bytes) else None

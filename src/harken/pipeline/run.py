@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from harken.pipeline.progress import counted, parts_of
 from harken.pipeline.reports import BatchReport, Report
 from harken.pipeline.session import pipeline_session
 from harken.pipeline.spark_errors import spark_errors
+from harken.pipeline.stopping import Stop, cancelled_by, stopped_by_signals
 from harken.pipeline.stream import stream
 from harken.pipeline.subscriptions import Subscriptions
 
@@ -63,19 +65,36 @@ def run(
         meter.take(report)
         on_report(report)
 
+    stop = Stop()
+    is_done = False
     try:
         require_extra("spark")
-        with spark_errors(), pipeline_session(config) as spark:
-            on_start(spark.sparkContext.uiWebUrl)
-            if config.is_stream:
-                stream(config, spark, forward)
-            else:
-                _run_once(config, spark, forward)
+        with stopped_by_signals(stop), spark_errors(), pipeline_session(config) as spark:
+            if not stop.is_set():
+                on_start(spark.sparkContext.uiWebUrl)
+                is_done = _work(config, spark, forward, stop)
+        if stop.signal is not None and not is_done:  # Spark is stopped by now, and nothing is torn by it
+            signal.raise_signal(stop.signal)
     except BaseException as error:
         meter.end(str(error) or type(error).__name__)
         raise
     meter.end()
     return Result(config.name, config.mode, meter.batches, meter.counts, meter.seconds)
+
+
+def _work(config: Config, spark: SparkSession, report: Callable[[Report], None], stop: Stop) -> bool:
+    """Whether the work came to its end, which for a stream is wherever it was stopped."""
+    if config.is_stream:
+        stream(config, spark, report, stop)
+        return True
+    try:
+        with stopped_by_signals(stop), cancelled_by(stop, spark):
+            _run_once(config, spark, report)
+    except Exception:
+        if stop.is_set():
+            return False
+        raise
+    return True
 
 
 def _run_once(config: Config, spark: SparkSession, report: Callable[[Report], None]) -> None:

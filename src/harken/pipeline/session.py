@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.errors import HarkenError
 from harken.pipeline.connectors import connector_config
+from harken.pipeline.stopping import children_ignore_sigterm
 from harken.spark.java import find_java
 from harken.spark.session import local_session
 from harken.spark.session_facts import is_connect
@@ -40,7 +41,11 @@ def pipeline_session(config: Config) -> Iterator[SparkSession]:
     if running is not None and is_connect(running):
         hint = "run it by `harken run` or spark-submit, or call harken.spark.match inside foreachBatch"
         raise HarkenError("a pipeline cannot run in a session of Spark Connect", hint=hint)
-    session = running or _started(config)
+    if running is None:
+        with children_ignore_sigterm():
+            session = _started(config)
+    else:
+        session = running
     # A session that was running before gets its settings back.
     before = {name: session.conf.get(name, None) for name in _MEANING}
     for name, value in _MEANING.items():

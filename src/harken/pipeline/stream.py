@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from harken.errors import HarkenError
@@ -31,6 +28,7 @@ from harken.pipeline.sinks import refuse_batches_of_others
 from harken.pipeline.sources import keep_columns
 from harken.pipeline.spark_errors import explained
 from harken.pipeline.steps import Reached, ignore_step
+from harken.pipeline.stopping import stopped_by_signals
 from harken.pipeline.subscriptions import Subscriptions
 from harken.spark.files import files_of
 
@@ -86,7 +84,7 @@ class _Stream:
         self._failure: HarkenError | None = None
 
     def follow(self, stop: threading.Event) -> Counts:
-        with self._log.held(), _signals(stop):
+        with self._log.held(), stopped_by_signals(stop):
             self._open()
             query = self._started()
             try:
@@ -197,27 +195,3 @@ def _newest(before: datetime | None, seen: datetime | None, now: datetime) -> da
     """The time of the newest event. A time in the future counts as now, so that it does not make others late."""
     known = [each for each in (before, None if seen is None else min(seen, now)) if each is not None]
     return max(known, default=None)
-
-
-@contextmanager
-def _signals(stop: threading.Event) -> Iterator[None]:
-    """Stop at the first signal, if this thread may handle signals. A second one has its usual effect."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        restore()
-
-    before: dict[int, Any] = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
-    for each in before:
-        signal.signal(each, handle)
-    try:
-        yield
-    finally:
-        restore()

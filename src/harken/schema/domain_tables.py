@@ -8,6 +8,7 @@ from itertools import pairwise
 from harken.errors import SchemaError, did_you_mean
 from harken.schema.coded import EnumeratedDomain, HierarchicalDomain
 from harken.schema.domains import BUILT_IN, Domain, IntegerDomain
+from harken.toml.document import needs_key, unknown_key
 
 Table = Mapping[str, object]
 Fault = tuple[str | None, SchemaError]
@@ -18,12 +19,14 @@ def domain_from_table(name: str, table: Table) -> tuple[Domain | None, list[Faul
     """The domain that a table describes, or None and what is wrong with the table."""
     type_name = table.get("type")
     if not isinstance(type_name, str) or type_name not in _KEYS:
-        problem = f"domain `{name}` needs a type: one of {', '.join(_KEYS)}"
+        types = ", ".join(_KEYS)
+        if "type" not in table:
+            return None, [(None, SchemaError(f"{needs_key(f'domain `{name}`', 'type')}: one of {types}"))]
         hint = did_you_mean(type_name, _KEYS) if isinstance(type_name, str) else None
-        return None, [("type" if "type" in table else None, SchemaError(problem, hint=hint))]
+        return None, [("type", SchemaError(f"the `type` of domain `{name}` is one of {types}", hint=hint))]
     known = ("type", *_KEYS[type_name])
     faults: list[Fault] = [
-        (key, SchemaError(f"a domain of type {type_name} has no `{key}`", hint=did_you_mean(key, known)))
+        (key, SchemaError(unknown_key(f"domain `{name}` of type {type_name}", key), hint=did_you_mean(key, known)))
         for key in table
         if key not in known
     ]
@@ -61,6 +64,12 @@ class _MisplacedError(Exception):
         self.fault = SchemaError(problem, hint=hint)
 
 
+def _required(name: str, table: Table, key: str, hint: str) -> object:
+    if key not in table:
+        raise _MisplacedError(key, needs_key(f"domain `{name}`", key), hint)
+    return table[key]
+
+
 def _plain(name: str, table: Table) -> Domain:
     return type(BUILT_IN[str(table["type"])])(name)
 
@@ -76,11 +85,10 @@ def _integer(name: str, table: Table) -> Domain:
 
 
 def _enumerated(name: str, table: Table) -> Domain:
-    values = _strings(table.get("values"))
+    hint = 'write values = ["a", "b"]'
+    values = _strings(_required(name, table, "values", hint))
     if values is None:
-        raise _MisplacedError(
-            "values", f"domain `{name}` needs its values: a list of strings", 'write values = ["a", "b"]'
-        )
+        raise _MisplacedError("values", f"the `values` of domain `{name}` are not a list of strings", hint)
     chains = table.get("order", [])
     pairs: list[tuple[str, str]] = []
     for chain in chains if isinstance(chains, list) else [None]:
@@ -93,11 +101,10 @@ def _enumerated(name: str, table: Table) -> Domain:
 
 
 def _hierarchical(name: str, table: Table) -> Domain:
-    children = table.get("children")
+    hint = f"write [domains.{name}.children]"
+    children = _required(name, table, "children", hint)
     if not isinstance(children, dict):
-        raise _MisplacedError(
-            "children", f"domain `{name}` needs a table of children", f"write [domains.{name}.children]"
-        )
+        raise _MisplacedError("children", f"the `children` of domain `{name}` are not a table", hint)
     placed: list[tuple[str, str | None]] = []
     for parent, written in children.items():
         below = _strings(written)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import require_extra
+from harken.errors import MissingExtraError, require_extra
 
 if TYPE_CHECKING:
     from harken.spark.backtesting import Backtest, backtest
@@ -58,3 +58,16 @@ def __getattr__(name: str) -> Any:
     if name in _ON_DATAFRAMES:
         require_extra("spark")
     return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    """With the names that are imported when they are used, but for those that would raise MissingExtraError.
+
+    `help` and `inspect` get every name that is listed.
+    """
+    listed = set(__all__)
+    try:
+        require_extra("spark")
+    except MissingExtraError:
+        listed -= _ON_DATAFRAMES
+    return [*{*globals(), *listed}]

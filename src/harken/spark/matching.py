@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harken.engine import Engine
-from harken.errors import HarkenError, SchemaError, SourceError, did_you_mean
+from harken.errors import HarkenError, SchemaError, SegmentError, SourceError, did_you_mean
+from harken.language.sql.parser import reads_like_condition
 from harken.live.mismatch import OnMismatch, require_word
 from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
 from harken.operators import ORDERS, Operator
@@ -218,7 +219,12 @@ def _published(
     if local is not None and (local / "manifest.harken").is_file():  # a folder that Engine.save wrote
         engine = Engine.load(local, operators=plugs.operators, order=plugs.order)
         return Index(scratch(), plugged=plugs).publish(engine)
-    return Index(index, spark, plugs).current()
+    try:
+        return Index(index, spark, plugs).current()
+    except SegmentError as error:
+        if isinstance(index, str) and reads_like_condition(index):
+            error.hint = "it reads like a condition: pass pairs, [('id', 'price > 5')], or a DataFrame"
+        raise
 
 
 def _engine_of(subscriptions: Any, schema: Schema | None, plugs: Plugged) -> Engine:

@@ -19,6 +19,16 @@ _PARSER_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of documen
 _OPENING_QUOTES = re.compile(r'"""\n?|\'\'\'\n?|"|\'')
 
 
+def needs_key(owner: str, name: str) -> str:
+    """The message for a key that is missing from a table, as every reader of TOML words it."""
+    return f"{owner} needs `{name}`"
+
+
+def unknown_key(owner: str, name: str) -> str:
+    """The message for a key that a table does not know."""
+    return f"{owner}: unknown key `{name}`"
+
+
 def read_text(source: str | pathlib.Path, what: str, most_bytes: int) -> str:
     """The text of a file. `what` names it in messages. Raises SourceError."""
     try:
@@ -74,7 +84,7 @@ class Document(Generic[E]):
         unknown = [name for name in names if name not in known]
         for name in unknown:
             hint = did_you_mean(name, known) or (f"it has {', '.join(known)}" if lists_known else None)
-            self.fault((*keys, name), f"{owner} has no `{name}`", hint)
+            self.fault((*keys, name), unknown_key(owner, name), hint)
         return unknown
 
     def point(self, fault: E, keys: Keys) -> E:

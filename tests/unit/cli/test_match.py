@@ -15,7 +15,7 @@ import pytest
 from harken.events import Event
 from harken.live import catalogue
 
-from .conftest import EVENTS, PAIRS, SUBSCRIPTIONS, Run, Write, lines
+from .conftest import EVENTS, PAIRS, SUBSCRIPTIONS, Program, Run, Write, lines
 
 
 def pairs(text: str) -> list[tuple[Any, str]]:
@@ -426,3 +426,76 @@ def test_what_no_subscription_asks_for_is_not_looked_at(run: Run, subscriptions:
     refused = run(*command, "--event-id", "photo")
     assert refused.exit_code != 0
     assert "`photo` has the Arrow type binary" in refused.stderr
+
+
+# Texts in place of files
+
+
+def test_a_text_is_matched_by_itself(run: Run, events: Path) -> None:
+    result = run("match", events, "--where", "price > 5")
+    assert result.exit_code == 0
+    assert lines(result.stdout) == [
+        {"event": 1, "subscription": "price > 5"},
+        {"event": 2, "subscription": "price > 5"},
+    ]
+    assert "1 subscription" in result.stderr
+
+
+def test_several_texts_are_told_apart_by_themselves(run: Run, events: Path) -> None:
+    texts = ["category = 'Toy'", "price > 5", "category = 'Toy'"]
+    result = run("match", events, *(word for text in texts for word in ("--where", text)))
+    assert result.exit_code == 0
+    found = {(each["event"], each["subscription"]) for each in lines(result.stdout)}
+    assert found == {(0, texts[0]), (2, texts[0]), (1, texts[1]), (2, texts[1])}
+
+
+def test_a_text_and_events_from_standard_input(program: Program) -> None:
+    shown = program("match", "-", "--where", "price > 5", input='{"price": 9}\n{"price": 1}\n')
+    assert shown.returncode == 0
+    assert lines(shown.stdout) == [{"event": 0, "subscription": "price > 5"}]
+
+
+def test_a_text_in_another_language(run: Run, write: Write) -> None:
+    document = write("doc.xml", "<a><b>x</b></a>")
+    result = run("match", document, "--where", "/a[b = 'x']", "--language", "xpath")
+    assert lines(result.stdout) == [{"event": 0, "subscription": "/a[b = 'x']"}]
+
+
+def test_a_text_may_be_saved(run: Run, events: Path, tmp_path: Path) -> None:
+    assert run("match", events, "--where", "price > 5", "--save", tmp_path / "index").exit_code == 0
+    assert len(lines(run("match", events, "-s", tmp_path / "index").stdout)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("price >", "the text ends too early"), ("", "the text is empty"), ("price ADN 5", "line 1, column 7")],
+)
+def test_a_faulty_text_ends_the_command_with_its_place(run: Run, events: Path, text: str, message: str) -> None:
+    result = run("match", events, "--where", "price > 5", "--where", text)
+    assert result.exit_code == 3
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_text_that_is_always_true_is_warned_of(run: Run, events: Path) -> None:
+    assert "it is always true" in run("match", events, "--where", "TRUE").stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["-s", "x.jsonl", "--where", "price > 5"]])
+def test_texts_or_files(run: Run, events: Path, arguments: list[str]) -> None:
+    result = run("match", events, *arguments)
+    assert result.exit_code == 2
+    assert "give one of them" in result.stderr
+    assert "--subscriptions or --where" in result.stderr
+
+
+def test_a_language_belongs_to_a_text(run: Run, events: Path, subscriptions: Path) -> None:
+    result = run("match", events, "-s", subscriptions, "--language", "xpath")
+    assert result.exit_code == 2
+    assert "it belongs to --where" in result.stderr
+
+
+def test_a_text_where_a_file_belongs(run: Run, events: Path) -> None:
+    result = run("match", events, "-s", "price > 5")
+    assert result.exit_code == 3
+    assert "hint: it reads like a condition: match and explain take one as --where" in result.stderr

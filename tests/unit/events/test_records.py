@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
+import pandas
 import pydantic
 import pytest
 
@@ -112,6 +113,7 @@ def test_fields_that_cannot_be_read() -> None:
         (None, "pass a dict"),
         (Seller, "pass a dict"),
         (Numbers([1]), "match_batch"),
+        (pandas.Series({"x": 1}), "pass its to_dict()"),
     ],
 )
 def test_what_is_no_event(what: Any, hint: str) -> None:

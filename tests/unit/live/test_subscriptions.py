@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import Any
+from uuid import UUID
 
+import numpy
+import pandas
 import pyarrow
 import pytest
 
@@ -36,6 +40,25 @@ def test_an_id_that_no_file_can_hold() -> None:
 def test_a_missing_id_is_called_missing() -> None:
     with pytest.raises(InvalidIdError, match="the subscription has no `id`"):
         checked_id(None)
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        (UUID(int=5), "pass str(id)"),
+        (date(2026, 1, 31), "pass str(id)"),
+        (numpy.int64(5), "pass int(id)"),
+        (b"alice", "pass id.decode()"),
+        (False, "in YAML no and off, yes and on are booleans: put them in quotes"),
+        (True, "in YAML no and off, yes and on are booleans: put them in quotes"),
+        (["a"], None),
+        ("", None),
+    ],
+)
+def test_what_to_pass_in_place_of_it(given: object, hint: str | None) -> None:
+    with pytest.raises(InvalidIdError) as caught:
+        checked_id(given)
+    assert caught.value.hint == hint
 
 
 def test_a_long_wrong_id_is_shown_short() -> None:
@@ -112,7 +135,40 @@ def test_a_misspelt_where_is_guessed() -> None:
     assert fault.error.hint == "is `were` meant to be `where`?"
 
 
+@pytest.mark.parametrize("name", ["condition", "Condition", "expression", "query", "filter", "rule", "sql"])
+def test_another_word_for_where_is_guessed(name: str) -> None:
+    fault = record_of({"id": "a", "owner": "Ada", name: "x = 1"}, 0)
+    assert isinstance(fault, Fault)
+    assert fault.error.hint == f"is `{name}` meant to be `where`?"
+
+
+def test_owner_is_not_taken_for_where() -> None:
+    fault = record_of({"id": "a", "owner": "Ada"}, 0)
+    assert isinstance(fault, Fault)
+    assert fault.error.hint == "it has `owner`"
+
+
+@pytest.mark.parametrize("where", [False, True])
+def test_a_where_that_yaml_made_a_boolean(where: bool) -> None:
+    fault = record_of({"id": "a", "where": where}, 0)
+    assert isinstance(fault, Fault)
+    assert fault.error.message == "`where` is a text, not bool"
+    assert fault.error.hint == "in YAML no and off, yes and on are booleans: put them in quotes"
+
+
 # Sources
+
+
+@pytest.mark.parametrize("values", [{"a": "x = 1"}, ["x = 1"]])
+def test_a_series_of_texts_is_no_source(values: Any) -> None:
+    with pytest.raises(SubscriptionError, match="as a list or a table, not as a Series") as caught:
+        list(records_of(pandas.Series(values)))
+    assert caught.value.hint == "pass its items(), which are pairs of an id and a text"
+    assert len(list(records_of(pandas.Series(values).items()))) == 1
+
+
+def test_a_series_of_pairs_is_one() -> None:
+    assert list(records_of(pandas.Series([("a", "x = 1")]))) == [Record(0, "a", "x = 1")]
 
 
 def test_records_of_pairs_and_mappings() -> None:

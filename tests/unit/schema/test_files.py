@@ -80,26 +80,31 @@ def test_an_empty_file_is_the_open_schema():
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("attribute = 1", 1, "no `attribute`"),
+        ("attribute = 1", 1, "the schema: unknown key `attribute`"),
         ("version = 0", 1, "`version`"),
         ("version = true", 1, "`version`"),
         ("domains = 3", 1, "`domains` is not a table"),
         ("[domains]\nprice = 'float'", 2, "`price` is not a table"),
-        ("[domains.p]\nlow = 1", 1, "needs a type"),
-        ("[domains.p]\ntype = 'integr'", 2, "needs a type"),
+        ("[domains.p]\nlow = 1", 1, "domain `p` needs `type`: "),
+        ("[domains.p]\ntype = 'integr'", 2, "the `type` of domain `p` is one of "),
         ("[domains.p]\ntype = 'integer'\nlow = 'one'", 3, "`low`"),
         ("[domains.p]\ntype = 'integer'\nlow = 1\nhigh = true", 4, "`high`"),
         ("[domains.p]\ntype = 'integer'\nlow = 2\nhigh = 1", 1, "empty"),
         ("[domains.p]\ntype = 'integer'\nlow = 9223372036854775808", 1, "64 bits"),
-        ("[domains.p]\ntype = 'float'\nlow = 2", 3, "has no `low`"),
+        ("[domains.p]\ntype = 'float'\nlow = 2", 3, "domain `p` of type float: unknown key `low`"),
         ("[domains.float]\ntype = 'float'", 1, "built in"),
-        ("[domains.p]\ntype = 'enumerated'", 1, "needs its values"),
-        ("[domains.p]\ntype = 'enumerated'\nvalues = ['a', 1]", 3, "needs its values"),
+        ("[domains.p]\ntype = 'enumerated'", 1, "domain `p` needs `values`"),
+        (
+            "[domains.p]\ntype = 'enumerated'\nvalues = ['a', 1]",
+            3,
+            "the `values` of domain `p` are not a list of strings",
+        ),
         ("[domains.p]\ntype = 'enumerated'\nvalues = ['a', 'b']\norder = ['a', 'b']", 4, "chains"),
         ("[domains.p]\ntype = 'enumerated'\nvalues = ['a', 'b']\norder = [['a']]", 4, "chains"),
         ("[domains.p]\ntype = 'enumerated'\nvalues = ['a', 'b']\norder = 'ab'", 4, "chains"),
         ("[domains.p]\ntype = 'enumerated'\nvalues = ['a']\norder = [['a', 'b']]", 1, "'b', which is none"),
-        ("[domains.p]\ntype = 'hierarchical'", 1, "needs a table of children"),
+        ("[domains.p]\ntype = 'hierarchical'", 1, "domain `p` needs `children`"),
+        ("[domains.p]\ntype = 'hierarchical'\nchildren = 1", 3, "the `children` of domain `p` are not a table"),
         ("[domains.p]\ntype = 'hierarchical'\n[domains.p.children]\na = 'b'", 3, "children of 'a'"),
         ("[domains.p]\ntype = 'hierarchical'\n[domains.p.children]\na = ['b']\nb = ['a']", 1, "circle"),
         ("[domains.p]\ntype = 'hierarchical'\n[domains.p.children]\na = ['c']\nb = ['c']", 1, "two places"),
@@ -164,7 +169,7 @@ def test_every_fault_is_found_in_the_order_of_the_lines():
 def test_the_first_fault_is_raised_with_the_number_of_the_others():
     with pytest.raises(SchemaError) as caught:
         parse_schema(BROKEN, "shop.toml")
-    assert str(caught.value).startswith("domain `quantity` needs a type")
+    assert str(caught.value).startswith("the `type` of domain `quantity` is one of integer, ")
     assert "shop.toml, line 2, column 1" in str(caught.value)
     assert caught.value.hint == "did you mean `integer`? (and 5 more faults)"
 

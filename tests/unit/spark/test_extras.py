@@ -56,3 +56,12 @@ def test_what_needs_no_spark_works_without(tmp_path: Path) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.stdout.strip() == "[1]", ended.stderr
+
+
+def test_help_works_without_and_names_what_can_be_used() -> None:
+    program = WITHOUT + (
+        "import harken.spark, pydoc; assert 'match(events, subscriptions)' in pydoc.render_doc(harken.spark); "
+        "print({'Index', 'build_index'} <= set(dir(harken.spark)), 'match' in dir(harken.spark))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.stdout.strip() == "True False", ended.stderr

@@ -17,6 +17,7 @@ from harken.errors import (
     MismatchError,
     MismatchWarning,
     SchemaError,
+    SegmentError,
     SourceError,
     SubscriptionError,
 )
@@ -225,6 +226,9 @@ def test_wrong_calls(spark: SparkSession, events: DataFrame, tmp_path: Path) -> 
         match(events, {"bad": "price <", "worse": "", "good": "price < 5"})
     with pytest.raises(SchemaError, match="has the schema that it was built with"):
         match(events, tmp_path, schema=SCHEMA)
+    with pytest.raises(SegmentError, match="has no index") as caught:
+        match(events, "price > 5")
+    assert caught.value.hint == "it reads like a condition: pass pairs, [('id', 'price > 5')], or a DataFrame"
     with pytest.raises(SourceError, match="no column `where`"):
         match(events, spark.createDataFrame([("a", "x = 1")], "id string, query string"))
 

@@ -67,8 +67,8 @@ def test_an_unknown_key_is_told_with_the_one_that_was_meant() -> None:
         "colour",
     ]
     assert [(each.message, each.hint) for each in found.faults] == [
-        ("[source] has no `formt`", "did you mean `format`?"),
-        ("[source] has no `colour`", "it has format, path"),
+        ("[source]: unknown key `formt`", "did you mean `format`?"),
+        ("[source]: unknown key `colour`", "it has format, path"),
     ]
 
 

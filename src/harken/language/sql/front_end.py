@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harken.errors import ContradictionError, HarkenError, LimitError
-from harken.language.ast import Attribute, Constant, Expression, XPathBoolean, leaves, predicates
+from harken.language.ast import (
+    And,
+    Attribute,
+    Comparison,
+    Constant,
+    Expression,
+    Or,
+    XPathBoolean,
+    leaves,
+    predicates,
+)
 from harken.language.compiled import Compiled
 from harken.language.operator_plans import FaultAt, has_operators, plan_operators
 from harken.language.sql import parser
@@ -21,7 +31,9 @@ from harken.language.xpath.parser import parse as parse_xpath
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
 from harken.schema.faults import first_of
+from harken.schema.paths import Path
 from harken.schema.signatures import NO_SIGNATURES, Signatures
+from harken.schema.values import Value, show
 
 # What was within the limits once is not judged again.
 _NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
@@ -115,6 +127,33 @@ class SqlFrontEnd:
 
     def _placed(self, error: ContradictionError, text: str) -> HarkenError:
         """The error at the attribute that it is about, or at the start of the text."""
-        found = (leaf for each, _ in predicates(self.parse(text)) for leaf in leaves(each))
-        offset = next((leaf.at for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), 0)
-        return error.at(*located(text, offset))
+        expression = self.parse(text)
+        found = (leaf for each, _ in predicates(expression) for leaf in leaves(each))
+        attribute = next((leaf for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), None)
+        values = [] if attribute is None else _equal_to_several(expression, attribute.path)
+        if attribute is not None and len(values) > 1:
+            wanted = " AND ".join(f"{attribute.name} CONTAINS {show(value)}" for value in values[:2])
+            error.hint = f"{error.hint}; where it may have several values, write {wanted}"
+        return error.at(*located(text, 0 if attribute is None else attribute.at))
+
+
+def _equal_to_several(expression: Expression, path: Path) -> list[Value]:
+    """The different values that one AND asks an attribute to be equal to; [] if none asks that of two."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, And):
+            values = dict.fromkeys(value for item in node.items for value in _equal_to(item, path))
+            if len(values) > 1:
+                return list(values)
+        if isinstance(node, And | Or):
+            waiting.extend(reversed(node.items))
+    return []
+
+
+def _equal_to(expression: Expression, path: Path) -> Iterator[Value]:
+    """The constant that an expression compares an attribute with by =, if that is all it does."""
+    if isinstance(expression, Comparison) and expression.operator == "=":
+        for side, other in ((expression.left, expression.right), (expression.right, expression.left)):
+            if isinstance(side, Attribute) and side.path == path and isinstance(other, Constant):
+                yield other.value

@@ -22,6 +22,9 @@ _ABSENT = "write x IS NULL"
 _PRESENT = "write x IS NOT NULL, or x IS NULL for its opposite"
 _ANY = "write x IN (…) for a list of values, x LIKE ANY (…) for patterns, tags CONTAINS 'red' for a set"
 _DATED = "write DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', without parentheses"
+_ONE_EVENT = "a condition is about one event, and knows nothing of others: nothing is counted or timed over several"
+_NO_JOINING = "strings cannot be joined: write a condition for each part"
+_NO_LAMBDAS = "conditions on a path hold within one element of its array: items.price > 3 AND items.qty = 2"
 NO_FUNCTIONS = f"the functions are {', '.join([*FUNCTIONS, 'startswith', 'endswith', 'contains'])}"
 
 OPERATORS: dict[str, str] = {
@@ -43,10 +46,12 @@ OPERATORS: dict[str, str] = {
     "MOD": "write x % 2",
     "DIV": "write floor(x / 2)",
     "COLLATE": _ANY_CASE,
-    **dict.fromkeys(("WHEN", "THEN", "ELSE", "END"), _NO_CASE),
+    **dict.fromkeys(("WHEN", "ELSE", "END"), _NO_CASE),
+    **dict.fromkeys(("FOR", "WITHIN", "UNTIL", "DURING", "THEN", "FOLLOWED", "ONCE", "CHANGED", "OVER"), _ONE_EVENT),
+    "HAVING": _ONE_EVENT,
     "AS": _NO_CASTS,
     **dict.fromkeys(("FROM", "WHERE"), ONLY_CONDITION),
-    **dict.fromkeys(("ORDER", "GROUP", "HAVING", "LIMIT"), _NO_ORDER),
+    **dict.fromkeys(("ORDER", "GROUP", "LIMIT"), _NO_ORDER),
 }
 """Words that stand where the language has an operator."""
 
@@ -83,6 +88,10 @@ _FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate", "today"), _NO_CLOCK),
     **dict.fromkeys(("date", "timestamp", "to_date", "to_timestamp"), _DATED),
     "cast": _NO_CASTS,
+    **dict.fromkeys(("concat", "concat_ws"), _NO_JOINING),
+    "count": f"{_ONE_EVENT}; size(tags) counts the values of a set",
+    **dict.fromkeys(("sum", "avg", "mean", "min", "max", "median", "stddev", "variance", "percentile"), _ONE_EVENT),
+    **dict.fromkeys(("first", "last", "first_value", "last_value", "lag", "lead", "rank", "row_number"), _ONE_EVENT),
 }
 
 SIGNS: dict[str, str] = {
@@ -97,6 +106,7 @@ SIGNS: dict[str, str] = {
     ":=": "equality is written with =",
     "->": "a path is written with points: a.b",
     "->>": "a path is written with points: a.b",
+    "||": f"or is written OR; {_NO_JOINING}",
     "//": "a comment is written -- to the end of the line, or /* between */",
     **dict.fromkeys(("~", "!~", "=~", "!=~", "~*", "!~*", "~~", "!~~"), _REGULAR),
 }
@@ -127,7 +137,15 @@ CHARACTERS: dict[str, str] = {
 """Characters that start no word and no sign of the language."""
 
 ONE_NAME = "if this is one name, write it in backticks: "
-_SIGN_RUN = re.compile(r"[-<>=!~*/:]+")
+_SIGN_RUN = re.compile(r"[-<>=!~*/:|]+")
+_ARROWS = ("->", "=>")
+_BEFORE_LAMBDA = re.compile(r"\w\s*\((?:[^()]{0,200},)?\s*\w+\s*\Z")
+"""A call whose last argument so far is the parameter of a lambda."""
+_JSON_KEY = re.compile(r"\s*['0-9]")
+"""What stands behind an arrow that leads into JSON, and hardly begins the body of a lambda."""
+_OPENED_CALL = re.compile(r"([^\W\d]\w*)\s*\(\s*(?:DISTINCT\s+)?\Z", re.IGNORECASE)
+_BEFORE = 300
+"""Characters before a token in which a call that it is in is looked for."""
 _NAME_RUN = re.compile(r"[\w.@$#:/]+(?:-[\w.@$#:/]+)*")
 _LONGEST_NAME = 80
 """Characters of a name that a hint repeats."""
@@ -143,7 +161,24 @@ def function_hint(name: str) -> str | None:
 
 def sign_hint(text: str, at: int) -> str | None:
     """The hint for the run of signs that covers this offset of the text."""
-    return SIGNS.get(_run(_SIGN_RUN, text, at)[0].rstrip("-"))  # without the sign of a number
+    run, start = _run(_SIGN_RUN, text, at)
+    if run in _ARROWS and _begins_lambda(text, start, run):
+        return _NO_LAMBDAS
+    return SIGNS.get(run.rstrip("-"))  # without the sign of a number
+
+
+def _begins_lambda(text: str, at: int, arrow: str) -> bool:
+    """Whether an arrow is that of a lambda, `x -> x > 3`, and leads to no key of JSON."""
+    before = text[max(0, at - _BEFORE) : at]
+    return _BEFORE_LAMBDA.search(before) is not None and _JSON_KEY.match(text, at + len(arrow)) is None
+
+
+def opened_call(text: str, at: int) -> tuple[str, int, str] | None:
+    """The name, the place and the hint of a function that others have, if its first argument is at this offset."""
+    first = max(0, at - _BEFORE)
+    call = _OPENED_CALL.search(text[first:at])
+    hint = None if call is None else function_hint(call[1])
+    return None if call is None or hint is None else (call[1], first + call.start(), hint)
 
 
 def name_hint(text: str, at: int) -> str | None:

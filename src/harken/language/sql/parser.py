@@ -6,9 +6,10 @@ operator takes them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from harken.errors import LimitError, ParseError
+from harken.errors import HarkenError, LimitError, ParseError
 from harken.language.ast import (
     Arithmetic,
     Attribute,
@@ -52,6 +53,17 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     return expression
 
 
+def reads_like_condition(text: str) -> bool:
+    """Whether a text that stands where an id or a path belongs is a condition. That of a name alone does not count."""
+    if len(text) > _LONGEST_MISPLACED or _OF_CONDITIONS.search(text) is None:
+        return False
+    try:
+        parse(text)
+    except HarkenError:
+        return False
+    return True
+
+
 def _check_limits(expression: Expression, text: str, limits: Limits) -> None:
     values = 0
     for predicate, depth in predicates(expression):
@@ -64,6 +76,11 @@ def _check_limits(expression: Expression, text: str, limits: Limits) -> None:
                 message = f"the text has more than {limits.max_values:,} constants"
                 raise LimitError(message, limit="max_values").at(*located(text, leaf.at))
 
+
+_OF_CONDITIONS = re.compile(r"\s[<>=!]|[<>=]\s|^[^/]+[<>=]|\s(?:IN|I?LIKE|RLIKE|IS|BETWEEN|CONTAINS)\s", re.IGNORECASE)
+"""What hardly stands in an id or a path: those of partitions, such as sales/day=5, have a slash."""
+_LONGEST_MISPLACED = 1_000
+"""Characters of an id or a path that is tried as a condition."""
 
 # How tightly operators bind, from what is still open to a sign.
 _OPEN, _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGN = range(8)

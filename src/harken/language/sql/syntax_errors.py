@@ -79,6 +79,9 @@ def unexpected(text: str, word: str, kind: str, at: int, expected: frozenset[str
         hint = habits.ONLY_CONDITION
     elif token.is_foreign:
         message, hint = f"`{word}` is not part of the language", habits.OPERATORS[word.upper()]
+    elif (call := habits.opened_call(text, at)) is not None:
+        name, at, hint = call
+        message = f"`{name}(…)` is not part of the language"
     return ParseError(message, hint=hint).at(*located(text, at))
 
 

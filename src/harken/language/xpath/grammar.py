@@ -11,6 +11,7 @@ from math import isinf
 from harken.errors import LimitError
 from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
 from harken.language.xpath.syntax_errors import (
+    ARITHMETIC,
     located,
     no_operand,
     no_operator,
@@ -18,6 +19,7 @@ from harken.language.xpath.syntax_errors import (
     refused_axis,
     refused_call,
     refused_constant,
+    refused_self,
 )
 from harken.language.xpath.tokens import END, QUOTES, Tokens, is_name, is_number
 from harken.limits import Limits
@@ -331,8 +333,7 @@ class Parser:
         if axis == "attribute":
             return self._attribute(is_descendant)
         if axis in ("self", "descendant-or-self"):
-            message = f"{axis}:: is supported before node() only"
-            raise refused(self.text, self.starts[start], message)
+            raise refused_self(self.text, self.starts[start], axis)
         if axis not in _CHILD_AXES:
             raise refused_axis(self.text, self.starts[start], axis)
         is_descendant = is_descendant or _CHILD_AXES[axis]
@@ -426,6 +427,8 @@ class Parser:
         if type(found) is Location:
             return Exists(found)
         if type(found) is str or type(found) is float:
+            if self.words[self.place] in ARITHMETIC:
+                raise self._no_operator(_OPERAND)
             raise refused_constant(self.text, self.starts[start], found, is_predicate=is_predicate)
         return found  # type: ignore[return-value]
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 from harken.errors import ParseError
 from harken.language.sql.syntax_errors import located
 from harken.language.xpath.tokens import END, NOTHING, QUOTES, Tokens, is_name, is_number
 
-__all__ = ["located", "no_operand", "no_operator", "refused", "refused_axis", "refused_call", "refused_constant"]
+__all__ = [
+    "ARITHMETIC",
+    "located",
+    "no_operand",
+    "no_operator",
+    "refused",
+    "refused_axis",
+    "refused_call",
+    "refused_constant",
+    "refused_self",
+]
 
 POSITIONS = "say which one by a value: a[@id = '7'], a[b = 'x']"
 _AXES = "child::, descendant::, attribute::, self::node() and descendant-or-self::node() are"
 _UPWARDS = "put the condition into a predicate of the element above: /a[b = 'x']/c"
 _WHOLE_VALUE = "only whole values compare: a = 'x', a != 'x', a < 5"
+_AS_WRITTEN = f"{_WHOLE_VALUE}, all of them as they are written"
 _NUMBERS = "a comparison with a number, or by < <= > >=, compares numbers: a > 5"
 _PATH_ALONE = "a path alone asks whether there is such a node: /a[b], not(/a[b])"
 _FUNCTIONS = {
@@ -19,15 +32,33 @@ _FUNCTIONS = {
     **dict.fromkeys(("contains", "starts-with", "ends-with", "matches", "substring", "string-length"), _WHOLE_VALUE),
     **dict.fromkeys(("number", "sum", "floor", "ceiling", "round"), _NUMBERS),
     **dict.fromkeys(("count", "boolean", "exists", "empty"), _PATH_ALONE),
+    **dict.fromkeys(("translate", "lower-case", "upper-case"), _AS_WRITTEN),
+    **dict.fromkeys(("concat", "string-join"), "strings cannot be joined: a = 'x' and b = 'y'"),
+    "normalize-space": "values compare with all their blanks: a = 'x'; a != '' asks for a value that is not empty",
     "string": "a path compares by its string-value already: a = 'x'",
     "name": "write the name as a step: /a/b",
     "local-name": "write the name as a step: /a/b; a namespace is declared: declare namespace p = 'uri'; /p:a",
     "namespace-uri": "declare the namespace: declare namespace p = 'uri'; /p:a",
     "id": "compare the attribute: //a[@id = '7']",
 }
+_TRUTHS = {
+    "true": "leave it out; /* is true of every document",
+    "false": "nothing can match it: leave it out behind or, and with it all that and joins it to",
+}
+_SELF = {
+    "self": "write the name as the step: //a or //b, not //*[self::a or self::b]",
+    "descendant-or-self": "write //a, or .//a below a step",
+}
 _NODE_TESTS = ("node", "comment", "processing-instruction")
+_COMPARE = "compare a path with a number: a < 5"
+_COMPARED = re.compile(r"[=<>]\s*\Z")
+"""What stands before the right side of a comparison."""
+_COMPARES = re.compile(r"\s*\(\s*\)\s*[=!<>]")
+"""What stands behind the name of a function that is the left side of a comparison."""
+_NEAR = 20
+"""Characters before a function in which the sign of a comparison is looked for."""
 _COMMENTS = "leave the comment out"
-_ARITHMETIC = ("+", "-", "*", "div", "mod")
+ARITHMETIC = ("+", "-", "*", "div", "mod")
 _WORDS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "is": "="}
 _CHARACTERS = {
     "&": "write and",
@@ -52,8 +83,11 @@ def refused_call(text: str, at: int, name: str) -> ParseError:
     if name in _NODE_TESTS:
         hint = "write * for any element, @* for any attribute, text() for text"
         return refused(text, at, f"the node test {name}() is not supported", hint)
-    if name in ("true", "false"):
-        return refused(text, at, f"{name}() is a constant, no condition on a document", "leave it out")
+    if name in _TRUTHS:
+        is_compared = _COMPARED.search(text[max(0, at - _NEAR) : at]) or _COMPARES.match(text, at + len(name))
+        compared = f"compare with the text: @a = '{name}'; @a alone asks whether it is there"
+        hint = compared if is_compared else _TRUTHS[name]
+        return refused(text, at, f"{name}() is a constant, no condition on a document", hint)
     if name == "not":
         return refused(text, at, "not() cannot be a step of a path", "write the path inside: not(a/b)")
     if name in ("and", "or"):
@@ -67,6 +101,11 @@ def refused_axis(text: str, at: int, axis: str) -> ParseError:
     """The error for an axis that the language leaves out."""
     hint = _UPWARDS if axis in ("parent", "ancestor", "ancestor-or-self") else f"{_AXES} supported"
     return refused(text, at, f"the axis {axis}:: is not supported", hint)
+
+
+def refused_self(text: str, at: int, axis: str) -> ParseError:
+    """The error for one of the axes that start at the node itself, before a name."""
+    return refused(text, at, f"{axis}:: is supported before node() only", _SELF[axis])
 
 
 def refused_constant(text: str, at: int, value: str | float, *, is_predicate: bool) -> ParseError:
@@ -103,8 +142,9 @@ def no_operator(text: str, tokens: Tokens, place: int, expected: str) -> ParseEr
     """The error for a token where a path or a condition has ended."""
     word, at = tokens.words[place], tokens.starts[place]
     before = tokens.words[place - 1] if place else ""
-    if word in _ARITHMETIC:
-        return _arithmetic(text, at)
+    if word in ARITHMETIC:
+        is_known = is_number(before) and is_number(tokens.words[place + 1])
+        return _arithmetic(text, at, "write the result: a < 5, not a < 2 + 3" if is_known else _COMPARE)
     if word == "|":
         hint = "or is written or" if tokens.words[place + 1 : place + 2] == ["|"] else "join the conditions with or"
         return refused(text, at, "`|` is not supported", hint)
@@ -126,8 +166,8 @@ def no_operator(text: str, tokens: Tokens, place: int, expected: str) -> ParseEr
     return _unexpected(text, word, at, f"expected {expected}")
 
 
-def _arithmetic(text: str, at: int) -> ParseError:
-    return refused(text, at, "arithmetic is not supported", "compare a path with a number: a < 5")
+def _arithmetic(text: str, at: int, hint: str = _COMPARE) -> ParseError:
+    return refused(text, at, "arithmetic is not supported", hint)
 
 
 def _unexpected(text: str, word: str, at: int, hint: str | None) -> ParseError:

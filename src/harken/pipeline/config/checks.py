@@ -14,7 +14,7 @@ from harken.pipeline.config.tables import Table
 from harken.schema import check_schema
 from harken.schema.files import MAX_SCHEMA_BYTES
 from harken.schema.paths import DOCUMENT
-from harken.toml.document import read_text
+from harken.toml.document import needs_key, read_text
 
 _OF_RATE = {"timestamp": "timestamp", "value": "bigint"}
 _TIMES = ("timestamp", "timestamp_ntz", "timestamp_ltz", "date")
@@ -71,9 +71,10 @@ def _check_source(source: Table, gives_columns: bool) -> None:
     needs_columns = kind in ("kafka", "socket") and mode == "stream"
     if needs_columns and "columns" not in source and not gives_columns:
         hint = 'write columns = "id STRING, price DOUBLE", or name a schema that has attributes'
-        source.fault(None, f"[source] has no `columns`, which a stream of {kind} cannot tell by itself", hint)
+        message = f"{needs_key(source.title, 'columns')}: a stream of {kind} cannot tell them by itself"
+        source.fault(None, message, hint)
     if kind is not None and kind not in _NUMBER_THEMSELVES and "event_id" not in source:
-        source.fault(None, "[source] has no `event_id`", "name the column that tells one event from another")
+        source.fault(None, needs_key(source.title, "event_id"), "name the column that tells one event from another")
     if "late_after" in source and "event_time" not in source:
         source.fault("late_after", "`late_after` needs `event_time`")
     if "late" in source and "late_after" not in source:
@@ -231,7 +232,7 @@ def _check_one_of(table: Table, names: tuple[str, ...]) -> None:
     there = [name for name in names if name in table]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
     if not there:
-        table.fault(None, f"{table.title} has none of {listed}")
+        table.fault(None, f"{table.title} needs one of {listed}")
     for name in there[1:]:
         table.fault(name, f"{table.title} has one of {listed}; `{there[0]}` is there already")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from harken.pipeline.config.tables import Table
+from harken.toml.document import needs_key
 
 _ENDINGS = {"parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv"}
 
@@ -63,7 +64,7 @@ def _fill_in_stores(root: Table) -> None:
             sink.values["store"] = subscriptions["store"]
         elif "store" not in subscriptions:
             hint = "write store = …, or take the subscriptions from a store"
-            sink.fault(None, f"{sink.title} has no `store`", hint)
+            sink.fault(None, needs_key(sink.title, "store"), hint)
 
 
 def _fill_in_keep(root: Table) -> None:
@@ -78,7 +79,7 @@ def _fill_in_dead_letters(root: Table) -> None:
         return
     location = _dead_letter_location(root)
     if given is not None and location is None:
-        given.fault(None, "[dead_letters] has no `path`")
+        given.fault(None, needs_key(given.title, "path"))
     elif location is not None:
         table = given or root.inner("dead_letters")
         table.values["path"] = location

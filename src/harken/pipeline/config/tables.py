@@ -21,7 +21,7 @@ from typing import Any, Protocol, get_type_hints
 from harken.errors import ConfigError, HarkenError
 from harken.pipeline.config.environment import expanded
 from harken.pipeline.config.secrets import Secret, has_secret, is_secret
-from harken.toml.document import Document
+from harken.toml.document import Document, needs_key
 from harken.toml.positions import Keys
 
 
@@ -180,7 +180,7 @@ class Table:
             elsewhere = self._belongs_elsewhere(name, key)
             if name not in self:
                 if key.required and elsewhere == "":
-                    self.fault(None, f"{self.title} has no `{name}`", _how_to_write(name, key.type))
+                    self.fault(None, needs_key(self.title, name), _how_to_write(name, key.type))
             elif elsewhere:
                 if self._spelt[name] == name:
                     self.fault(name, elsewhere)

@@ -121,6 +121,111 @@ def test_a_function_is_no_method() -> None:
     assert hint_of("a.startswith('x')") == "a function is written before what it is of: lower(x)"
 
 
+# Strings joined, several events, conditions on elements of arrays
+
+
+@pytest.mark.parametrize(
+    "text", ["a || 'x' = 'bx'", "a || 'x'", "a = 'x' || 'y'", "a = 1 || b = 2", "a||b = 'x'", "a = 'x'||-1"]
+)
+def test_two_bars_may_be_meant_to_join_strings(text: str) -> None:
+    assert hint_of(text).startswith("or is written OR; strings cannot be joined: write a condition for each part")
+
+
+def test_one_bar_is_not() -> None:
+    assert hint_of("a = 1 | b = 2") == "write OR"
+
+
+@pytest.mark.parametrize("name", ["concat", "CONCAT_WS"])
+def test_a_function_that_joins_strings(name: str) -> None:
+    assert hint_of(f"{name}(a, 'x') = 'bx'") == "strings cannot be joined: write a condition for each part"
+
+
+SEVERAL = "a condition is about one event, and knows nothing of others"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "column"),
+    [
+        ("cpu > 90 FOR 5 minutes", "`FOR` is not part of the language", 10),
+        ("cpu > 90 FOR 5 MINUTES BY host", "`FOR` is not part of the language", 10),
+        ("cpu > 90 WITHIN 10 MINUTES", "`WITHIN` is not part of the language", 10),
+        ("cpu > 90 UNTIL cpu < 70", "`UNTIL` is not part of the language", 10),
+        ("cpu > 90 DURING 5", "`DURING` is not part of the language", 10),
+        ("(a = 1) THEN (b = 2)", "`THEN` is not part of the language", 9),
+        ("(a = 1) FOLLOWED BY (b = 2)", "`FOLLOWED` is not part of the language", 9),
+        ("a > 5 ONCE PER 1 DAY", "`ONCE` is not part of the language", 7),
+        ("price CHANGED", "`CHANGED` is not part of the language", 7),
+        ("a = 'x' HAVING count(*) > 5", "`HAVING` is not part of the language", 9),
+        ("count(*) > 5", "`count(…)` is not part of the language", 1),
+        ("a = 1 AND COUNT ( * ) > 5", "`COUNT(…)` is not part of the language", 11),
+        ("COUNT(DISTINCT x) > 5", "`COUNT(…)` is not part of the language", 1),
+        ("count(x) > 5", "`count(…)` is not part of the language", 1),
+        ("avg(price) > 3", "`avg(…)` is not part of the language", 1),
+        ("lag(price) < price", "`lag(…)` is not part of the language", 1),
+    ],
+)
+def test_a_condition_is_about_one_event(text: str, message: str, column: int) -> None:
+    error = refusal(text)
+    assert error.message == message
+    assert (error.hint or "").startswith(SEVERAL)
+    assert column_of(text) == column
+
+
+def test_the_size_of_a_set_is_what_is_left_of_counting() -> None:
+    assert hint_of("count(tags) > 2").endswith("size(tags) counts the values of a set")
+
+
+@pytest.mark.parametrize("text", ["for = 1", "a = 1 AND until < 5", "during LIKE 'x%'", "within", "changed AND once"])
+def test_words_about_several_events_are_names_too(text: str) -> None:
+    assert parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXISTS(items, x -> x.price > 3)",
+        "exists(items.price, x->x > 3)",
+        "any_match(items, x => x > 3)",
+        "arrayExists(x -> x > 3, items)",
+        "a = 1 AND forall(items, x -> (x > 1))",
+    ],
+)
+def test_a_lambda(text: str) -> None:
+    hint = "conditions on a path hold within one element of its array: items.price > 3 AND items.qty = 2"
+    assert hint_of(text) == hint
+    assert parse(hint.partition(": ")[2])
+
+
+@pytest.mark.parametrize("text", ["lower(a->'b') = 'x'", "lower(a ->> 'b') = 'x'", "a -> b", "abs(a->0) = 1"])
+def test_an_arrow_into_json_is_none(text: str) -> None:
+    assert hint_of(text) == "a path is written with points: a.b"
+
+
+# Contradictions
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("tags = 'red' AND tags = 'blue'", "tags CONTAINS 'red' AND tags CONTAINS 'blue'"),
+        ("a = 1 AND 'it''s' = tags AND tags = 'b'", "tags CONTAINS 'it''s' AND tags CONTAINS 'b'"),
+        ("(x = 1 AND x = 2) AND b = 1", "x CONTAINS 1 AND x CONTAINS 2"),
+        ("`a b`.c = 1 AND `a b`.c = 2 AND `a b`.c = 3", "`a b`.c CONTAINS 1 AND `a b`.c CONTAINS 2"),
+        ("x = 1 AND x = 2 OR x = 3 AND x = 4", "x CONTAINS 1 AND x CONTAINS 2"),
+    ],
+)
+def test_two_values_of_one_attribute_are_asked_for_by_contains(text: str, written: str) -> None:
+    hint = hint_of(text)
+    assert "leave no value that meets them all" in hint
+    assert hint.endswith(f"; where it may have several values, write {written}")
+    assert Compiler().compile(written)
+
+
+@pytest.mark.parametrize("text", ["x > 5 AND x < 3", "x = 1 AND x <> 1", "x = 1 AND x IS NULL", "x = 1 AND x > 2"])
+def test_other_contradictions_are_not_about_sets(text: str) -> None:
+    assert "CONTAINS" not in hint_of(text)
+
+
 # IS
 
 

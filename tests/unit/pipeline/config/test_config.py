@@ -334,7 +334,7 @@ def test_dead_letters_of_a_batch_lie_beside_the_first_sink_with_a_path(folder: P
 def test_a_batch_without_a_place_for_dead_letters_has_none(folder: Path) -> None:
     text = SMALL + "format = 'console'\n"
     assert good(folder, text).dead_letters is None
-    assert bad(folder, text + "[dead_letters]\nformat = 'json'\n") == [(9, "[dead_letters] has no `path`")]
+    assert bad(folder, text + "[dead_letters]\nformat = 'json'\n") == [(9, "[dead_letters] needs `path`")]
 
 
 def test_the_format_of_dead_letters_alone(folder: Path) -> None:
@@ -482,7 +482,7 @@ def test_a_misspelt_key_is_told_at_its_line(folder: Path, which: Occurrence) -> 
         changed = list(lines)
         changed[which.line - 1] = re.sub(rf"\b{which.key}\b", wrong, lines[which.line - 1], count=1)
         faults = bad(folder, "\n".join(changed))
-        assert [line for line, message in faults if f"has no `{wrong}`" in message] == [which.line]
+        assert [line for line, message in faults if f"unknown key `{wrong}`" in message] == [which.line]
         if get_close_matches(wrong, known, n=1) == [which.key] and not which.is_header:
             assert {line for line, _ in faults} == {which.line}, "one slip, and others are told of it elsewhere"
 
@@ -602,14 +602,14 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ("files", 'event_time = "at"', "", "`late_after` needs `event_time`"),
         ("files", 'late_after = "10 minutes"', "", "`late` needs `late_after`"),
         ("files", 'trigger = "available-now"', 'trigger = "available_now"', "`trigger` is 'available-now' or a number"),
-        ("files", 'checkpoint = "state/"', "", "the configuration has no `checkpoint`"),
+        ("files", 'checkpoint = "state/"', "", "the configuration needs `checkpoint`"),
         ("kafka", 'servers = "127.0.0.1:9092"', 'servers = "localhost"', "`servers` is the addresses of servers"),
         ("kafka", 'topic = "events"', 'topic = "my events"', "`topic` is the name of a topic"),
-        ("kafka", 'topic = "events"', "", "[source] has no `topic`"),
-        ("kafka", 'schema = "auction.toml"', "", "[source] has no `columns`"),
+        ("kafka", 'topic = "events"', "", "[source] needs `topic`"),
+        ("kafka", 'schema = "auction.toml"', "", "[source] needs `columns`"),
         ("kafka", 'schema = "auction.toml"', 'schema = "action.toml"', "cannot read the schema file"),
         ("kafka", 'table = "catalog.rules"', 'table = "catalog rules"', "`table` is the name of a table"),
-        ("kafka", 'table = "catalog.rules"', "", "[subscriptions] has none of path, index, table and store"),
+        ("kafka", 'table = "catalog.rules"', "", "[subscriptions] needs one of path, index, table and store"),
         ("kafka", 'table = "public.notifications"', 'table = "x; DROP"', "`table` is the plain name of a table"),
         ("kafka", 'url = "jdbc:postgresql://127.0.0.1/alerts"', 'url = "postgresql://x"', "begins with jdbc:"),
         (
@@ -642,7 +642,7 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ("rate", 'format = "rate"', 'format = "rate"\ncolumns = "id INT"', "`columns` belongs to format json, csv"),
         ("rate", 'format = "rate"', 'format = "rate"\nevent_id = "id"', "events have no column `id`"),
         ("socket", "port = 9999", "port = 99999", "`port` is a whole number from 1 to 65,535, not 99999"),
-        ("socket", 'event_id = "id"', "", "[source] has no `event_id`"),
+        ("socket", 'event_id = "id"', "", "[source] needs `event_id`"),
         ("rate", 'path = "subscriptions.jsonl"', 'store = "harkn.db"', "there is no file or folder {folder}/harkn.db"),
         ("rate", 'path = "subscriptions.jsonl"', 'store = "events"', "`store` is a folder: {folder}/events"),
         ("rate", 'path = "subscriptions.jsonl"', 'store = "mysql://u:pw@h/d"', "`store` is a path, or a URL such as"),
@@ -662,7 +662,7 @@ def test_a_fault(folder: Path, example: str, old: str, new: str, message: str) -
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("", 1, "the configuration has no `source`"),
+        ("", 1, "the configuration needs `source`"),
         (BATCH.replace('mode = "batch"', 'mode = "batch"\ncheckpoint = "x"'), 3, "`checkpoint` belongs to mode stream"),
         (BATCH.replace('mode = "batch"', 'mode = "batch"\ntrigger = "1 day"'), 3, "`trigger` belongs to mode stream"),
         (
@@ -674,11 +674,11 @@ def test_a_fault(folder: Path, example: str, old: str, new: str, message: str) -
         (SMALL + "format = 'console'\nlimit = 0", 9, "`limit` is a whole number from 1, not 0"),
         (SMALL + "format = 'console'\npath = 'out'", 9, "`path` belongs to format parquet and json, not to console"),
         (SMALL + "format = 'console'\n[sink.options]\ncheckpointLocation = 'x'", 10, "said by the key `checkpoint`"),
-        (SMALL + "format = 'console'\n[[sink]]", 9, "[[sink]] number 2 has no `format`"),
+        (SMALL + "format = 'console'\n[[sink]]", 9, "[[sink]] number 2 needs `format`"),
         (SMALL.replace("[[sink]]", "[sink]") + "format = 'console'", 7, "`sink` is not a list of tables"),
         (SMALL.replace("[source]", "[[source]]") + "format = 'console'", 1, "`source` is not a table"),
         (RATE + "[[enrich]]\npath = 'events'\non = ['value']", 11, "does not tell its format"),
-        (RATE + "[[enrich]]\non = ['value']", 10, "[[enrich]] number 1 has none of path and table"),
+        (RATE + "[[enrich]]\non = ['value']", 10, "[[enrich]] number 1 needs one of path and table"),
         (RATE + "[[enrich]]\npath = 'sellers.parquet'\ntable = 'x'\non = ['value']", 12, "`path` is there already"),
         (RATE + "[[enrich]]\ntable = 'x'\nformat = 'csv'\non = ['value']", 12, "`format` belongs to `path`"),
         (RATE + "[[enrich]]\ntable = 'x'\non = ['value']\ncolumns = ['timestamp']", 13, "`timestamp` already"),
@@ -740,7 +740,7 @@ def test_a_schema_without_attributes_gives_no_columns(tmp_path: Path, folder: Pa
     (tmp_path / "empty.toml").touch()
     text = KAFKA.replace('"auction.toml"', f'"{tmp_path}/empty.toml"')
     assert [message for _, message in bad(folder, text)] == [
-        "[source] has no `columns`, which a stream of kafka cannot tell by itself"
+        "[source] needs `columns`: a stream of kafka cannot tell them by itself"
     ]
 
 
@@ -844,12 +844,12 @@ def test_every_fault_is_told_in_the_order_of_the_lines(folder: Path) -> None:
     _, faults = checked(folder, BROKEN)
     assert [(fault.place.line, fault.message) for fault in faults if fault.place] == [
         (2, "`trigger` belongs to mode stream, not to batch"),
-        (4, "[source] has no `fromat`"),
+        (4, "[source]: unknown key `fromat`"),
         (5, f"there is no file or folder {folder}/nowhere"),
         (6, "`event_id` is the name of a column, not 7"),
         (8, "the environment has no variable `NOWHERE`"),
         (10, "`format` is one of parquet, json, kafka, jdbc, store, console, not 'parqet'"),
-        (13, "[[sink]] number 2 has no `pth`"),
+        (13, "[[sink]] number 2: unknown key `pth`"),
         (13, "`path` is a path, or an address such as s3://bucket/folder, not 5"),
     ]
     assert all(fault.place and fault.place.source == str(folder / "my-pipeline.toml") for fault in faults)
@@ -930,7 +930,7 @@ def test_two_sinks_with_one_store_and_sinks_where_the_store_is(folder: Path) -> 
 
 def test_a_sink_without_a_store_is_told_what_to_write(folder: Path) -> None:
     text = RATE.replace('"console"', '"store"')
-    assert bad(folder, text) == [(8, "[[sink]] number 1 has no `store`")]
+    assert bad(folder, text) == [(8, "[[sink]] number 1 needs `store`")]
     _, (fault,) = checked(folder, text)
     assert fault.hint == "write store = …, or take the subscriptions from a store"
 
