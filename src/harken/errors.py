@@ -52,7 +52,7 @@ _EXTRAS = {
     "connect": ("grpc", "grpc_status", "google"),
     "bench": ("altair", "vl_convert"),
     "operators": ("duckdb", "psycopg", "rapidfuzz", "rdflib", "shapely"),
-    "server": ("fastapi", "uvicorn", "prometheus_client"),
+    "server": ("cryptography", "fastapi", "uvicorn", "prometheus_client"),
     "client": ("httpx",),
     "dev": ("hypothesis", "pytest"),
 }

@@ -46,6 +46,14 @@ def serve(
     api_keys: Annotated[
         bool, typer.Option("--api-keys", help="Ask for API keys: `harken key` makes the first.")
     ] = False,
+    secrets_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keys that encrypt the secrets of webhooks in the store: the first encrypts, all decrypt.  "
+            "[default: those in HARKEN_SECRETS_KEY]",
+        ),
+    ] = None,
     operators: Annotated[
         list[str] | None,
         typer.Option(metavar="MODULE:NAME", help="Operators that subscriptions may call, as often as need be."),
@@ -70,7 +78,7 @@ def serve(
     or SIGTERM, after what is under way is done.
     """
     with session(json, verbose) as screen:
-        from harken.server.configuring import describe_settings, settings_of
+        from harken.server.configuring import describe_settings, secrets_keys, settings_of
 
         if setting and "help" in setting:
             screen.show(describe_settings())
@@ -80,6 +88,7 @@ def serve(
             store=store,
             snapshot=snapshot,
             schema=schema,
+            secrets_keys=secrets_keys(secrets_key, os.environ),
             api_keys=api_keys,
             operators=tuple(operators or ()),
             webhook_networks=tuple(allow_webhooks_to or ()),

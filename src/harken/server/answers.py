@@ -57,11 +57,15 @@ class ShownDeliveryModel(BaseModel):
 class WebhookStateModel(BaseModel):
     """How far a webhook has come."""
 
-    state: Literal["active", "waiting", "stopped"]
-    failures: Annotated[int, Field(description="Tries of the next notification that failed.")]
+    state: Annotated[
+        Literal["active", "waiting", "failing", "stopped"],
+        Field(description="`failing`: the last notification was given up, and none waits."),
+    ]
+    failures: Annotated[int, Field(description="Calls that failed since the last that succeeded.")]
     acknowledged: Annotated[str, Field(description="The last notification that it took, or that was given up.")]
     dead: Annotated[int, Field(description="Notifications that were given up.")]
     next_attempt_at: str | None = None
+    failing_since: Annotated[str | None, Field(description="When the first of these calls failed.")] = None
     last_error: str | None = None
 
 

@@ -37,6 +37,8 @@ class Committer:
         self._closing = False
         self.transactions = 0
         self.jobs = 0
+        self.failures = 0
+        """Transactions that failed because the store was not available."""
         self._thread = threading.Thread(target=self._run, name="harken-commit", daemon=True)
         self._thread.start()
 
@@ -86,6 +88,7 @@ class Committer:
                     except (HarkenError, BehindError) as error:
                         job.error = error
         except StoreUnavailableError as error:
+            self.failures += 1
             _fail(jobs, error)
         except Exception as error:
             if len(jobs) == 1:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
-from harken.errors import ConfigError, did_you_mean
+from harken.errors import ConfigError, SourceError, did_you_mean
 from harken.server.settings import Settings
 
+SECRETS_KEY = "HARKEN_SECRETS_KEY"
+"""The variable of the environment that has the keys for secrets."""
 Default = int | float | tuple[float, ...]
 _DEFAULTS: dict[str, Default] = {
     name: default
@@ -39,6 +42,28 @@ def settings_of(given: Sequence[str], **named: Any) -> Settings:
     except ValueError as error:
         raise ConfigError(f"that is no network: {error}", hint="write it as 10.0.0.0/8") from None
     return Settings(**named, **numbers, webhook_networks=networks)
+
+
+def secrets_keys(path: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys that secrets are encrypted with: those of a file or, without one, of the environment.
+
+    Spaces, lines and commas separate them. Raises SourceError for a file that cannot be read, and ConfigError for one
+    without a key.
+    """
+    if path is None:
+        return _words(environment.get(SECRETS_KEY, ""))
+    try:
+        keys = _words(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise SourceError(f"{path} cannot be read: {reason}") from None
+    if not keys:
+        raise ConfigError(f"there is no key in {path}", hint="make one with `openssl rand -base64 32`")
+    return keys
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
 
 
 def describe_settings() -> str:

@@ -1,4 +1,4 @@
-"""Calls webhooks: each in the order of its notifications, none waiting for another, until they arrive or are dead."""
+"""Calls webhooks: each in the order of its notifications, in fair shares, until they arrive or are dead."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
 from random import Random
 from urllib.parse import urlsplit
@@ -31,6 +32,18 @@ _SLACK_SECONDS = 5
 """What a claim lasts longer than the call that it is for. A process that is killed leaves its claims behind."""
 _MOST_IN_A_ROW = 100
 """Notifications that one webhook gets before it queues again behind the others."""
+_LONGEST_ROW_SECONDS = 5.0
+"""How long one webhook is called before it queues again."""
+
+
+class _End(Enum):
+    """What became of notifications."""
+
+    DELIVERED = "delivered"
+    OVER = "over"
+    """They were given up, or there were none."""
+    PENDING = "pending"
+    """They are tried again, or are not for this webhook any more."""
 
 
 class Delivering:
@@ -159,52 +172,67 @@ class Delivering:
     async def _deliver(self, sender: Sender, state: WebhookState) -> None:
         """Deliver what one webhook waits for."""
         attempts, most = state.attempts, self._settings.max_digest
-        for _ in range(_MOST_IN_A_ROW):
+        until = time.monotonic() + _LONGEST_ROW_SECONDS
+        for turn in range(_MOST_IN_A_ROW):
+            if turn and time.monotonic() > until:
+                break
             due = await self._readers.run(self._store.next_delivery, state.subscription, most)
             if due is None:
                 return  # the subscription is gone, or wants no webhook any more
-            if due.batch and not await self._settle(sender, due, attempts):
+            end = await self._settle(sender, due, attempts) if due.batch else _End.OVER
+            if end is _End.PENDING:
                 return
             attempts = 0
-            if not await self._note_delivered(due):
+            if not await self._note_settled(due, end):
                 return
             if due.delivery.max_delay and not due.is_again and len(due.batch) < most:
                 return  # the next digest has its own time; after a full one, more wait already
         await self._put_off([state.subscription], 0.0)
 
-    async def _settle(self, sender: Sender, due: Due, attempts: int) -> bool:
-        """Deliver notifications or give them up. Returns False if they are to be tried again."""
+    async def _settle(self, sender: Sender, due: Due, attempts: int) -> _End:
+        """Deliver notifications or give them up, unless they are to be tried again."""
         gone = [each for each in due.batch if each.event is None]
         if gone:
             reason = "the journal had let go of the event before it could be delivered"
-            if not await self._bury(due, gone, attempts, reason):
-                return False
+            if not await self._bury(due, gone, attempts, reason, is_failure=False):
+                return _End.PENDING
         batch = [each for each in due.batch if each.event is not None]
         if not batch:
-            return True
-        is_late = not due.is_again and not attempts and self._is_late(batch[-1])
+            return _End.OVER
+        is_late = not attempts and self._is_late(due)
+        id = due.subscription.id
+        self._hosts.sent(id, time.monotonic())
         outcome = await self._send(sender, due.delivery, batch)
+        if self._hosts.answered(id, time.monotonic()):
+            self.wake()  # others that wait for this host may follow
         if outcome.kind is OutcomeKind.DELIVERED:
             self.counts["delivered"] += 1
-            return True
+            return _End.DELIVERED
         self.counts["failed"] += 1
-        return await self._failed(due, batch, attempts + 1, outcome, is_late)
+        is_given_up = await self._failed(due, batch, attempts + 1, outcome, is_late)
+        return _End.OVER if is_given_up else _End.PENDING
 
     async def _send(self, sender: Sender, delivery: Delivery, batch: Sequence[Notified]) -> Outcome:
-        format = delivery.format
+        format, source = delivery.format, self._store.source
         first, last = batch[0], batch[-1]
         if delivery.max_delay:
-            name, text = f"{first.number}-{last.number}", digest_text(first.subscription, batch, format)
+            name, text = f"{first.number}-{last.number}", digest_text(first.subscription, batch, format, source)
         else:
-            name, text = str(first.number), notification_text(first, format)
+            name, text = str(first.number), notification_text(first, format, source)
         content_type = CLOUDEVENT_JSON if format == CLOUDEVENTS else "application/json"
         assert delivery.url is not None
-        secrets = [delivery.secret] if delivery.secret else []
+        secrets = [self._store.sealing.opened(delivery.secret)] if delivery.secret else []
         return await sender.send(delivery.url, secrets, name, text.encode(), content_type)
 
-    def _is_late(self, notified: Notified) -> bool:
-        """Whether a notification had to wait for so long that those before it were given up: it is tried once."""
-        return microseconds() - notified.time > sum(self._settings.webhook_delays) * 1e6
+    def _is_late(self, due: Due) -> bool:
+        """Whether notifications waited, ready to be sent, while calls failed for as long as all tries take.
+
+        Those before them were given up then, and they are tried once.
+        """
+        if due.is_again or due.failing_since is None:
+            return False
+        ready = due.batch[-1].time + int(due.delivery.max_delay * 1e6)
+        return microseconds() - max(ready, due.failing_since) > sum(self._settings.webhook_delays) * 1e6
 
     async def _failed(
         self, due: Due, batch: Sequence[Notified], attempts: int, outcome: Outcome, is_late: bool
@@ -216,21 +244,30 @@ class Delivering:
             return False
         delay = self._schedule.delay_before(attempts + 1, self._random)
         if delay is None or is_late:
-            return await self._bury(due, batch, attempts, outcome.reason)
+            return await self._bury(due, batch, attempts, outcome.reason, is_failure=True)
         next_at = microseconds() + int(max(delay, outcome.retry_after or 0.0) * 1e6)
         await self._changed_of(due, lambda writing: writing.failed(id, attempts, next_at, outcome.reason))
         return False
 
-    async def _bury(self, due: Due, batch: Sequence[Notified], attempts: int, reason: str) -> bool:
-        """Give notifications up. Returns False if that is not for this webhook to do any more."""
+    async def _bury(self, due: Due, batch: Sequence[Notified], attempts: int, reason: str, *, is_failure: bool) -> bool:
+        """Give notifications up, after a call that failed or without one.
+
+        Returns False if that is not for this webhook to do any more.
+        """
         id, numbers = due.subscription.id, [each.number for each in batch]
-        if not await self._changed_of(due, lambda writing: writing.bury(id, numbers, attempts, reason)):
+
+        def bury(writing: Writing) -> None:
+            writing.bury(id, numbers, attempts, reason)
+            if is_failure:
+                writing.note_failure(id, reason)
+
+        if not await self._changed_of(due, bury):
             return False
         self.counts["dead"] += len(numbers)
         log.warning("%d notifications of %r are given up: %s", len(numbers), id, reason)
         return True
 
-    async def _note_delivered(self, due: Due) -> bool:
+    async def _note_settled(self, due: Due, end: _End) -> bool:
         """Note how far a webhook has come. Returns whether there is more."""
         id, delivery, now = due.subscription.id, due.delivery, microseconds()
         again = [each.number for each in due.batch] if due.is_again else []
@@ -239,7 +276,7 @@ class Delivering:
 
         def note(writing: Writing) -> bool:
             if writing.is_there(due.subscription):
-                return writing.delivered(id, up_to, again, next_at)
+                return writing.delivered(id, up_to, again, next_at, is_success=end is _End.DELIVERED)
             writing.put_off([id], now)
             return False
 

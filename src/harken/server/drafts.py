@@ -19,6 +19,7 @@ from harken.server.subscribing import Draft, Taken
 from harken.server.webhooks.addresses import check_url
 from harken.server.webhooks.signing import new_secret, signing_key
 from harken.store import Delivery, StoredSubscription, Throttle
+from harken.store.sealing import Sealing
 
 
 def new_draft(content: Any, settings: Settings, caller: Caller) -> Draft:
@@ -32,20 +33,23 @@ def new_draft(content: Any, settings: Settings, caller: Caller) -> Draft:
     return _drafted(given, given.id or secrets.token_hex(10), given.owner or caller.owner, settings)
 
 
-def changed_draft(given: ChangeModel, known: StoredSubscription, settings: Settings) -> Draft:
-    """A subscription as it is to become. A webhook keeps its secret unless another is given. Raises HarkenError."""
+def changed_draft(given: ChangeModel, known: StoredSubscription, settings: Settings, sealing: Sealing) -> Draft:
+    """A subscription as it is to become. It keeps its validity and its webhook's secret, as that is stored, unless
+    others are given. Raises HarkenError.
+    """
     draft = _drafted(given, known.id, known.owner, settings)
+    if draft.valid_for is None and known.valid_for is not None:
+        draft = replace(draft, valid_for=min(known.valid_for / 1e6, settings.max_valid_for))
     webhook = None if given.delivery is None else given.delivery.webhook
-    if webhook is not None and webhook.secret is None and known.delivery.secret is not None:
-        draft = replace(draft, delivery=replace(draft.delivery, secret=known.delivery.secret))
+    secret = known.delivery.secret
+    if webhook is not None and secret is not None and webhook.secret in (None, sealing.opened(secret)):
+        draft = replace(draft, delivery=replace(draft.delivery, secret=secret))
     return draft
 
 
-def validity(asked: float | None, settings: Settings) -> float:
-    """How long a subscription is to be valid. Raises LimitError if that is too long."""
-    if asked is None:
-        return settings.valid_for
-    if asked > settings.max_valid_for:
+def validity(asked: float | None, settings: Settings) -> float | None:
+    """How long a subscription is to be valid; None for the default. Raises LimitError if that is too long."""
+    if asked is not None and asked > settings.max_valid_for:
         message = f"a subscription is valid for {settings.max_valid_for:,.0f} seconds at most"
         raise LimitError(message, limit="max_valid_for")
     return asked

@@ -102,13 +102,13 @@ class Frames:
                     self._delayed.setdefault(each.subscription, []).append(each)
                     self._delayed_bytes += size_of(each)
                 else:
-                    text = notification_text(each, self._format or delivery.format)
+                    text = notification_text(each, self._format or delivery.format, self._service.store.source)
                     yield frame("notification", text, str(self._safe()))
             stream.position = max(stream.position, end)
             for id in self._due():
                 notified = self._delayed.pop(id)
                 self._delayed_bytes -= sum(map(size_of, notified))
-                text = digest_text(id, notified, self._format or self._delivery(id).format)
+                text = digest_text(id, notified, self._format or self._delivery(id).format, self._service.store.source)
                 yield frame("digest", text, str(self._safe()))
             if stream.is_behind or stream.held:
                 continue

@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harken.errors import AccessError, HarkenError, LimitError, StoreUnavailableError
+from harken.server.inflating import ContentEncodingError, inflated, is_compressed
 from harken.server.metrics import Metrics
 from harken.server.problems import InvalidRequestError, problem_response
 from harken.server.publications import LINE_TYPES, main_type
@@ -67,7 +68,8 @@ class Gate:
             refusal = self._refusal(scope, headers)
             if refusal is None:
                 _tidy(scope, headers)
-                await self._app(scope, self._bounded(scope, headers, receive), sending)
+                body = inflated(receive) if is_compressed(_text(headers, b"content-encoding")) else receive
+                await self._app(scope, self._bounded(scope, headers, body), sending)
             else:
                 await problem_response(refusal, request_id)(scope, receive, sending)
         except ClientDisconnect:
@@ -92,6 +94,10 @@ class Gate:
             return StoreUnavailableError(f"the server is {what}")
         if self._rates.is_limited and not self._rates.take(self._caller(scope, headers)):
             return LimitError("you ask too often", limit="max_requests_per_second")
+        try:
+            is_compressed(_text(headers, b"content-encoding"))
+        except ContentEncodingError as error:
+            return error
         if b"%00" in scope["query_string"] or "\0" in scope["path"]:
             return InvalidRequestError("a NUL character is not for paths and queries")
         declared = headers.get(b"content-length", b"")

@@ -22,7 +22,7 @@ from harken.live.results import BatchMatches
 from harken.schema.paths import DOCUMENT
 from harken.server.committing import Committer
 from harken.server.index import Index
-from harken.server.publications import Incoming, one_line, rejection
+from harken.server.publications import IdempotencyKeyError, Incoming, one_line, rejection
 from harken.server.settings import Settings
 from harken.store import BehindError, NewEvent, Writing
 from harken.store.store import microseconds
@@ -65,6 +65,7 @@ class Published:
 class _Request:
     incoming: Incoming
     key: bytes | None
+    request_hash: bytes | None
     future: asyncio.Future[Published]
 
 
@@ -102,12 +103,14 @@ class Matching:
         self._thread = threading.Thread(target=self._run, name="harken-match", daemon=True)
         self._thread.start()
 
-    def publish(self, incoming: Incoming, key: bytes | None, future: asyncio.Future[Published]) -> None:
+    def publish(
+        self, incoming: Incoming, key: bytes | None, request_hash: bytes | None, future: asyncio.Future[Published]
+    ) -> None:
         """Have events matched and journalled; the future is settled once they are.
 
         Raises StoreUnavailableError, and LimitError if too many wait.
         """
-        request = _Request(incoming, key, future)
+        request = _Request(incoming, key, request_hash, future)
         with self._wake:
             if self._closing:
                 raise StoreUnavailableError("the server is shutting down")
@@ -200,6 +203,11 @@ class Matching:
         appended = done.result()
         settled: list[tuple[asyncio.Future[Published], Published | BaseException]] = []
         for place, (request, publication, outcome) in enumerate(zip(requests, publications, outcomes, strict=True)):
+            if place in appended.conflicts:
+                hint = "take a new key for every request, and the same only to repeat it as it was"
+                error = IdempotencyKeyError("another request came with this idempotency key before", hint=hint)
+                settled.append((request.future, error))
+                continue
             answer = appended.repeated.get(place, publication.answer)
             if place in appended.duplicates:
                 answer = json.dumps({**json.loads(answer), "duplicates": appended.duplicates[place]})
@@ -304,7 +312,7 @@ def _publication(request: _Request, outcome: Outcome) -> Publication:
         answer = f'{{"accepted":{len(events)},"rejected":[]}}'
     else:
         answer = json.dumps({"accepted": len(events), "rejected": outcome.rejected})
-    return Publication(events, request.key, answer)
+    return Publication(events, request.key, answer, request.request_hash)
 
 
 def _without(publication: Publication, gone: frozenset[str]) -> Publication:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -18,7 +18,8 @@ class Metrics:
 
     def __init__(self, service: Service) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Counts(service))
+        self._counts = _Counts(service)
+        self._registry.register(self._counts)
         self.requests = Counter(
             "harken_http_requests", "Requests, by path and status.", ["path", "status"], registry=self._registry
         )
@@ -26,7 +27,9 @@ class Metrics:
             "harken_http_seconds", "How long requests took.", ["path"], buckets=_BUCKETS, registry=self._registry
         )
 
-    def text(self) -> bytes:
+    def text(self, stored: Mapping[str, int] | None = None) -> bytes:
+        """All metrics as text, those of the store if its sizes are known."""
+        self._counts.stored = stored
         return generate_latest(self._registry)
 
 
@@ -35,13 +38,16 @@ class _Counts(Collector):
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self.stored: Mapping[str, int] | None = None
+        """The sizes of the store; None while it does not tell."""
 
     def describe(self) -> list[Metric]:
         return []
 
     def collect(self) -> Iterator[Metric]:
         service = self._service
-        yield GaugeMetricFamily("harken_ready", "Whether requests are answered.", value=float(service.is_ready))
+        is_ready = service.is_ready and service.readiness.problem is None
+        yield GaugeMetricFamily("harken_ready", "Whether events are accepted.", value=float(is_ready))
         if not service.is_ready:
             return
         feed, index = service.feed, service.index
@@ -61,7 +67,9 @@ class _Counts(Collector):
         for outcome, count in service.delivering.counts.items():
             webhooks.add_metric([outcome], count)
         yield webhooks
-        sizes = service.store.sizes()
+        sizes = self.stored
+        if sizes is None:
+            return
         yield GaugeMetricFamily("harken_journal_events", "Events in the journal.", value=sizes["journal_events"])
         yield GaugeMetricFamily("harken_journal_bytes", "Bytes of them.", value=sizes["journal_bytes"])
         yield GaugeMetricFamily("harken_webhooks_waiting", "Webhooks that are due.", value=sizes["webhooks_waiting"])

@@ -60,7 +60,12 @@ class ChangeModel(_Model):
     where: Annotated[Text, Field(examples=["category = 'Toy' AND price < 5"])]
     language: Annotated[str, Field(max_length=50, examples=["sql", "xpath"])] = "sql"
     labels: dict[Label, Label] = Field(default_factory=dict)
-    valid_for: Annotated[Seconds | None, Field(description="Seconds; a day unless the server says otherwise.")] = None
+    valid_for: Annotated[
+        Seconds | None,
+        Field(
+            description="Seconds. Without it a change keeps the validity; a new one has a day, or what the server says."
+        ),
+    ] = None
     delivery: DeliveryModel | None = None
 
 

@@ -29,7 +29,8 @@ from harken.errors import (
     SubscriptionError,
     UnknownIdError,
 )
-from harken.server.publications import ContentTypeError
+from harken.server.inflating import ACCEPTED, ContentEncodingError
+from harken.server.publications import ContentTypeError, IdempotencyKeyError
 from harken.server.webhooks.addresses import WebhookRefusedError
 from harken.server.webhooks.signing import WebhookSecretError
 
@@ -64,6 +65,7 @@ _STATUS: tuple[tuple[type[HarkenError], int], ...] = (
     (SourceError, 400),
     (WebhookRefusedError, 422),
     (WebhookSecretError, 422),
+    (IdempotencyKeyError, 422),
 )
 
 
@@ -96,6 +98,8 @@ def problem_response(error: HarkenError, request_id: str | None, **more: Any) ->
     """The answer to an error."""
     content = problem_of(error, request_id) | more
     headers = {"Retry-After": str(RETRY_SECONDS)} if content["status"] in (429, 503) else {}
+    if isinstance(error, ContentEncodingError):
+        headers["Accept-Encoding"] = ACCEPTED
     if content["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse(content, content["status"], headers, PROBLEM_JSON)

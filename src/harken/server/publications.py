@@ -30,6 +30,10 @@ class ContentTypeError(HarkenError):
     """A request has a content type that cannot be read."""
 
 
+class IdempotencyKeyError(HarkenError):
+    """An idempotency key came before, with a request that says something else."""
+
+
 @dataclass(slots=True)
 class Incoming:
     """The events of one request, not decoded yet."""
@@ -45,20 +49,20 @@ def main_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def incoming(headers: Mapping[str, str], body: bytes, limits: Limits, most: int) -> Incoming:
-    """The events of a request.
+def incoming(headers: Mapping[str, str], body: bytes, limits: Limits, most: int, publisher: str | None) -> Incoming:
+    """The events of a request. CloudEvents of two publishers are never the same, whatever they call themselves.
 
     Raises ContentTypeError, DecodeError if the body as a whole cannot be read, and LimitError if there are too many.
     """
     if is_binary(headers):
-        return _cloudevents([_one(binary_envelope(headers, body), limits)], limits)
+        return _cloudevents([_one(binary_envelope(headers, body), limits)], limits, publisher)
     kind = main_type(headers.get("content-type", ""))
     if kind in XML_TYPES:
         return Incoming(XML, [_one(body, limits)])
     if kind == STRUCTURED:
-        return _cloudevents([_one(body, limits)], limits)
+        return _cloudevents([_one(body, limits)], limits, publisher)
     if kind == BATCHED:
-        return _cloudevents(_counted(_array(body, limits), most), limits)
+        return _cloudevents(_counted(_array(body, limits), most), limits, publisher)
     if kind in LINE_TYPES:
         return Incoming(JSON, _counted(json_line_pieces(io.BytesIO(body), limits), most))
     if kind in JSON_TYPES:
@@ -89,8 +93,9 @@ def _counted(pieces: Iterator[Piece], most: int) -> list[Piece]:
     return found
 
 
-def _cloudevents(pieces: list[Piece], limits: Limits) -> Incoming:
-    """CloudEvents, each with what makes it the same as another: its source and id."""
+def _cloudevents(pieces: list[Piece], limits: Limits, publisher: str | None) -> Incoming:
+    """CloudEvents, each with what makes it the same as another: its publisher, source and id."""
+    whose = ("cloudevent",) if publisher is None else ("cloudevent", publisher)
     keys: list[bytes | None] = []
     checked: list[Piece] = []
     for piece in pieces:
@@ -100,7 +105,7 @@ def _cloudevents(pieces: list[Piece], limits: Limits) -> Incoming:
             try:
                 envelope = decode_object(piece.data, limits)
                 refuse_incomplete(envelope)
-                key = request_key("cloudevent", envelope["source"], envelope["id"])
+                key = request_key(*whose, envelope["source"], envelope["id"])
             except HarkenError as error:
                 fault = error
         keys.append(key)
@@ -111,6 +116,15 @@ def _cloudevents(pieces: list[Piece], limits: Limits) -> Incoming:
 def request_key(*parts: str) -> bytes:
     """What makes a request or an event the same as another."""
     return hashlib.sha256(json.dumps(parts).encode()).digest()
+
+
+def request_hash(headers: Mapping[str, str], body: bytes) -> bytes:
+    """What tells a request from another: a hash of its body, its content type, and a CloudEvent's attributes."""
+    attributes = sorted((name.lower(), value) for name, value in headers.items() if name.lower().startswith("ce-"))
+    head = json.dumps([main_type(headers.get("content-type", "")), attributes]).encode()
+    hashed = hashlib.sha256(hashlib.sha256(head).digest())
+    hashed.update(body)
+    return hashed.digest()
 
 
 def one_line(piece: Piece, kind: str) -> bytes:

@@ -22,6 +22,7 @@ from harken.server.feed import Feed
 from harken.server.index import Index
 from harken.server.matching import Decoders, Matching, Outcome, Published, Settled, match
 from harken.server.publications import Incoming
+from harken.server.readiness import Readiness
 from harken.server.reading import Readers
 from harken.server.secret_words import Tokens
 from harken.server.settings import Settings
@@ -72,6 +73,7 @@ class Service:
         self.tokens = Tokens(self.store.token_secret)
         self._written = await self.readers.run(lambda: self.store.last_notification)
         self.committer = Committer(self.store)
+        self.readiness = Readiness(self.committer)
         self.matching = Matching(self.index, self.committer, self._appended, self._settle, self.settings)
         parts = self.settings, self.store, self.index, self.committer, self.readers
         self.subscribing = Subscribing(*parts)
@@ -112,10 +114,13 @@ class Service:
 
     # Publishing
 
-    async def publish(self, incoming: Incoming, key: bytes | None) -> Published:
-        """Match events and keep them. Returns once they are on disk."""
+    async def publish(self, incoming: Incoming, key: bytes | None, request_hash: bytes | None = None) -> Published:
+        """Match events and keep them. Returns once they are on disk.
+
+        Raises IdempotencyKeyError if a request with the same key and another hash came before.
+        """
         future: asyncio.Future[Published] = self._loop.create_future()
-        self.matching.publish(incoming, key, future)
+        self.matching.publish(incoming, key, request_hash, future)
         return await future
 
     async def dry_run(self, incoming: Incoming) -> Outcome:
@@ -271,9 +276,15 @@ class Service:
             lock = Path(f"{settings.store}.lock")
             if lock.parent.is_dir():
                 self._hold(lock)
-        store = open_store(settings.store)
-        if settings.schema is not None:
-            _begin_schema(store, settings.schema)
+            _warn_of_readers(Path(settings.store))
+        store = open_store(settings.store, secrets_keys=settings.secrets_keys)
+        try:
+            _seal(store, settings)
+            if settings.schema is not None:
+                _begin_schema(store, settings.schema)
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def _hold(self, lock: Path) -> None:
@@ -304,6 +315,23 @@ def _settle(settled: Settled) -> None:
             future.set_exception(result)
         else:
             future.set_result(result)
+
+
+def _warn_of_readers(path: Path) -> None:
+    """Warn of a file that others than its owner may read. It is left so: who may, may be meant to."""
+    with suppress(OSError):
+        mode = path.stat().st_mode & 0o777
+        if mode & 0o077:
+            log.warning("%s can be opened by other users (mode %o): `chmod 600` it and those beside it", path, mode)
+
+
+def _seal(store: Store, settings: Settings) -> None:
+    """Have all secrets encrypted with the first key. Raises StoreError if the keys do not open those that are."""
+    count = store.seal_secrets()
+    if count:
+        log.info("%s secrets of webhooks are encrypted with the first key now", f"{count:,}")
+    if not settings.secrets_keys:
+        log.warning("the secrets of webhooks are in the store in clear: --secrets-key encrypts them")
 
 
 def _begin_schema(store: Store, path: str) -> None:

@@ -22,6 +22,8 @@ class Settings:
     """Operators that subscriptions may call, as "module:name"."""
     schema: str | None = None
     """A schema file, for a store that has no schema yet."""
+    secrets_keys: tuple[str, ...] = field(default=(), repr=False)
+    """What the secrets of webhooks are encrypted with: the first encrypts, and any decrypts."""
     api_keys: bool = False
     """Whether publishing and subscribing need an API key."""
     cors_origins: tuple[str, ...] = ()

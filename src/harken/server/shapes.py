@@ -28,32 +28,37 @@ def event_text(event: JournalledEvent | None) -> str:
     return event.body.decode()
 
 
-def notification_text(notified: Notified, format: str = "plain") -> str:
-    """A notification as JSON."""
+def notification_text(notified: Notified, format: str, source: str) -> str:
+    """A notification as JSON; as a CloudEvent it has a `source`."""
+    if format != CLOUDEVENTS:
+        return _plain(notified)
+    return _cloudevent(
+        NOTIFICATION_TYPE, source, notified.subscription, str(notified.number), notified.time, _plain(notified)
+    )
+
+
+def _plain(notified: Notified) -> str:
     suppressed = f', "suppressed": {notified.suppressed}' if notified.suppressed else ""
-    plain = (
+    return (
         f'{{"id": "{notified.number}", "subscription": {json.dumps(notified.subscription)}, '
         f'"event": {event_text(notified.event)}, "event_id": "{notified.event_number}", '
         f'"time": "{iso(notified.time)}"{suppressed}}}'
     )
-    if format != CLOUDEVENTS:
-        return plain
-    return _cloudevent(NOTIFICATION_TYPE, notified.subscription, str(notified.number), notified.time, plain)
 
 
-def digest_text(subscription: str, notified: Sequence[Notified], format: str = "plain") -> str:
+def digest_text(subscription: str, notified: Sequence[Notified], format: str, source: str) -> str:
     """Several notifications of one subscription as one."""
-    inner = ", ".join(map(notification_text, notified))
+    inner = ", ".join(map(_plain, notified))
     plain = f'{{"subscription": {json.dumps(subscription)}, "notifications": [{inner}]}}'
     if format != CLOUDEVENTS:
         return plain
     last = notified[-1]
-    return _cloudevent(DIGEST_TYPE, subscription, f"{notified[0].number}-{last.number}", last.time, plain)
+    return _cloudevent(DIGEST_TYPE, source, subscription, f"{notified[0].number}-{last.number}", last.time, plain)
 
 
-def _cloudevent(type: str, subscription: str, id: str, time: int, data: str) -> str:
+def _cloudevent(type: str, source: str, subscription: str, id: str, time: int, data: str) -> str:
     return (
-        f'{{"specversion": "1.0", "type": "{type}", "source": "/subscriptions", "id": "{id}", '
+        f'{{"specversion": "1.0", "type": "{type}", "source": "{source}", "id": "{id}", '
         f'"subject": {json.dumps(subscription)}, "time": "{iso(time)}", "datacontenttype": "application/json", '
         f'"data": {data}}}'
     )

@@ -35,7 +35,8 @@ class Draft:
     id: str
     where: str
     language: str
-    valid_for: float
+    valid_for: float | None
+    """Seconds, as was asked for; None for the default."""
     owner: str | None
     labels: dict[str, str]
     delivery: Delivery
@@ -75,7 +76,7 @@ class Subscribing:
             if found[place] is None and isinstance(each, Checked):
                 tickets.append(new_word(TICKET))
                 places.append(place)
-                rows.append(_row(draft, now, hashed(tickets[-1])))
+                rows.append(self._row(draft, now, hashed(tickets[-1])))
                 known.setdefault(draft.id, each)
         if rows:
             outcomes = await self._create(rows, known, most)
@@ -92,8 +93,10 @@ class Subscribing:
         (checked,) = await self._checked([draft])
         if isinstance(checked, HarkenError):
             raise checked
-        renewed = replace(_row(draft, microseconds(), known.ticket), owner=known.owner, created_at=known.created_at)
-        renewed = replace(renewed, since=known.since)
+        row = self._row(draft, microseconds(), known.ticket)
+        # What is said of no validity is valid for the default, and no shorter than it was.
+        expires_at = row.expires_at if row.valid_for is not None else max(row.expires_at, known.expires_at)
+        renewed = replace(row, owner=known.owner, created_at=known.created_at, since=known.since, expires_at=expires_at)
 
         def change(writing: Writing) -> list[StoredChange]:
             writing.change(renewed)
@@ -102,12 +105,13 @@ class Subscribing:
         await self._changed(change, {renewed.id: checked})
         return renewed.expires_at, checked.warnings
 
-    async def renew(self, known: StoredSubscription, valid_for: float) -> int:
+    async def renew(self, known: StoredSubscription, valid_for: float | None) -> int:
         """Have a subscription expire later. Returns when."""
-        renewed = replace(known, expires_at=microseconds() + int(valid_for * 1e6))
+        expires_at = microseconds() + self._microseconds(valid_for)
+        renewed = replace(known, expires_at=expires_at, valid_for=None if valid_for is None else int(valid_for * 1e6))
 
         def renew(writing: Writing) -> list[StoredChange]:
-            writing.renew(renewed.id, renewed.expires_at)
+            writing.renew(renewed.id, renewed.expires_at, renewed.valid_for)
             return [StoredChange(writing.sequence, RENEWED, renewed.id, renewed)]
 
         await self._changed(renew)
@@ -173,10 +177,10 @@ class Subscribing:
         refused: dict[str, HarkenError] = {}
 
         def create(writing: Writing) -> tuple[list[StoredSubscription | HarkenError], list[StoredChange]]:
-            before = writing.sequence
             found: list[StoredSubscription | HarkenError] = [*writing.create(rows, most)]
             made = [each for each in found if isinstance(each, StoredSubscription)]
-            return found, [StoredChange(at, PUT, each.id, each) for at, each in enumerate(made, before + 1)]
+            first = writing.sequence - len(made) + 1  # before them, those that had expired were removed
+            return found, [StoredChange(at, PUT, each.id, each) for at, each in enumerate(made, first)]
 
         def index(result: tuple[list[StoredSubscription | HarkenError], list[StoredChange]]) -> None:
             for fault in self._index.apply(result[1], known):
@@ -206,6 +210,28 @@ class Subscribing:
         owners = {each.owner for each in drafts if each.owner is not None}
         return {each: most for each in owners if await self._readers.run(self._store.owned, each) > most - _NEAR}
 
+    def _row(self, draft: Draft, now: int, ticket: bytes) -> StoredSubscription:
+        """A subscription as it is stored, with its webhook's secret encrypted."""
+        delivery = draft.delivery
+        if delivery.secret is not None:
+            delivery = replace(delivery, secret=self._store.sealing.sealed(delivery.secret))
+        return StoredSubscription(
+            draft.id,
+            draft.where,
+            draft.language,
+            expires_at=now + self._microseconds(draft.valid_for),
+            created_at=now,
+            owner=draft.owner,
+            labels=draft.labels,
+            delivery=delivery,
+            ticket=ticket,
+            valid_for=None if draft.valid_for is None else int(draft.valid_for * 1e6),
+        )
+
+    def _microseconds(self, valid_for: float | None) -> int:
+        """How long a subscription is valid."""
+        return int((self._settings.valid_for if valid_for is None else valid_for) * 1e6)
+
 
 def refuse_odd_id(id: str) -> None:
     """Raise InvalidIdError for an id that cannot stand in a path, a header or a log."""
@@ -230,20 +256,6 @@ def _checked(engine: Engine, draft: Draft) -> Checked | HarkenError:
         return engine.check(draft.where, draft.language)
     except HarkenError as error:
         return error
-
-
-def _row(draft: Draft, now: int, ticket: bytes) -> StoredSubscription:
-    return StoredSubscription(
-        draft.id,
-        draft.where,
-        draft.language,
-        expires_at=now + int(draft.valid_for * 1e6),
-        created_at=now,
-        owner=draft.owner,
-        labels=draft.labels,
-        delivery=draft.delivery,
-        ticket=ticket,
-    )
 
 
 def _nothing(writing: Writing) -> None:

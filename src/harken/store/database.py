@@ -47,6 +47,9 @@ class Database(Protocol):
     def writing(self) -> AbstractContextManager[Transaction]:
         """One at a time: a transaction that is on disk when the block ends, and leaves no trace if that raises."""
 
+    def erasing(self) -> AbstractContextManager[Transaction]:
+        """The same, and what it replaces is overwritten on disk, where the database can do that."""
+
     def migrating(self) -> AbstractContextManager[Transaction]:
         """The same, while no other process migrates."""
 

@@ -94,7 +94,14 @@ CREATE TABLE api_keys (
     created_at {integer} NOT NULL
 ){by_key};
 """
-STEPS = (_FIRST,)
+_SECOND = """
+ALTER TABLE subscriptions ADD COLUMN valid_for {integer};
+ALTER TABLE answers ADD COLUMN request_hash {blob};
+ALTER TABLE webhooks ADD COLUMN failures {integer} NOT NULL DEFAULT 0;
+ALTER TABLE webhooks ADD COLUMN failing_since {integer};
+UPDATE webhooks SET failures = attempts;
+"""
+STEPS = (_FIRST, _SECOND)
 """To change the tables, add a step; one that was released is never changed."""
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harken.errors import StoreError
 from harken.store.database import Database
 from harken.store.migrations import migrate
+from harken.store.sealing import Sealing
 from harken.store.store import Store
 
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_store(place: str, *, create: bool = True) -> Store:
+def open_store(place: str, *, create: bool = True, secrets_keys: Sequence[str] = ()) -> Store:
     """The store at a path or URL. Its tables are made, if it may `create` them, or brought up to date.
 
-    Raises StoreError.
+    Secrets are encrypted with the first of `secrets_keys`, and decrypted with any of them. Raises StoreError, and
+    ConfigError for a key that is none.
     """
+    sealing = Sealing(secrets_keys)
     if place.startswith(_POSTGRES):
         from harken.store.postgres import PostgresDatabase
 
-        return _migrated(PostgresDatabase(place), create, is_shared=True)
+        return _migrated(PostgresDatabase(place), create, sealing, is_shared=True)
     if "://" in place:
         scheme = place.partition("://")[0]
         raise StoreError(f"`{scheme}` names no store", hint="write a path for SQLite, or postgresql://host/database")
@@ -30,13 +34,13 @@ def open_store(place: str, *, create: bool = True) -> Store:
         raise StoreError(f"there is no folder for the store {place}")
     from harken.store.sqlite import SqliteDatabase
 
-    return _migrated(SqliteDatabase(place), create, is_shared=False)
+    return _migrated(SqliteDatabase(place), create, sealing, is_shared=False)
 
 
-def _migrated(database: Database, create: bool, *, is_shared: bool) -> Store:
+def _migrated(database: Database, create: bool, sealing: Sealing, *, is_shared: bool) -> Store:
     try:
         migrate(database, create=create)
-        return Store(database, is_shared=is_shared)
+        return Store(database, is_shared=is_shared, sealing=sealing)
     except BaseException:
         database.close()
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,15 +43,31 @@ class PostgresDatabase:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         with self._write_lock, _postgres_errors():
-            if self._writer is None or self._writer.closed:
-                self._writer = self.connected()
+            writer, begun = self._begun()
             try:
-                with self._writer.transaction():
-                    yield _PostgresTransaction(self._writer)
+                with begun:
+                    yield _PostgresTransaction(writer)
             except BaseException as error:
-                if self._writer.broken or isinstance(error, _passing()):
-                    self._writer.close()
+                if writer.broken or isinstance(error, _passing()):
+                    writer.close()
                 raise
+
+    def _begun(self) -> tuple[psycopg.Connection[Row], ExitStack]:
+        """The connection that writes, in a transaction. One that was cut while it lay idle gives way to another."""
+        is_new = self._writer is None or self._writer.closed
+        writer = self._writer = self.connected() if self._writer is None or self._writer.closed else self._writer
+        begun = ExitStack()
+        try:
+            begun.enter_context(writer.transaction())
+        except _passing():
+            writer.close()
+            if is_new:
+                raise
+            return self._begun()
+        return writer, begun
+
+    def erasing(self) -> AbstractContextManager[Transaction]:
+        return self.writing()  # old rows lie in the tables until they are vacuumed
 
     @contextmanager
     def migrating(self) -> Iterator[Transaction]:

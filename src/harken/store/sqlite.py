@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -50,6 +51,7 @@ class SqliteDatabase:
         self._closed = False
         self._is_lost = False
         """Whether the connection that writes has to be made anew."""
+        _create_private(path)
         with _sqlite_errors(path):
             self._writer = self._connected()
             try:
@@ -74,6 +76,19 @@ class SqliteDatabase:
                 with suppress(sqlite3.Error):  # SQLite has rolled back by itself where the disk was full
                     self._writer.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def erasing(self) -> Iterator[Transaction]:
+        with self.writing() as transaction:
+            ((before,),) = transaction.rows("PRAGMA secure_delete")
+            transaction.rows("PRAGMA secure_delete = ON")
+            try:
+                yield transaction
+            finally:
+                with suppress(sqlite3.Error):
+                    transaction.rows(f"PRAGMA secure_delete = {before}")
+        with self._write_lock, suppress(sqlite3.Error):  # somebody may read: a later checkpoint does it then
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def migrating(self) -> AbstractContextManager[Transaction]:
         return self.writing()
@@ -151,6 +166,12 @@ class _SqliteTransaction:
             values = [value for each in rows[start : start + count] for value in each]
             self._connection.execute(head + ", ".join([row] * count), values)
             start += count
+
+
+def _create_private(path: str) -> None:
+    """Make the file, for its owner only, if it is not there. SQLite gives the files beside it the same rights."""
+    with suppress(OSError):  # it is there, or SQLite says why it cannot be
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _set_wal(connection: sqlite3.Connection) -> str:

@@ -6,11 +6,13 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from harken.errors import StoreError
 from harken.store.database import Database, Transaction, parts, places, rows_in
 from harken.store.delivery import Delivery
 from harken.store.outbox import event_of, read_after, read_at
+from harken.store.sealing import Sealing
 from harken.store.stored import (
     GONE,
     SCHEMA,
@@ -27,6 +29,7 @@ from harken.store.stored import (
 from harken.store.writing import Writing
 
 _COLUMNS = ", ".join(f"s.{name}" for name in SUBSCRIPTION_COLUMNS)
+_WEBHOOK_COLUMNS = "subscription, acknowledged, state, attempts, next_at, last_error, failures, failing_since"
 
 
 def microseconds() -> int:
@@ -37,8 +40,10 @@ def microseconds() -> int:
 class Store:
     """Subscriptions, change log, journal and outbox. Threads may share it."""
 
-    def __init__(self, database: Database, *, is_shared: bool) -> None:
+    def __init__(self, database: Database, *, is_shared: bool, sealing: Sealing | None = None) -> None:
         self.database = database
+        self.sealing = sealing or Sealing()
+        """What encrypts the secrets of webhooks. Whoever reads one from here opens it where it is used."""
         self.is_shared = is_shared
         """Whether other processes may change it, too."""
         self.origin = secrets.token_hex(8)
@@ -62,8 +67,38 @@ class Store:
         return self._settings["store"]
 
     @property
+    def source(self) -> str:
+        """The `source` of CloudEvents with notifications of this store: their numbers are its own."""
+        return f"/stores/{self.name[:32]}/subscriptions"
+
+    @property
     def token_secret(self) -> bytes:
-        return bytes.fromhex(self._settings["token_secret"])
+        return bytes.fromhex(self.sealing.opened(self._settings["token_secret"]))
+
+    def seal_secrets(self) -> int:
+        """Encrypt the secrets that are in clear, or encrypted with another key than the first. Returns how many.
+
+        Raises StoreError if the keys do not open the secrets that are there.
+        """
+        sealing, token = self.sealing, self._settings["token_secret"]
+        sealing.opened(token)
+        if not sealing.mark:
+            return 0
+        with self.database.reading() as reading:
+            is_sealed = reading.contains("delivery")
+            text = f"SELECT id, delivery FROM subscriptions WHERE delivery IS NOT NULL AND NOT ({is_sealed})"
+            rows = reading.rows(text, (f'"secret": "{sealing.mark}',))
+        stale = [(id, delivery, known) for id, delivery in rows if (known := Delivery.from_json(delivery)).secret]
+        if not stale and sealing.sealed(token) == token:
+            return 0
+        with self.database.erasing() as transaction:
+            transaction.run("UPDATE settings SET value = ? WHERE name = 'token_secret'", (sealing.sealed(token),))
+            for id, delivery, known in stale:
+                sealed = replace(known, secret=sealing.sealed(known.secret or "")).to_json()
+                # What was changed meanwhile was sealed by whoever changed it.
+                text = "UPDATE subscriptions SET delivery = ? WHERE id = ? AND delivery = ?"
+                transaction.run(text, (sealed, id, delivery))
+        return len(stale)
 
     # Subscriptions
 
@@ -187,15 +222,17 @@ class Store:
     def claim(self, now: int, until: int, limit: int) -> list[WebhookState]:
         """Webhooks that are due. No other process gets them until this time."""
         text = (
-            "SELECT subscription, acknowledged, state, attempts, next_at, last_error FROM webhooks "
+            f"SELECT {_WEBHOOK_COLUMNS} FROM webhooks "
             f"WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at LIMIT ?{self.database.claims()}"
         )
         with self.database.writing() as transaction:
             found = [WebhookState(*row) for row in transaction.rows(text, (now, limit))]
-            for some in parts([each.subscription for each in found]):
+            ids = [each.subscription for each in found]
+            for some in parts(ids):
                 marks = places(len(some))
                 transaction.run(f"UPDATE webhooks SET next_at = ? WHERE subscription IN {marks}", (until, *some))
-        return found
+            owners: dict[str, str] = dict(rows_in(transaction, "SELECT id, owner FROM subscriptions WHERE id IN", ids))
+        return [replace(each, owner=owners.get(each.subscription)) for each in found]
 
     def next_webhook(self) -> int | None:
         """When the next webhook is due; None if none waits."""
@@ -205,10 +242,7 @@ class Store:
 
     def webhook(self, id: str) -> tuple[WebhookState, int] | None:
         """How far a webhook has come, and how many of its notifications were given up."""
-        text = (
-            "SELECT subscription, acknowledged, state, attempts, next_at, last_error FROM webhooks "
-            "WHERE subscription = ?"
-        )
+        text = f"SELECT {_WEBHOOK_COLUMNS} FROM webhooks WHERE subscription = ?"
         with self.database.reading() as transaction:
             rows = transaction.rows(text, (id,))
             dead = transaction.rows("SELECT COUNT(*) FROM dead_notifications WHERE subscription = ?", (id,))
@@ -217,21 +251,22 @@ class Store:
     def next_delivery(self, id: str, most: int) -> Due | None:
         """What the webhook of a subscription gets next, `most` at once if it waits for several; None without one."""
         text = (
-            f"SELECT w.acknowledged, {_COLUMNS} FROM webhooks w JOIN subscriptions s ON s.id = w.subscription "
-            "WHERE w.subscription = ?"
+            f"SELECT w.acknowledged, w.failing_since, {_COLUMNS} FROM webhooks w "
+            "JOIN subscriptions s ON s.id = w.subscription WHERE w.subscription = ?"
         )
         with self.database.reading() as transaction:
             rows = transaction.rows(text, (id,))
             if not rows:
                 return None
-            acknowledged, known = rows[0][0], StoredSubscription.of_row(rows[0][1:])
+            acknowledged, failing_since, known = *rows[0][:2], StoredSubscription.of_row(rows[0][2:])
             if known.delivery.url is None:
                 return None
             limit = most if known.delivery.max_delay else 1
             again = [each for each in _redeliveries(transaction, id, limit) if each.number > known.since]
             if again:
-                return Due(known, acknowledged, again, is_again=True)
-            return Due(known, acknowledged, read_after(transaction, {id: acknowledged}, limit), is_again=False)
+                return Due(known, acknowledged, again, is_again=True, failing_since=failing_since)
+            batch = read_after(transaction, {id: acknowledged}, limit)
+            return Due(known, acknowledged, batch, is_again=False, failing_since=failing_since)
 
     def redeliveries(self, id: str, limit: int) -> list[Notified]:
         """Notifications that a subscriber wants again."""

@@ -31,6 +31,8 @@ class StoredSubscription:
     """The SHA-256 of its ticket."""
     since: int = 0
     """The last notification before it was created: earlier ones belong to another that had its id."""
+    valid_for: int | None = None
+    """The validity that its subscriber asked for last, in microseconds; None for the server's default."""
 
     def record(self) -> Record:
         """The subscription as an engine takes it."""
@@ -43,22 +45,24 @@ class StoredSubscription:
         """Its columns, in the order of `SUBSCRIPTION_COLUMNS`."""
         labels = json.dumps(dict(self.labels)) if self.labels else None
         texts = self.id, self.where, self.language, self.owner, labels, self.delivery.to_json()
-        return (*texts, self.ticket, self.created_at, self.expires_at, self.since)
+        return (*texts, self.ticket, self.created_at, self.expires_at, self.since, self.valid_for)
 
     @classmethod
     def of_row(cls, row: tuple[Any, ...]) -> StoredSubscription:
-        id, where, language, owner, labels, delivery, ticket, created_at, expires_at, since = row
+        id, where, language, owner, labels, delivery, ticket, created_at, expires_at, since, valid_for = row
         return cls(
             *(id, where, language, expires_at, created_at, owner),
             labels=json.loads(labels) if labels else {},
             delivery=Delivery.from_json(delivery),
             ticket=bytes(ticket),
             since=since,
+            valid_for=valid_for,
         )
 
 
 SUBSCRIPTION_COLUMNS = (
     *("id", "condition", "language", "owner", "labels", "delivery", "ticket", "created_at", "expires_at", "since"),
+    "valid_for",
 )
 
 
@@ -107,6 +111,12 @@ class WebhookState:
     """Tries of the notification that is next."""
     next_at: int
     last_error: str | None = None
+    failures: int = 0
+    """Calls that failed since the last that succeeded."""
+    failing_since: int | None = None
+    """When the first of them failed."""
+    owner: str | None = None
+    """Whose subscription it is; only a claim tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,8 @@ class Due:
     batch: list[Notified]
     is_again: bool
     """Whether the subscriber asked for these again."""
+    failing_since: int | None = None
+    """When the first call failed since the last that succeeded."""
 
     @property
     def delivery(self) -> Delivery:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -48,6 +49,8 @@ class Publication(NamedTuple):
     """What makes the request the same as an earlier one."""
     answer: str = ""
     """What a repetition of the request is answered with."""
+    request_hash: bytes | None = None
+    """What the request says: another one must not come with its key. None if nobody compares."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class Appended:
     notifications: NewNotifications
     repeated: dict[int, str] = field(default_factory=dict)
     """The answers of requests that were made before, by their place."""
+    conflicts: set[int] = field(default_factory=set)
+    """The places of requests whose key another request had before."""
     duplicates: dict[int, int] = field(default_factory=dict)
     """How many events of a request were there before, by its place."""
     events: list[tuple[int, int, str, bytes]] = field(default_factory=list)
@@ -81,11 +86,14 @@ class Writing:
     def create(
         self, subscriptions: Sequence[StoredSubscription], most: Mapping[str, int] | None = None
     ) -> list[StoredSubscription | DuplicateIdError | LimitError]:
-        """Take new subscriptions; those whose id is taken are told so.
+        """Take new subscriptions; those whose id is taken are told so. One that has expired makes way.
 
         `most` has owners and how many subscriptions each may have. Those beyond are refused.
         """
-        taken = self._known([each.id for each in subscriptions])
+        ids = [each.id for each in subscriptions]
+        rows = list(rows_in(self._transaction, "SELECT id, expires_at FROM subscriptions WHERE id IN", ids))
+        self._forget([id for id, expires_at in rows if expires_at <= self._now])
+        taken = {id for id, expires_at in rows if expires_at > self._now}
         room = {owner: count - self._owned(owner) for owner, count in (most or {}).items()}
         since = self._heads["notification"]
         found: list[StoredSubscription | DuplicateIdError | LimitError] = []
@@ -112,12 +120,12 @@ class Writing:
 
     def change(self, subscription: StoredSubscription) -> None:
         """Make a subscription another. Its ticket, creation and first notification stay. Raises UnknownIdError."""
-        _, condition, language, _, labels, delivery, _, _, expires_at, _ = subscription.row()
+        _, condition, language, _, labels, delivery, _, _, expires_at, _, valid_for = subscription.row()
         before = self._transaction.rows("SELECT delivery FROM subscriptions WHERE id = ?", (subscription.id,))
         self._one(
-            "UPDATE subscriptions SET condition = ?, language = ?, labels = ?, delivery = ?, expires_at = ? "
-            "WHERE id = ?",
-            (condition, language, labels, delivery, expires_at, subscription.id),
+            "UPDATE subscriptions SET condition = ?, language = ?, labels = ?, delivery = ?, expires_at = ?, "
+            "valid_for = ? WHERE id = ?",
+            (condition, language, labels, delivery, expires_at, valid_for, subscription.id),
             subscription.id,
         )
         self._log(PUT, [subscription.id])
@@ -128,14 +136,15 @@ class Writing:
             self._start_webhook(subscription.id, self._heads["notification"])
         elif known != url:  # how the other place failed says nothing of this one
             self._transaction.run(
-                "UPDATE webhooks SET state = ?, attempts = 0, next_at = ?, last_error = NULL "
-                "WHERE subscription = ? AND state <> ?",
-                (WAITING, self._now, subscription.id, IDLE),
+                "UPDATE webhooks SET state = CASE WHEN state = ? THEN state ELSE ? END, attempts = 0, next_at = ?, "
+                "last_error = NULL, failures = 0, failing_since = NULL WHERE subscription = ?",
+                (IDLE, WAITING, self._now, subscription.id),
             )
 
-    def renew(self, id: str, expires_at: int) -> None:
+    def renew(self, id: str, expires_at: int, valid_for: int | None = None) -> None:
         """Have a subscription expire later, or sooner. Raises UnknownIdError."""
-        self._one("UPDATE subscriptions SET expires_at = ? WHERE id = ?", (expires_at, id), id)
+        text = "UPDATE subscriptions SET expires_at = ?, valid_for = ? WHERE id = ?"
+        self._one(text, (expires_at, valid_for, id), id)
         self._log(RENEWED, [id])
 
     def remove(self, id: str) -> None:
@@ -194,23 +203,27 @@ class Writing:
         notifications = NewNotifications(self._heads["notification"], now)
         appended = Appended(notifications)
         known = self._known_answers(publications)
-        keys: list[tuple[bytes, str | None, int]] = []
+        keys: list[tuple[bytes, str | None, int, bytes | None]] = []
         number, size = self._heads["event"], 0
         throttled = _Throttled(self._transaction, now, deliveries)
         for place, publication in enumerate(publications):
             if publication.key is not None:
                 if publication.key in known:
-                    appended.repeated[place] = known[publication.key] or publication.answer
+                    answer, request_hash = known[publication.key]
+                    if request_hash is not None and publication.request_hash not in (None, request_hash):
+                        appended.conflicts.add(place)
+                    else:
+                        appended.repeated[place] = answer or publication.answer
                     continue
-                known[publication.key] = publication.answer
-                keys.append((publication.key, publication.answer, now))
+                known[publication.key] = publication.answer, publication.request_hash
+                keys.append((publication.key, publication.answer, now, publication.request_hash))
             for event in publication.events:
                 if event.key is not None:
                     if event.key in known:
                         appended.duplicates[place] = appended.duplicates.get(place, 0) + 1
                         continue
-                    known[event.key] = None
-                    keys.append((event.key, None, now))
+                    known[event.key] = None, None
+                    keys.append((event.key, None, now, None))
                 number += 1
                 size += len(event.body)
                 appended.events.append((number, now, event.kind, event.body))
@@ -218,7 +231,7 @@ class Writing:
                     throttled.add(notifications, number, event.matches)
         self._transaction.insert("events", ("number", "time", "kind", "body"), appended.events)
         insert_packs(self._transaction, notifications)
-        self._transaction.insert("answers", ("key", "answer", "time"), keys)
+        self._transaction.insert("answers", ("key", "answer", "time", "request_hash"), keys)
         event_bytes = self._heads["event_bytes"] + size
         self._set_heads(event=number, notification=notifications.last, event_bytes=event_bytes)
         throttled.keep()
@@ -270,10 +283,10 @@ class Writing:
 
     # Webhooks
 
-    def delivered(self, id: str, up_to: int, again: Sequence[int], next_at: int) -> bool:
-        """A webhook has taken everything up to a notification, and some again. Returns whether there is more.
+    def delivered(self, id: str, up_to: int, again: Sequence[int], next_at: int, *, is_success: bool = True) -> bool:
+        """Everything up to a notification is settled, and some again. Returns whether there is more, due at `next_at`.
 
-        If there is, it is due at `next_at`.
+        It was delivered, or given up: only a success ends a row of failures.
         """
         self._drop("redeliveries", id, again)
         # Whoever appends meanwhile waits for this, and then wakes a webhook that has nothing to do.
@@ -282,9 +295,10 @@ class Writing:
         has_more = is_behind or bool(self._transaction.rows(repeated, (id,)))
         if not is_behind:
             up_to = self._heads["notification"]  # so that the next search begins there
+        healthy = ", last_error = NULL, failures = 0, failing_since = NULL" if is_success else ""
         self._transaction.run(
             "UPDATE webhooks SET acknowledged = CASE WHEN acknowledged < ? THEN ? ELSE acknowledged END, "
-            "attempts = 0, last_error = NULL, state = ?, next_at = ? WHERE subscription = ? AND state = 'waiting'",
+            f"attempts = 0, state = ?, next_at = ?{healthy} WHERE subscription = ? AND state = 'waiting'",
             (up_to, up_to, WAITING if has_more else IDLE, next_at if has_more else 0, id),
         )
         return has_more
@@ -292,9 +306,17 @@ class Writing:
     def failed(self, id: str, attempts: int, next_at: int, reason: str) -> None:
         """A webhook has failed, and is tried again later."""
         self._transaction.run(
-            "UPDATE webhooks SET attempts = ?, next_at = ?, last_error = ? "
+            "UPDATE webhooks SET attempts = ?, next_at = ? WHERE subscription = ? AND state = 'waiting'",
+            (attempts, next_at, id),
+        )
+        self.note_failure(id, reason)
+
+    def note_failure(self, id: str, reason: str) -> None:
+        """A call of a webhook has failed."""
+        self._transaction.run(
+            "UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, ?), last_error = ? "
             "WHERE subscription = ? AND state = 'waiting'",
-            (attempts, next_at, reason, id),
+            (self._now, reason, id),
         )
 
     def is_there(self, known: StoredSubscription, *, as_it_was: bool = False) -> bool:
@@ -318,6 +340,7 @@ class Writing:
 
     def stopped(self, id: str, reason: str) -> None:
         """A webhook wants no more."""
+        self.note_failure(id, reason)
         self._transaction.run(
             "UPDATE webhooks SET state = ?, last_error = ? WHERE subscription = ?", (STOPPED, reason, id)
         )
@@ -347,6 +370,15 @@ class Writing:
 
     def remove_key(self, id: str) -> bool:
         return self._transaction.run("DELETE FROM api_keys WHERE id = ?", (id,)) > 0
+
+    # Health
+
+    def probe(self, size: int) -> None:
+        """Write so many bytes that nothing reads, to see whether the store takes them."""
+        if size:
+            self._transaction.run("DELETE FROM settings WHERE name = 'probe'")
+            row = "probe", secrets.token_hex(size // 2)
+            self._transaction.insert("settings", ("name", "value"), [row])
 
     # Inside
 
@@ -378,12 +410,12 @@ class Writing:
         """How many subscriptions somebody has."""
         return int(self._transaction.rows("SELECT COUNT(*) FROM subscriptions WHERE owner = ?", (owner,))[0][0])
 
-    def _known_answers(self, publications: Sequence[Publication]) -> dict[bytes, str | None]:
-        """The answers that were given before, by what makes a request or an event the same."""
+    def _known_answers(self, publications: Sequence[Publication]) -> dict[bytes, tuple[str | None, bytes | None]]:
+        """The answers that were given before, and to what, by what makes a request or an event the same."""
         keys = [each.key for each in publications if each.key is not None]
         keys += [event.key for each in publications for event in each.events if event.key is not None]
-        found = rows_in(self._transaction, "SELECT key, answer FROM answers WHERE key IN", keys)
-        return {bytes(key): answer for key, answer in found}
+        found = rows_in(self._transaction, "SELECT key, answer, request_hash FROM answers WHERE key IN", keys)
+        return {bytes(key): (answer, None if mark is None else bytes(mark)) for key, answer, mark in found}
 
     def _forget(self, ids: Sequence[str]) -> None:
         for some in parts(ids):

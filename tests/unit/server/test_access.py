@@ -171,6 +171,23 @@ def test_owners_see_their_own(alice: Server, bob: Server, admin: Server, topic: 
     assert bob.get(mine.path, mine).status_code == 200, "a ticket opens, whoever has it"
 
 
+def test_publishers_cannot_suppress_each_others_cloudevents(
+    someone: Any, alice: Server, shop: Server, topic: str
+) -> None:
+    taken = alice.subscribe(f"subject = '{topic}'")
+    attributes = {"specversion": "1.0", "id": topic, "source": "/till", "type": "order", "subject": topic}
+
+    def sent(server: Server, n: int) -> Any:
+        answer = server.send("/events", json.dumps({**attributes, "data": n}), "application/cloudevents+json")
+        assert answer.status_code == 202
+        return answer.json()
+
+    mallory = someone("mallory", "publish")
+    assert sent(mallory, 1) == sent(shop, 2) == {"accepted": 1, "rejected": []}
+    assert sent(mallory, 3) == sent(shop, 4) == {"accepted": 1, "rejected": [], "duplicates": 1}
+    assert [each["event"]["data"] for each in alice.notified(taken)] == [1, 2]
+
+
 def test_a_ticket_needs_no_key(keyed: Server, alice: Server, topic: str) -> None:
     """A key is for those who subscribe; whoever is handed the ticket reads with it."""
     mine = alice.subscribe(f"topic = '{topic}'")

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from cloudevents.core.bindings.http import HTTPMessage, from_http_event, to_bina
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
-from unit.server.serving import Server, new_name, problem
+from unit.server.serving import Server, new_name, problem, running_server
 
 pytestmark = pytest.mark.together
 
@@ -156,6 +157,28 @@ def test_a_dry_run_of_an_event(server: Server, topic: str, written: Callable[[Cl
     taken = server.subscribe(f"subject = '{topic}' AND data.price > 5")
     answer = send(server, written(event(topic, {"price": 7})), dry_run="true")
     assert answer.json() == {"matches": [[taken.id]], "rejected": []}
+
+
+def test_notifications_of_two_stores_have_different_sources(server: Server, topic: str, tmp_path: Path) -> None:
+    """Their ids are small numbers: by source and id, which tell events apart, they would be the same."""
+    envelopes = []
+    with running_server(tmp_path) as other:
+        for each in (server, other):
+            taken = each.subscribe(f"topic = '{topic}'", delivery={"format": "cloudevents"})
+            each.publish({"topic": topic}, {"topic": topic})
+            envelopes.append(each.notified(taken))
+    (mine, _), (first, second) = envelopes
+    assert first["source"] == second["source"] != mine["source"]
+    assert send(
+        server, HTTPMessage({"content-type": BATCH}, json.dumps(envelopes[0] + envelopes[1]).encode())
+    ).json() == {
+        "accepted": 4,
+        "rejected": [],
+    }
+    with running_server(tmp_path) as again:
+        taken = again.subscribe(f"topic = '{topic}'", delivery={"format": "cloudevents"})
+        again.publish({"topic": topic})
+        assert again.notified(taken)[0]["source"] == first["source"], "it is the store's, not the process's"
 
 
 def test_notifications_are_events_for_the_sdk(server: Server, topic: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from harken.errors import ConfigError
-from harken.server.configuring import describe_settings, settings_of
+from harken.errors import ConfigError, SourceError
+from harken.server.configuring import describe_settings, secrets_keys, settings_of
 from harken.server.settings import Settings
 
 
@@ -16,6 +18,22 @@ def test_numbers_and_rows_of_numbers_are_set() -> None:
     assert found.webhook_delays == (0.1, 0.2, 4.0)
     assert (found.store, [str(each) for each in found.webhook_networks]) == ("a.db", ["10.0.0.0/8"])
     assert settings_of([]) == Settings()
+
+
+def test_keys_for_secrets_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text("one\n two,three\n")
+    environment = {"HARKEN_SECRETS_KEY": "four, five"}
+    assert secrets_keys(str(path), environment) == ("one", "two", "three")
+    assert secrets_keys(None, environment) == ("four", "five")
+    assert secrets_keys(None, {}) == secrets_keys(None, {"HARKEN_SECRETS_KEY": ""}) == ()
+    assert "hush" not in repr(settings_of([], secrets_keys=("hush",)))
+    path.write_text(" \n")
+    with pytest.raises(ConfigError, match="no key in"):
+        secrets_keys(str(path), environment)
+    path.write_bytes(b"\xff")
+    with pytest.raises(SourceError, match="it is no text"):
+        secrets_keys(str(path), environment)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import time
 from collections.abc import Iterator
@@ -137,6 +138,56 @@ def test_bulk_has_no_such_limit(narrow_server: Server) -> None:
     answer = narrow_server.send("/subscriptions", as_lines(rows), NDJSON)
     assert len(answer.text.splitlines()) == 100
     problem(narrow_server.send("/events", as_lines([{"text": "x" * 3_000}]), NDJSON), 413)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZip", "x-gzip"])
+def test_a_body_may_come_as_gzip(server: Server, topic: str, encoding: str) -> None:
+    taken = server.subscribe(f"topic = '{topic}'")
+
+    def sent(path: str, body: bytes, content_type: str) -> httpx.Response:
+        return server.send(path, gzip.compress(body), content_type, **{"Content-Encoding": encoding})
+
+    assert (
+        sent("/events", as_lines([{"topic": topic, "n": n} for n in range(3)]).encode(), NDJSON).json()["accepted"] == 3
+    )
+    assert [each["event"]["n"] for each in server.notified(taken)] == [0, 1, 2]
+    assert sent("/check", b'{"where": "a = 1"}', "application/json").json()["ok"] is True
+    rows = [{"where": "a = 1", "id": new_name()} for _ in range(50)]
+    assert len(sent("/subscriptions", as_lines(rows).encode(), NDJSON).text.splitlines()) == 50
+    large = json.dumps([{"topic": topic, "text": "x" * 100_000} for _ in range(20)]).encode()
+    assert sent("/events", large, "application/json").json()["accepted"] == 20
+    plain = server.send("/events", "{}", "application/json", **{"Content-Encoding": "identity"})
+    assert plain.status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"{}", 400), (gzip.compress(b"{}")[:-3], 400), (gzip.compress(b"{}") + b"more", 400), (b"", 400)],
+    ids=["plain", "cut", "longer", "empty"],
+)
+def test_gzip_that_is_none(server: Server, body: bytes, status: int) -> None:
+    for path in ("/events", "/subscriptions"):
+        answer = server.send(path, body, "application/json", **{"Content-Encoding": "gzip"})
+        found = problem(answer, status)
+        assert not body or "gzip" in found["detail"]
+
+
+def test_what_gzip_unpacks_to_is_bounded(narrow_server: Server) -> None:
+    bomb = gzip.compress(b'{"text": "' + b"x" * 1_000_000 + b'"}')
+    assert len(bomb) < 2_000
+    for path in ("/events", "/check"):
+        answer = narrow_server.send(path, bomb, "application/json", **{"Content-Encoding": "gzip"})
+        assert problem(answer, 413)["limit"] == "max_body_bytes"
+
+
+@pytest.mark.parametrize("encoding", ["br", "deflate", "zstd", "gzip, gzip", "x"])
+def test_other_encodings_are_refused_with_those_that_are_taken(server: Server, encoding: str) -> None:
+    answer = server.send("/events", b"x", "application/json", **{"Content-Encoding": encoding})
+    found = problem(answer, 415)
+    assert encoding in found["detail"]
+    assert "gzip" in found["hint"]
+    assert answer.headers["accept-encoding"] == "gzip"
+    assert "accept-encoding" not in server.send("/events", b"x", "text/csv").headers, "that is another reason"
 
 
 def test_a_client_that_leaves_in_the_middle_of_a_body(server: Server) -> None:

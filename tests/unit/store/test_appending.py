@@ -80,6 +80,29 @@ def test_a_request_that_is_repeated_gets_its_first_answer_and_changes_nothing(st
     assert told(store, "a") == [("a", 1), ("a", 2), ("a", 3)]
 
 
+def test_another_request_with_the_same_key_is_told_apart(store: Store) -> None:
+    create(store, "a")
+    with store.writing(NOW) as writing:
+        first = writing.append(
+            [Publication([event("a")], b"key", "first", b"this"), Publication([], b"old", "old")], {}
+        )
+    assert first.conflicts == set()
+    with store.writing(NOW) as writing:
+        found = writing.append(
+            [
+                Publication([event("a")], b"key", "second", b"this"),
+                Publication([event("a")], b"key", "third", b"that"),
+                Publication([event("a")], b"key", "fourth"),  # nobody compares
+                Publication([event("a")], b"old", "fifth", b"that"),  # nobody had
+                Publication([event("a")], b"new", "sixth", b"this"),
+                Publication([event("a")], b"new", "seventh", b"that"),
+            ],
+            {},
+        )
+    assert (found.conflicts, found.repeated) == ({1, 5}, {0: "first", 2: "first", 3: "old"})
+    assert told(store, "a") == [("a", 1), ("a", 2)]
+
+
 def test_an_event_that_is_repeated_is_counted_and_left_out(store: Store) -> None:
     create(store, "a")
     first = publish(store, event("a", key=b"1"), event("a", key=b"1"), event("a"), event("a", key=b"2"))

@@ -187,8 +187,26 @@ def test_a_connection_that_was_cut_while_it_was_idle(shared: Store, postgres: Po
         reading.rows("SELECT 1")
     assert cut(postgres) == 3
     assert [each.id for each in shared.listed("", 9)] == ["a"]  # reading tries the next one
-    with pytest.raises(StoreUnavailableError, match="PostgreSQL cannot be used now"):
-        create(shared, "b")
+    create(shared, "b")  # nothing had been sent: writing tries another, too
+    assert shared.sequence == 2
+
+
+@pytest.mark.processes
+def test_the_first_write_after_a_server_was_away_succeeds(shared: Store, postgres: Postgres) -> None:
+    create(shared, "a")
+    postgres.query("CREATE DATABASE elsewhere")
+    away = Postgres(postgres.port, database="elsewhere")
+    try:
+        away.query(f"ALTER DATABASE {postgres.database} ALLOW_CONNECTIONS false")
+        away.query(
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{postgres.database}'"
+        )
+        for _ in range(2):
+            with pytest.raises(StoreUnavailableError, match="PostgreSQL cannot be used now"):
+                create(shared, "b")
+    finally:
+        away.query(f"ALTER DATABASE {postgres.database} ALLOW_CONNECTIONS true")
+        postgres.query("DROP DATABASE elsewhere")
     create(shared, "b")
     assert shared.sequence == 2
 

@@ -7,13 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from harken.errors import StoreError, StoreUnavailableError
-from harken.store import Store, migrations, open_store
-from unit.store.contents import create
+from harken.store import Store, WebhookState, migrations, open_store
+from harken.store.writing import Publication
+from unit.store.contents import HOUR, NOW, WEBHOOK, create, event, subscription
 
 OPENER = """
 import sys, time
@@ -79,6 +81,30 @@ def test_an_earlier_layout_gets_the_steps_that_it_lacks_once(
         with later.database.reading() as transaction:
             assert transaction.rows("SELECT id FROM more") == [("here",)]
         assert (later.name, later.sequence) == (store.name, 1)
+
+
+def test_a_store_of_the_first_layout_keeps_what_it_has(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "STEPS", migrations.STEPS[:1])
+        store = open_store(place)
+        known = subscription("a", delivery=WEBHOOK)
+        columns = ("id", "condition", "language", "owner", "labels", "delivery", "ticket", "created_at", "expires_at")
+        with store.database.writing() as transaction:
+            transaction.insert("subscriptions", (*columns, "since"), [known.row()[:10]])
+            row = ("a", 0, "waiting", 2, NOW + HOUR, "HTTP 500")
+            names = ("subscription", "acknowledged", "state", "attempts", "next_at", "last_error")
+            transaction.insert("webhooks", names, [row])
+            transaction.insert("answers", ("key", "answer", "time"), [(b"key", "before", NOW)])
+        store.close()
+    with closing(open_store(place)) as later:
+        assert layouts(later) == [len(migrations.STEPS)]
+        assert later.subscription("a") == known
+        state = later.webhook("a")
+        assert state is not None
+        assert state[0] == WebhookState("a", 0, "waiting", 2, NOW + HOUR, "HTTP 500", failures=2)
+        with later.writing(NOW) as writing:
+            again = writing.append([Publication([event("a")], b"key", "now", b"whatever")], {})
+        assert (again.repeated, again.conflicts) == ({0: "before"}, set()), "nobody had kept what the request said"
 
 
 def test_a_step_that_fails_leaves_no_trace(store: Store, place: str, monkeypatch: pytest.MonkeyPatch) -> None:

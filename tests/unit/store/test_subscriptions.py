@@ -21,6 +21,7 @@ WHOLE = StoredSubscription(
     labels={"team": "süd", "level": "1"},
     delivery=Delivery("https://example.org/?a=%s&b=?", "whsec", "cloudevents", 2.5, Throttle(3, 60.0)),
     ticket=bytes(range(32)),
+    valid_for=HOUR,
 )
 
 
@@ -55,6 +56,32 @@ def test_an_id_is_taken_once_within_a_call_and_across(store: Store) -> None:
     assert kinds(store) == [(PUT, "a"), (PUT, "b"), (PUT, "c")]
     with store.writing(NOW) as writing:
         assert writing.create([]) == []
+
+
+def test_an_id_whose_subscription_has_expired_is_free(store: Store) -> None:
+    create(store, "a", "b", delivery=WEBHOOK, owner="Ann")
+    publish(store, event("a", "b"))
+    later = [subscription(id, "price > 7", expires_at=NOW + 3 * HOUR, owner="Ann") for id in ("a", "c", "a")]
+    with store.writing(NOW + HOUR) as writing:
+        made = writing.create(later, {"Ann": 3})
+    assert [type(each) for each in made] == [StoredSubscription, StoredSubscription, DuplicateIdError]
+    assert kinds(store) == [(PUT, "a"), (PUT, "b"), (GONE, "a"), (PUT, "a"), (PUT, "c")]
+    found = store.subscription("a")
+    assert found is not None
+    assert (found.where, found.since) == ("price > 7", 2)
+    assert (told(store, "a"), store.webhook("a")) == ([], None), "nothing of the one before is left"
+    assert store.webhook("b") is not None, "others that have expired are the sweep's"
+
+
+def test_a_validity_is_kept_with_its_subscription(store: Store) -> None:
+    create(store, "a", valid_for=HOUR)
+    with store.writing(NOW) as writing:
+        writing.change(subscription("a", valid_for=2 * HOUR))
+    assert store.subscription("a") == subscription("a", valid_for=2 * HOUR)
+    for valid_for in (3 * HOUR, None):
+        with store.writing(NOW) as writing:
+            writing.renew("a", NOW + HOUR, valid_for)
+        assert store.subscription("a") == subscription("a", valid_for=valid_for)
 
 
 def test_an_owner_has_no_more_than_he_may(store: Store) -> None:

@@ -54,7 +54,7 @@ def test_what_is_delivered_is_acknowledged_and_the_webhook_rests(store: Store) -
     publish(store, event("a"), event("a"))
     with store.writing(NOW) as writing:
         writing.failed("a", 2, NOW + HOUR, "HTTP 500")
-    assert state(store) == WebhookState("a", 0, WAITING, 2, NOW + HOUR, "HTTP 500")
+    assert state(store) == WebhookState("a", 0, WAITING, 2, NOW + HOUR, "HTTP 500", failures=1, failing_since=NOW)
     with store.writing(NOW) as writing:
         assert writing.delivered("a", 1, [], NOW + SECOND)
     assert state(store) == WebhookState("a", 1, WAITING, 0, NOW + SECOND, None)
@@ -105,7 +105,7 @@ def test_a_webhook_that_was_stopped_is_not_woken_and_what_came_stays(store: Stor
     publish(store, event("a"))
     with store.writing(NOW) as writing:
         writing.delivered("a", 1, [], NOW)  # of a delivery that was under way
-    assert state(store) == WebhookState("a", 0, STOPPED, 0, NOW, "HTTP 410")
+    assert state(store) == WebhookState("a", 0, STOPPED, 0, NOW, "HTTP 410", failures=1, failing_since=NOW)
     assert claimed(store, NOW + HOUR) == []
 
 
@@ -130,11 +130,54 @@ def test_what_was_given_up_is_told_and_can_be_asked_for_again(store: Store) -> N
         writing.redeliver("a", [1])
         writing.redeliver("a", [1])
     assert [each.number for each in store.redeliveries("a", 9)] == [1]
-    assert state(store) == WebhookState("a", 3, WAITING, 0, NOW + 2 * SECOND, "HTTP 410")
+    assert state(store) == WebhookState(
+        *("a", 3, WAITING, 0, NOW + 2 * SECOND, "HTTP 410"), failures=1, failing_since=NOW + SECOND
+    )
     found = store.webhook("a")
     assert found is not None
     assert found[1] == 1
     assert claimed(store, NOW + 2 * SECOND) == ["b", "a"]
+
+
+def test_failures_are_counted_until_a_call_succeeds(store: Store) -> None:
+    create(store, "a", delivery=WEBHOOK)
+    publish(store, event("a"))
+    for number in (1, 2):
+        with store.writing(NOW + number * SECOND) as writing:
+            writing.failed("a", number, NOW + HOUR, f"HTTP 50{number}")
+    with store.writing(NOW + 3 * SECOND) as writing:
+        writing.bury("a", [1], 3, "HTTP 503")
+        writing.note_failure("a", "HTTP 503")
+        assert not writing.delivered("a", 1, [], NOW, is_success=False)
+    failing = WebhookState("a", 1, IDLE, 0, 0, "HTTP 503", failures=3, failing_since=NOW + SECOND)
+    assert state(store) == failing, "one that was given up does not look healthy"
+    publish(store, event("a"), now=NOW + 4 * SECOND)
+    due = store.next_delivery("a", 9)
+    assert due is not None
+    assert due.failing_since == NOW + SECOND
+    with store.writing(NOW + 5 * SECOND) as writing:
+        assert not writing.delivered("a", 2, [], NOW)
+    assert state(store) == WebhookState("a", 2, IDLE, 0, 0, None)
+
+
+def test_a_webhook_that_moves_while_it_rests_begins_without_failures_too(store: Store) -> None:
+    create(store, "a", delivery=WEBHOOK)
+    publish(store, event("a"))
+    with store.writing(NOW) as writing:
+        writing.note_failure("a", "HTTP 500")
+        writing.delivered("a", 1, [], NOW, is_success=False)
+    assert state(store).failures == 1
+    with store.writing(NOW) as writing:
+        writing.change(subscription("a", delivery=replace(WEBHOOK, url="https://example.org/elsewhere")))
+    assert (state(store).state, state(store).failures, state(store).last_error) == (IDLE, 0, None)
+
+
+def test_a_claim_tells_whose_subscription_it_is(store: Store) -> None:
+    create(store, "a", delivery=WEBHOOK, owner="alice")
+    create(store, "b", delivery=WEBHOOK)
+    publish(store, event("a", "b"))
+    found = {each.subscription: each.owner for each in store.claim(NOW, NOW + HOUR, 9)}
+    assert found == {"a": "alice", "b": None}
 
 
 def test_burying_again_tells_the_last_reason_and_burying_nothing_does_nothing(store: Store) -> None:

@@ -17,7 +17,7 @@ from harken.server.cloudevents import BATCHED, STRUCTURED
 from harken.server.matching import Decoders, matched
 from harken.server.models import BacktestModel, CheckModel, ExplainModel
 from harken.server.problems import InvalidRequestError, problem_response, request_id_of
-from harken.server.publications import incoming, request_key
+from harken.server.publications import incoming, request_hash, request_key
 from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, caller_of, problems, service_of
 from harken.server.service import Service
 from harken.server.shapes import event_text, iso
@@ -55,13 +55,14 @@ _BODIES = {
             "in": "header",
             "required": False,
             "schema": {"type": "string", "maxLength": 255},
-            "description": "A request that is repeated with the same key is answered as before, and publishes nothing.",
+            "description": "A request that is repeated with the same key is answered as before, and publishes nothing."
+            " Another request with the same key is refused.",
         },
     ],
 }
 _LONGEST_KEY = 255
 _SHORT = 65_536
-"""Longer bodies are cut into events in a thread: others wait for the event loop."""
+"""Longer bodies are cut into events, and hashed, in a thread: others wait for the event loop."""
 _WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -82,7 +83,7 @@ async def publish(request: Request) -> Response:
     caller.require(PUBLISH)
     settings = service.settings
     body = await request.body()
-    cut = request.headers, body, service.index.engine.limits, settings.max_batch_events
+    cut = request.headers, body, service.index.engine.limits, settings.max_batch_events, caller.owner
     found = incoming(*cut) if len(body) <= _SHORT else await service.readers.run(incoming, *cut)
     if request.scope["query_string"] and _is_dry(request.query_params.get("dry_run", "false")):
         return await _tried(service, caller, found)
@@ -90,7 +91,11 @@ async def publish(request: Request) -> Response:
     if given is not None and not 0 < len(given) <= _LONGEST_KEY:
         raise InvalidRequestError(f"an idempotency key has 1 to {_LONGEST_KEY} characters")
     key = None if given is None else request_key("request", caller.owner or "", given)
-    published = await service.publish(found, key)
+    mark: bytes | None = None
+    if key is not None:
+        said = request.headers, body
+        mark = request_hash(*said) if len(body) <= _SHORT else await service.readers.run(request_hash, *said)
+    published = await service.publish(found, key, mark)
     rejected = [] if published.accepted else json.loads(published.answer)["rejected"]
     if not rejected:
         return Response(published.answer, 202, media_type="application/json")

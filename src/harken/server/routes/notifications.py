@@ -58,7 +58,8 @@ async def notifications(
                 break
             found, end = await service.readers.run(service.store.notifications_page, since, begin, limit)
     formats = {each.id: format or each.delivery.format for each in known}
-    texts = ", ".join(notification_text(each, formats[each.subscription]) for each in found)
+    source = service.store.source
+    texts = ", ".join(notification_text(each, formats[each.subscription], source) for each in found)
     return Response(f'{{"notifications": [{texts}], "next": "{end}"}}', media_type="application/json")
 
 

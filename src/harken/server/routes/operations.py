@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from harken.errors import UnknownIdError
+from harken.errors import HarkenError, UnknownIdError
 from harken.server.access import SUBSCRIBE
 from harken.server.answers import KeysModel, NewKeyModel
 from harken.server.api_keys import made_key, shown_key
 from harken.server.models import KeyModel
 from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, problems
 from harken.server.secret_words import hashed
+from harken.server.service import Service
 
 router = APIRouter(tags=["operations"])
+_SIZES_SECONDS = 2.0
+"""How long metrics wait for the store."""
 
 
 @router.get("/healthz")
@@ -26,19 +30,33 @@ async def healthz() -> dict[str, str]:
     return {"status": "alive"}
 
 
-@router.get("/readyz", responses={503: {"description": "It is starting, or stopping."}})
+@router.get("/readyz", responses={503: {"description": "It is starting or stopping, or its store takes no changes."}})
 async def readyz(service: ServiceOf) -> JSONResponse:
-    """Whether requests are answered."""
+    """Whether events and subscriptions are accepted. The store is written to, once a second at most."""
     if service.is_ready:
+        problem = await service.readiness.check()
+        if problem is not None:
+            return JSONResponse({"status": "unavailable", "detail": problem}, 503)
         return JSONResponse({"status": "ready", "subscriptions": len(service.index.engine)})
     return JSONResponse({"status": "stopping" if service.is_stopping else "starting", "detail": service.problem}, 503)
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(request: Request, service: ServiceOf) -> Response:
-    """Counters and gauges for Prometheus."""
-    text = await service.readers.run(request.app.state.metrics.text)
+    """Counters and gauges for Prometheus. Those of the store are left out while it does not answer."""
+    stored = await _sizes(service) if service.is_ready else None
+    text = request.app.state.metrics.text(stored)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _sizes(service: Service) -> Mapping[str, int] | None:
+    """The sizes of the store, after it was asked whether it takes changes; None if it does not answer."""
+    await service.readiness.check()
+    try:
+        async with asyncio.timeout(_SIZES_SECONDS):
+            return await service.readers.run(service.store.sizes)
+    except (HarkenError, TimeoutError):
+        return None
 
 
 @router.get("/stats", responses=problems())

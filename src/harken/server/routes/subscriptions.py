@@ -35,8 +35,9 @@ from harken.server.requests import (
     problems,
 )
 from harken.server.shapes import event_text, iso
-from harken.store import DeadNotification, StoredSubscription
+from harken.store import DeadNotification, StoredSubscription, WebhookState
 from harken.store.store import microseconds
+from harken.store.stored import IDLE
 
 router = APIRouter(tags=["subscriptions"])
 _EXAMPLE = {"where": "category = 'Toy' AND price < 5", "id": "alice", "valid_for": 3600}
@@ -122,11 +123,12 @@ async def read(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: Calle
     if webhook is not None:
         state, dead = webhook
         shown["webhook"] = {
-            "state": "active" if state.state == "idle" else state.state,
-            "failures": state.attempts,
+            "state": _shown_state(state),
+            "failures": state.failures,
             "acknowledged": str(state.acknowledged),
             "dead": dead,
             **({"next_attempt_at": iso(state.next_at)} if state.attempts and state.state == "waiting" else {}),
+            **({"failing_since": iso(state.failing_since)} if state.failing_since else {}),
             **({"last_error": state.last_error} if state.last_error else {}),
         }
     return shown
@@ -139,9 +141,11 @@ async def read(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: Calle
     responses=problems(404, body=True),
 )
 async def change(id: IdOf, given: ChangeModel, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> Any:
-    """Make a subscription another: its text, labels, delivery and validity. Id, owner and ticket stay."""
+    """Make a subscription another: its text, labels and delivery. Id, owner and ticket stay, and how long it is valid
+    if that is not said.
+    """
     known = await keeper.subscription(caller, id)
-    draft = changed_draft(given, known, service.settings)
+    draft = changed_draft(given, known, service.settings, service.store.sealing)
     expires_at, warnings = await service.subscribing.change(known, draft)
     secret = draft.delivery.secret if draft.delivery.secret != known.delivery.secret else None
     return {"id": id, "expires_at": iso(expires_at), "warnings": list(warnings) or None, "webhook_secret": secret}
@@ -247,6 +251,13 @@ def _shown(subscription: StoredSubscription, caller: Caller) -> dict[str, Any]:
         "created_at": iso(subscription.created_at),
         "delivery": subscription.delivery.shown(),
     }
+
+
+def _shown_state(state: WebhookState) -> str:
+    """The state of a webhook in the API's words. One that has nothing to do is active unless its last call failed."""
+    if state.state != IDLE:
+        return state.state
+    return "failing" if state.failures else "active"
 
 
 def _label(text: str) -> tuple[str, str]:

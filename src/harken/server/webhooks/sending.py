@@ -55,8 +55,9 @@ class Sender:
         self._allow = tuple(allow)
         self._deadline = deadline
         self._slots = asyncio.Semaphore(connections)
-        # Lookups have threads of their own: a slow name service must not hold up others who use the event loop's.
-        self._lookups = ThreadPoolExecutor(_LOOKUP_THREADS, "webhook-lookup")
+        # Lookups have threads of their own: a slow name service must not hold up others who use the event loop's, and
+        # names that hang, one a connection at most, must not hold up other names.
+        self._lookups = ThreadPoolExecutor(max(_LOOKUP_THREADS, connections), "webhook-lookup")
         self._resolve = resolve if resolve is not None else partial(system_addresses, pool=self._lookups)
         # Connections are known by their address, and two names may share one. One that was verified for the first name
         # must not serve the second, so none is kept.

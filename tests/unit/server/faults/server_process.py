@@ -129,7 +129,7 @@ def database_url(postgres: Postgres) -> str:
     return f"postgresql://{postgres.user}:{postgres.password}@127.0.0.1:{postgres.port}/{postgres.database}"
 
 
-def wait_until(holds: Callable[[], Any], seconds: float = 10.0, every: float = 0.02) -> None:
+def wait_until(holds: Callable[[], Any], seconds: float = 60.0, every: float = 0.02) -> None:
     """Wait until something holds, and fail if it does not."""
     deadline = time.monotonic() + seconds
     while not holds():

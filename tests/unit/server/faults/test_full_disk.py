@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,10 +110,23 @@ class Trouble:
         ):
             check_refusal(answer)
         self.check()
-        assert client.get("/readyz").status_code == 200
+        self.check_unready()
         assert client.get(path, headers=headers).json()["where"] == "n >= 10"
         assert client.post("/backtest", json={"where": "n >= 0"}).json()["matched"] == len(self.published)
         assert client.post("/check", json={"where": "n = 1"}).json()["ok"]
+
+    def check_unready(self) -> None:
+        """Who asks whether it can accept is told that it cannot, and who counts gets his counts."""
+        client = self.client
+        wait_until(lambda: client.get("/readyz").status_code == 503)
+        answer = client.get("/readyz").json()
+        assert answer["status"] == "unavailable"
+        assert answer["detail"]
+        metrics = client.get("/metrics")
+        assert metrics.status_code == 200
+        assert "harken_ready 0.0" in metrics.text
+        assert "harken_events_total" in metrics.text
+        assert client.get("/healthz").status_code == 200
 
     def check(self) -> None:
         """The index has the subscriptions that the store has, and the journal what was acknowledged."""
@@ -126,6 +140,8 @@ class Trouble:
 
     def check_recovery(self) -> None:
         """Everything works again, without a restart."""
+        wait_until(lambda: self.client.get("/readyz").status_code == 200)
+        assert "harken_ready 1.0" in self.client.get("/metrics").text
         for _ in range(3):
             assert self.publish(PADDING).status_code == 202
         self.taken["s9"] = subscribe(self.client, "n >= 90", "s9")
@@ -167,6 +183,7 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
             trouble.subscribe_until_refused()
             trouble.publish_until_refused()
             trouble.check()
+            trouble.check_unready()
             ballast.unlink()
             assert trouble.publish(PADDING).status_code == 202
             wait_until(lambda: len(listener.told) == len(trouble.published))
@@ -226,9 +243,47 @@ def test_a_database_that_cuts_its_connections(tmp_path: Path, postgres: Postgres
         with Listener(lambda: trouble.server.url, [trouble.all]) as listener:
             for _ in range(3):
                 cut_off(postgres)
-                wait_until(lambda: trouble.publish().status_code == 202)
+                assert trouble.publish().status_code == 202, "nothing had been sent, so it is tried again"
                 trouble.check()
             wait_until(lambda: len(listener.told) == len(trouble.published))
+        trouble.check_recovery()
+
+
+def test_a_database_that_is_stopped(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path)
+    with ending(server):
+        with running_postgres() as postgres:
+            server.store = database_url(postgres)
+            server.start()
+            with server.client() as client:
+                publish(client, {"n": 1})
+        with server.client() as client:
+            check_refusal(client.post("/events", json={"n": 2}))
+            for _ in range(3):
+                answer = client.get("/readyz")
+                assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")
+            metrics = client.get("/metrics")
+            assert metrics.status_code == 200
+            assert "harken_ready 0.0" in metrics.text
+            assert "harken_events_total 1.0" in metrics.text
+            assert "harken_journal_bytes" not in metrics.text, "only the store knows"
+            check_refusal(client.get("/stats"))
+
+
+def test_a_database_that_is_away_for_a_while(tmp_path: Path, postgres: Postgres) -> None:
+    with troubled(tmp_path, store=database_url(postgres)) as trouble:
+        trouble.publish()
+        postgres.query("CREATE DATABASE elsewhere")
+        away = replace(postgres, database="elsewhere")
+        try:
+            away.query(f"ALTER DATABASE {postgres.database} ALLOW_CONNECTIONS false")
+            cut_off(away)
+            check_refusal(trouble.publish())
+            trouble.check_unready()
+        finally:
+            away.query(f"ALTER DATABASE {postgres.database} ALLOW_CONNECTIONS true")
+            postgres.query("DROP DATABASE elsewhere")
+        assert trouble.publish().status_code == 202
         trouble.check_recovery()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -123,14 +124,50 @@ def test_a_repeated_request_publishes_once(server: Server, topic: str) -> None:
     assert len(server.notified(taken)) == 4
 
 
-def test_a_repeated_request_is_answered_as_before_whatever_it_says(server: Server, topic: str) -> None:
-    def sent(key: str, body: str) -> tuple[int, Any]:
-        answer = server.send("/events", body, "application/json", **{"Idempotency-Key": topic + key})
-        return answer.status_code, answer.json().get("accepted")
+def test_another_request_with_the_same_key_is_refused(server: Server, topic: str) -> None:
+    taken = server.subscribe(f"topic = '{topic}'")
+    one, other = (json.dumps({"topic": topic, "n": n}) for n in (1, 2))
 
-    assert [sent("a", '{"a": 1}'), sent("a", "{")] == [(202, 1), (202, 1)]
-    assert [sent("b", "{"), sent("b", '{"a": 1}')] == [(422, None), (422, None)]
-    assert [sent("c", "[]"), sent("c", '{"a": 1}'), sent("c", "{")] == [(202, 0)] * 3
+    def sent(key: str, body: str, content_type: str = "application/json") -> httpx.Response:
+        return server.send("/events", body, content_type, **{"Idempotency-Key": topic + key})
+
+    assert sent("a", one).status_code == 202
+    for answer in (sent("a", other), sent("a", "{"), sent("a", one, NDJSON), sent("a", f"[{one}]")):
+        found = problem(answer, 422)
+        assert found["type"] == "urn:harken:idempotency-key-error"
+        assert "new key" in found["hint"]
+    again = [sent("a", one), sent("a", one, "application/json; charset=utf-8")]
+    assert [each.json() for each in again] == [{"accepted": 1, "rejected": []}] * 2
+    assert [each["event"]["n"] for each in server.notified(taken)] == [1]
+
+    first = problem(sent("b", "{"), 422)
+    assert problem(sent("b", "{"), 422)["rejected"] == first["rejected"], "what was rejected is rejected again"
+    assert "rejected" not in problem(sent("b", one), 422)
+    assert sent("c", "[]").json() == {"accepted": 0, "rejected": []}
+    problem(sent("c", one), 422)
+
+
+def test_the_headers_of_a_cloudevent_belong_to_its_request(server: Server, topic: str) -> None:
+    def sent(type: str) -> httpx.Response:
+        attributes = {"ce-specversion": "1.0", "ce-id": topic, "ce-source": "/shop", "ce-type": type}
+        return server.send("/events", "{}", "application/json", **{"Idempotency-Key": topic}, **attributes)
+
+    assert [sent("order").status_code for _ in range(2)] == [202, 202]
+    assert problem(sent("refund"), 422)["type"] == "urn:harken:idempotency-key-error"
+
+
+def test_the_same_key_at_the_same_time_for_different_requests(server: Server, topic: str) -> None:
+    taken = server.subscribe(f"topic = '{topic}'")
+
+    async def publish() -> list[int]:
+        async with httpx.AsyncClient(base_url=server.url, timeout=60, trust_env=False) as http:
+            bodies = [{"topic": topic, "n": number % 5} for number in range(20)]
+            sent = (http.post("/events", json=body, headers={"Idempotency-Key": topic}) for body in bodies)
+            return [answer.status_code for answer in await asyncio.gather(*sent)]
+
+    statuses = asyncio.run(publish())
+    assert (statuses.count(202), statuses.count(422)) == (4, 16), "the first to arrive, and those that repeat it"
+    assert len(server.notified(taken)) == 1
 
 
 def test_the_same_key_at_the_same_time(server: Server, topic: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -118,13 +119,14 @@ def test_the_format_of_cloudevents(server: Server, topic: str) -> None:
     assert envelope == {
         "specversion": "1.0",
         "type": "harken.notification",
-        "source": "/subscriptions",
+        "source": envelope["source"],
         "id": plain["id"],
         "subject": taken.id,
         "time": plain["time"],
         "datacontenttype": "application/json",
         "data": plain,
     }
+    assert re.fullmatch(r"/stores/[0-9a-f]{32}/subscriptions", envelope["source"])
     with server.stream(taken, after="0") as frames:
         assert next(frames).data == envelope
     with server.stream(taken, after="0", format="plain") as frames:

@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from harken.server.secret_words import TICKET, new_word
@@ -292,7 +293,7 @@ def test_a_subscription_that_expires_matches_no_more_at_once(server: Server, top
     ):
         problem(answer, 404)
     assert short.id not in {each["id"] for each in server.get("/subscriptions", limit=1_000).json()["subscriptions"]}
-    wait_until(lambda: server.post("/subscriptions", {"where": "a = 1", "id": short.id}).status_code == 201, 10)
+    assert server.post("/subscriptions", {"where": "a = 1", "id": short.id}).status_code == 201, "its id is free"
 
 
 def test_a_renewed_subscription_lives_on(server: Server, topic: str) -> None:
@@ -317,6 +318,43 @@ def test_renewing_without_saying_how_long(server: Server) -> None:
         assert timedelta(hours=23) < left <= timedelta(days=1)
     problem(server.post(f"{taken.path}/renew", {"valid_for": -1}, taken), 422)
     problem(server.post(f"{taken.path}/renew", {"valid_for": 400 * 86_400}, taken), 422)
+
+
+def test_an_id_is_free_the_moment_its_subscription_has_expired(server: Server, topic: str) -> None:
+    for number in range(20):  # it may be swept between two of them, and mostly is not
+        short = server.subscribe(f"topic = '{topic}'", id=f"{topic}-{number}", valid_for=0.05)
+        wait_until(lambda short=short: server.get(short.path, short).status_code == 404)
+        answer = server.post("/subscriptions", {"where": f"topic = '{topic}' AND n = {number}", "id": short.id})
+        assert answer.status_code == 201, answer.text
+        problem(server.get(short.path, short), 403)
+        assert server.matches({"topic": topic, "n": number}, {"topic": topic, "n": -1}) == [[short.id], []]
+
+
+def left_of(answer: httpx.Response) -> timedelta:
+    """How long a subscription is valid still."""
+    assert answer.status_code in (200, 201), answer.text
+    left: timedelta = datetime.fromisoformat(answer.json()["expires_at"]) - datetime.now(UTC)
+    return left
+
+
+def test_a_change_keeps_the_validity_unless_it_says_another(server: Server) -> None:
+    week, day, hour = timedelta(days=7), timedelta(days=1), timedelta(hours=1)
+    minutes = timedelta(minutes=10)
+    taken = server.subscribe("a = 1", valid_for=week.total_seconds())
+
+    def changed(**more: Any) -> timedelta:
+        return left_of(server.http.put(taken.path, json={"where": "a = 2", **more}, headers=taken.headers))
+
+    assert week - minutes < changed() <= week
+    assert week - minutes < changed(valid_for=None) <= week
+    assert hour - minutes < changed(valid_for=hour.total_seconds()) <= hour
+    assert hour - minutes < changed() <= hour, "what was said last"
+    left_of(server.post(f"{taken.path}/renew", {"valid_for": week.total_seconds()}, taken))
+    assert week - minutes < changed() <= week
+    left_of(server.post(f"{taken.path}/renew", None, taken))
+    assert day - minutes < changed() <= day
+    taken = server.subscribe("a = 1")
+    assert day - minutes < changed() <= day, "nothing was said"
 
 
 def test_a_validity_that_is_too_long(server: Server) -> None:
