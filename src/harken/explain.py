@@ -44,6 +44,17 @@ def explain(
     return Explanation(bound is not None, _Teller(event, bound, schema, limits).part(expression))
 
 
+def explain_part(
+    part: Expression,
+    event: Mapping[str, Any],
+    bound: Mapping[str, Any] | None,
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Clause:
+    """Explain a part of an expression under the binding of arrays that made the event match, if one did."""
+    return _Teller(event, bound, schema, limits).part(part)
+
+
 def explain_sql(front_end: SqlFrontEnd, text: str, find_event: FindEvent) -> Explanation:
     """Explain a text of SQL on an event, as the registry of languages asks for it."""
     expression = front_end.parse(text)

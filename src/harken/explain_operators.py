@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harken.errors import HarkenError
 from harken.events.raw import RawEvent
-from harken.explain import explain
+from harken.explain import explain_part
 from harken.language.ast import (
     And,
     Attribute,
@@ -18,6 +19,8 @@ from harken.language.ast import (
     Not,
     Or,
     Variable,
+    conjunction,
+    disjunction,
     leaves,
     predicates,
 )
@@ -26,12 +29,14 @@ from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.operators.calling import Caller, Row
 from harken.operators.operator import FREE
-from harken.operators_reference import Found, calls, substitution
+from harken.operators_reference import Found, calls, substitution, substitutions, under
+from harken.reference import find_binding
 from harken.schema import Schema
 from harken.schema.values import show
 
 _SHOWN = 8
 _NONE_FOR_ALL = "each holds for some binding, none for all of them"
+_NONE_AGAINST_ALL = "each is false for some binding, none for all of them"
 _Notes = Mapping[Call, str | None]
 
 
@@ -49,7 +54,7 @@ def explain_calling(
     for call in calls(expression):
         found[call], notes[call] = _called(call, raw, callers[call.name])
     bound = substitution(expression, event, found, schema)
-    tree = _Teller(event, found, notes, bound, schema, limits).part(expression)
+    tree = _Teller(expression, event, found, notes, bound, schema, limits).part(expression)
     note = None if not bound else "with " + ", ".join(f"?{name} = {show(value)}" for name, value in bound.items())
     if note is not None:
         tree = Clause(
@@ -89,10 +94,13 @@ def _bindings(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 class _Teller:
-    """Tells of the parts under the substitution that made the event match; if none did, of each under its own best."""
+    """Tells of the parts under the substitution that made the event match. If none did, and for variables that it
+    leaves open, a part has the truth that serves the whole best: under NOT, that is false.
+    """
 
     def __init__(
         self,
+        expression: Expression,
         event: Mapping[str, Any],
         found: Mapping[Call, Found],
         notes: _Notes,
@@ -103,68 +111,117 @@ class _Teller:
         self.event = event
         self.found = found
         self.notes = notes
-        self.bound = bound
+        self.bound = bound or {}
         self.schema = schema
         self.limits = limits
+        self.picked: Mapping[str, Any] | None = None
+        """What the binding of arrays picked that made the event match, if one did."""
+        if bound is not None:
+            self.picked = find_binding(under(expression, bound, found), event, schema, None, limits.max_bindings)
 
-    def part(self, node: Expression) -> Clause:
-        if isinstance(node, And):
-            parts = tuple(map(self.part, node.items))
-            truths = [each.truth for each in parts]
-            if False in truths or None in truths:
-                return Clause("AND", False if False in truths else None, (), None, parts)
-            is_met = self._is_possible(node)
-            return Clause("AND", is_met, (), None if is_met else _NONE_FOR_ALL, parts)
-        if isinstance(node, Or):
-            return Clause("OR", self._truth(node), (), None, tuple(map(self.part, node.items)))
-        if isinstance(node, Not) and not isinstance(node.item, Call):
-            return Clause("NOT", self._truth(node), (), None, (self.part(node.item),))
-        if isinstance(node, IsTruth):
-            return Clause(f"IS {str(node.wanted).upper()}", self._truth(node), (), None, (self.part(node.item),))
-        call = node.item if isinstance(node, Not) else node
-        if isinstance(call, Call):
-            rows = self.found[call]
-            truth = None if rows is None else bool(rows) is not isinstance(node, Not)
-            return Clause(print_expression(node), truth, (), self.notes[call])
-        names = dict.fromkeys(
-            leaf.name for each, _ in predicates(node) for leaf in leaves(each) if isinstance(leaf, Variable)
-        )
-        if not names:
-            return explain(node, self.event, self.schema, self.limits).tree
-        return Clause(print_expression(node), self._truth(node), (), self._values(tuple(names)))
+    def part(self, node: Expression, is_positive: bool = True, beside: tuple[Expression, ...] = ()) -> Clause:
+        """A part that stands under an even number of NOT or not, and the calls that bind variables beside it."""
+        match node:
+            case And(items=items) | Or(items=items):
+                return self._joined(node, items, is_positive, beside)
+            case Not(item=Call() as call):
+                truth = self._truth(call, not is_positive)
+                return Clause(print_expression(node), None if truth is None else not truth, (), self.notes[call])
+            case Call():
+                return Clause(print_expression(node), self._truth(node, is_positive), (), self.notes[node])
+            case Not(item=item):
+                below = self.part(item, not is_positive, beside)
+                return Clause("NOT", None if below.truth is None else not below.truth, (), None, (below,))
+            case IsTruth(item=item, wanted=wanted):
+                below = self.part(item, is_positive is wanted, beside)
+                return Clause(f"IS {str(wanted).upper()}", below.truth is wanted, (), None, (below,))
+        truth = self._truth(node, is_positive, beside)
+        names = _variables(node)
+        if names:
+            return Clause(print_expression(node), truth, (), ", ".join(self._value(name, beside) for name in names))
+        return replace(explain_part(node, self.event, self.picked, self.schema, self.limits), truth=truth)
 
-    def _truth(self, node: Expression) -> bool | None:
-        """The truth of a part by itself: true if some binding makes it true, false if some makes it false."""
-        if self._is_possible(node):
-            return True
-        return False if self._is_possible(Not(node)) else None
+    def _joined(
+        self, node: And | Or, items: tuple[Expression, ...], is_positive: bool, beside: tuple[Expression, ...]
+    ) -> Clause:
+        """AND or OR. Where the whole needs all of its parts, they have to serve it under one substitution."""
+        is_and = isinstance(node, And)
+        needs_all = is_and is is_positive
+        binding = [_binding(item, is_positive) for item in items] if needs_all else []
+        parts = []
+        for place, item in enumerate(items):
+            others = tuple(each for at, each in enumerate(binding) if at != place and each is not None)
+            parts.append(self.part(item, is_positive, beside + others))
+        truths = {part.truth for part in parts}
+        truth = not is_and if (not is_and) in truths else None if None in truths else is_and
+        note = None
+        if needs_all and truth is is_and and self._truth(node, is_positive, beside) is not truth:
+            truth, note = not truth, _NONE_FOR_ALL if is_and else _NONE_AGAINST_ALL
+        return Clause("AND" if is_and else "OR", truth, (), note, tuple(parts))
 
-    def _is_possible(self, node: Expression) -> bool:
-        """Whether a part can be true: with the calls that bind its variables, wherever those stand."""
-        own = {leaf.name for each, _ in predicates(node) for leaf in leaves(each) if isinstance(leaf, Variable)}
-        inside = set(calls(node))
-        binding = [
-            call
-            for call in self.found
-            if call not in inside and any(isinstance(each, Variable) and each.name in own for each in call.arguments)
-        ]
-        whole = And((node, *binding)) if binding and not isinstance(node, And) else node
-        if isinstance(node, And) and binding:
-            whole = And((*node.items, *binding))
-        return substitution(whole, self.event, self.found, self.schema) is not None
+    def _truth(self, node: Expression, wanted: bool, beside: Sequence[Expression] = ()) -> bool | None:
+        """The wanted truth if some substitution gives it; unknown if one leaves it open; else the other truth."""
+        names = _variables(node).keys()
+        binding = [each for each in beside if names & _variables(each).keys() - self.bound.keys()]
+        given = list(substitutions(node, self.found, self.bound, is_positive=wanted))
+        if binding:
+            own = {name for call in calls(node) for name in _variables(call)}
+            given = self._bound_beside(node, names - own, binding, wanted)
+        truths = set()
+        for bound in given:
+            truths.add(self._plain_truth(under(node, bound, self.found, wanted), wanted))
+            if wanted in truths:
+                return wanted
+        return None if None in truths else not wanted
 
-    def _values(self, names: tuple[str, ...]) -> str:
-        """The values that variables have, or may have."""
-        if self.bound is not None:
-            known = [f"?{name} = {show(self.bound[name])}" for name in names if name in self.bound]
-            return ", ".join(known) if known else "no operator bound it"
-        told = []
-        for name in names:
-            values: dict[str, None] = {}
-            for call, rows in self.found.items():
-                variables = [each.name for each in call.arguments if isinstance(each, Variable)]
-                if name in variables and isinstance(rows, Sequence):
-                    values.update(dict.fromkeys(show(row[variables.index(name)]) for row in rows))
-            shown = ", ".join(list(values)[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
-            told.append(f"?{name} is {'one of ' * (len(values) > 1)}{shown}" if values else f"nothing bound ?{name}")
-        return ", ".join(told)
+    def _bound_beside(
+        self, node: Expression, names: set[str], binding: Sequence[Expression], wanted: bool
+    ) -> list[dict[str, Any]]:
+        """Substitutions under which the calls beside a part hold; if none does, all with a value for these names."""
+        joined = conjunction(list(binding))
+        values = list(substitutions(joined, self.found, self.bound))
+        holding = [each for each in values if self._plain_truth(under(joined, each, self.found), True)]
+        chosen = holding or [each for each in values if names <= each.keys()] or [dict(self.bound)]
+        return [bound for each in chosen for bound in substitutions(node, self.found, each, is_positive=wanted)]
+
+    def _plain_truth(self, plain: Expression, wanted: bool) -> bool | None:
+        """The truth of a part without calls and variables: the wanted one, if some binding of arrays gives it."""
+        for truth in (wanted, not wanted):
+            tried = plain if truth else Not(plain)
+            if find_binding(tried, self.event, self.schema, self.picked, self.limits.max_bindings) is not None:
+                return truth
+        return None
+
+    def _value(self, name: str, beside: Sequence[Expression]) -> str:
+        """The value that a variable has, or those that it may have."""
+        if name in self.bound:
+            return f"?{name} = {show(self.bound[name])}"
+        values: dict[str, None] = {}
+        for call in (call for each in beside for call in calls(each)):
+            variables, rows = [each.name for each in call.arguments if isinstance(each, Variable)], self.found[call]
+            if name in variables and isinstance(rows, Sequence):
+                values.update(dict.fromkeys(show(row[variables.index(name)]) for row in rows))
+        shown = ", ".join(list(values)[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
+        return f"?{name} is {'one of ' * (len(values) > 1)}{shown}" if values else f"nothing bound ?{name}"
+
+
+def _variables(node: Expression) -> dict[str, None]:
+    """The names of the variables in a part, in order."""
+    found = (leaf for each, _ in predicates(node) for leaf in leaves(each))
+    return dict.fromkeys(leaf.name for leaf in found if isinstance(leaf, Variable))
+
+
+def _binding(node: Expression, is_positive: bool) -> Expression | None:
+    """The calls of a part that bind variables, joined as they are there; None if there are none."""
+    match node:
+        case Call():
+            return node if is_positive else None
+        case Not(item=item):
+            return _binding(item, not is_positive)
+        case IsTruth(item=item, wanted=wanted):
+            return _binding(item, is_positive is wanted)
+        case And(items=items) | Or(items=items):
+            found = [each for each in (_binding(item, is_positive) for item in items) if each is not None]
+            joined = conjunction if isinstance(node, And) is is_positive else disjunction
+            return joined(found) if found else None
+    return None

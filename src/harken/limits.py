@@ -15,6 +15,8 @@ class Limits:
     """Levels of AND, OR and NOT inside one another."""
     max_values: int = 10_000
     """Constants in the text of a subscription."""
+    max_xpath_steps: int = 60
+    """Steps from the root to any node of an XPath expression. It can be raised to 1,000, not beyond."""
     max_conjunctions: int = 1_024
     """Conjunctions in the normal form of a subscription."""
     max_bindings: int = 200_000

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import date
 from itertools import product
-from math import prod
+from math import isinf, prod
 from typing import Any
 
 from harken.errors import LimitError
@@ -25,6 +26,7 @@ from harken.schema import Schema
 Found = bool | None | Sequence[tuple[Any, ...]]
 """What a call found: truth, None if it is unknown, or tuples for its variables, a place for each time one stands there.
 """
+NOTHING: Mapping[str, Any] = {}
 _NONE = object()
 """What a variable has that no call bound."""
 _MOST = DEFAULT_LIMITS.max_bindings
@@ -49,23 +51,62 @@ def substitution(
 def _solutions(
     expression: Expression, event: Mapping[str, Any], found: Mapping[Call, Found], schema: Schema | None
 ) -> Iterator[dict[str, Any]]:
+    for bound in substitutions(expression, found):
+        if find_binding(under(expression, bound, found), event, schema) is not None:
+            yield bound
+
+
+def substitutions(
+    expression: Expression, found: Mapping[Call, Found], fixed: Mapping[str, Any] = NOTHING, *, is_positive: bool = True
+) -> Iterator[dict[str, Any]]:
+    """All ways to give the variables of an expression values that its calls found, or none. `fixed` ones are given.
+
+    `is_positive` is whether the expression stands under an even number of NOT. Raises LimitError for too many.
+    """
     values: dict[str, list[Any]] = {}
     for call in calls(expression):
         rows = found[call]
-        variables = [each.name for each in call.arguments if isinstance(each, Variable)]
-        for place, name in enumerate(variables):
+        for place, name in enumerate(_names(call)):
             own = values.setdefault(name, [_NONE])
             if isinstance(rows, Sequence):
                 own += [row[place] for row in rows if not any(_same(row[place], each) for each in own)]
-    names = list(values)
-    local = {name for call in _negated(expression, True) for name in _names(call)}
-    choices = [values[name] if name not in local else [_NONE] for name in names]
-    if prod(map(len, choices)) > _MOST:
+    local = {name for call in _negated(expression, is_positive) for name in _names(call)}
+    values |= {name: [_NONE] for name in local} | {name: [value] for name, value in fixed.items()}
+    if prod(map(len, values.values())) > _MOST:
         raise LimitError(f"there are more than {_MOST:,} substitutions to try", limit="max_bindings")
-    for chosen in product(*choices):
-        bound = dict(zip(names, chosen, strict=True))
-        if find_binding(_under(expression, bound, found, True), event, schema) is not None:
-            yield {name: value for name, value in bound.items() if value is not _NONE}
+    for chosen in product(*values.values()):
+        yield {name: value for name, value in zip(values, chosen, strict=True) if value is not _NONE}
+
+
+def outcome(answer: Any, variables: int) -> Found:
+    """What an answer of an operator says of a call with this many variables; unknown if it is no answer.
+
+    It is bindings, one tuple for each, or a value alone where there is one variable; False says that there are none.
+    Without variables it is truth, or bindings that bind nothing: empty tuples. A binding with a missing value is none.
+    """
+    if answer is False or (answer is True and not variables):
+        return () if variables else answer
+    if not isinstance(answer, list | tuple):
+        return None
+    rows = []
+    for each in answer:
+        row = (each,) if variables == 1 and not isinstance(each, tuple) else each
+        if not isinstance(row, tuple | list) or len(row) != variables or not all(map(_can_be_bound, row)):
+            return None
+        if not any(value is None or value != value for value in row):
+            rows.append(tuple(row))
+    return rows if variables else bool(rows)
+
+
+def _can_be_bound(value: Any) -> bool:
+    """Whether it is a value of the language, or missing."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return -(2**63) <= value < 2**63
+    if isinstance(value, float):
+        return not isinf(value)
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    return value is None or isinstance(value, bool | date)
 
 
 def calls(expression: Any) -> list[Call]:
@@ -92,7 +133,7 @@ def _names(call: Call) -> list[str]:
     return [each.name for each in call.arguments if isinstance(each, Variable)]
 
 
-def _under(node: Any, bound: Mapping[str, Any], found: Mapping[Call, Found], is_positive: bool) -> Any:
+def under(node: Any, bound: Mapping[str, Any], found: Mapping[Call, Found], is_positive: bool = True) -> Any:
     """The same with truth in place of calls, and values in place of variables."""
     if isinstance(node, Call):
         truth = _call(node, bound, found[node], is_positive)
@@ -101,13 +142,13 @@ def _under(node: Any, bound: Mapping[str, Any], found: Mapping[Call, Found], is_
         value = bound.get(node.name, _NONE)
         return Attribute(_MISSING) if value is _NONE else Constant(value)
     if isinstance(node, tuple):
-        return tuple(_under(each, bound, found, is_positive) for each in node)
+        return tuple(under(each, bound, found, is_positive) for each in node)
     if isinstance(node, Attribute | Constant) or not is_dataclass(node):
         return node
     assert not isinstance(node, type)
     turns = isinstance(node, Not) or getattr(node, "wanted", True) is False
     inside = is_positive is not turns
-    parts = {each.name: _under(getattr(node, each.name), bound, found, inside) for each in fields(node)}
+    parts = {each.name: under(getattr(node, each.name), bound, found, inside) for each in fields(node)}
     return type(node)(**parts)
 
 
@@ -117,7 +158,7 @@ def _call(call: Call, bound: Mapping[str, Any], rows: Found, is_positive: bool) 
     names = _names(call)
     if not is_positive:
         return any(_fits(names, row) for row in rows)
-    wanted = [bound[name] for name in names]
+    wanted = [bound.get(name, _NONE) for name in names]
     return any(all(_same(one, other) for one, other in zip(row, wanted, strict=True)) for row in rows)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,11 @@ import pytest
 from conformance.cases import CaseFile, case_files
 from conformance.tables import tables_of
 from harken import Engine
-from harken.spark import Index, match
+from harken.errors import CapabilityError
+from harken.matchers import ALGORITHMS
+from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS
+from harken.matchers.registry import takes_option
+from harken.spark import Index, build_index, match
 from harken.spark.index import IndexVersion
 
 if TYPE_CHECKING:
@@ -113,3 +117,51 @@ def _listed(found: DataFrame) -> Answers:
         for where in row["subscription_ids"]:
             answers.setdefault(where, set()).add(row["event_id"])
     return answers
+
+
+ROWS = [("e1", "Toy", 3.5, "<a><b>1</b></a>"), ("e2", "Toy", 9.0, "<a/>"), ("e3", "Book", 50.0, None)]
+WANTED = {
+    "cheap": ("category = 'Toy' AND price < 5", "sql", {"e1"}),
+    "toys": ("category LIKE '%oy' OR price > 100", "sql", {"e1", "e2"}),
+    "inside": ("price < 5 AND xpath_boolean(document, '/a/b = 1')", "sql", {"e1"}),
+    "document": ("/a[b]", "xpath", {"e1"}),
+    "none": ("price > 60", "sql", set[str]()),
+}
+ON_WORKERS = [(each, "xpath", {}) for each in ALGORITHMS]
+ON_WORKERS += [(each, "xpath", {"database": "sqlite"}) for each in ALGORITHMS if takes_option(each, "database")]
+ON_WORKERS += [("columnar", each, {"database": "sqlite"} if each != "xpath" else {}) for each in DOCUMENT_ALGORITHMS]
+
+
+def engine_of(algorithm: str, documents: str, options: Mapping[str, Any]) -> Engine:
+    engine = Engine(algorithm=algorithm, documents=documents, **options)
+    records = [{"id": id, "where": where, "language": language} for id, (where, language, _) in WANTED.items()]
+    assert not engine.subscribe_many(records).faults
+    return engine
+
+
+@pytest.mark.parametrize(("algorithm", "documents", "options"), ON_WORKERS)
+def test_every_algorithm_runs_on_workers(
+    spark: SparkSession, tmp_path: Path, algorithm: str, documents: str, options: dict[str, Any]
+) -> None:
+    engine = engine_of(algorithm, documents, options)
+    events = spark.createDataFrame(ROWS, "id string, category string, price double, document string")
+    expected = {id: names for id, (_, _, names) in WANTED.items() if names}
+    assert _paired(match(events, engine, on_error="fail")) == expected
+    assert _paired(match(events, engine, strategy="shard", shards=2, on_error="fail")) == expected
+    engine.save(tmp_path / "saved")
+    assert _paired(match(events, tmp_path / "saved")) == expected
+    build_index(engine, tmp_path / "index")
+    assert _paired(match(events, tmp_path / "index")) == expected
+
+
+@pytest.mark.parametrize("choice", [{"algorithm": "relational_anchored"}, {"documents": "xpath_shared"}])
+def test_an_engine_in_a_database_with_a_url_is_refused(
+    spark: SparkSession, tmp_path: Path, choice: dict[str, Any]
+) -> None:
+    engine = Engine(**choice, database="postgresql://nobody:secret@127.0.0.1:1/nothing")
+    events = spark.createDataFrame(ROWS, "id string, category string, price double, document string")
+    for attempt in (lambda: match(events, engine), lambda: build_index(engine, tmp_path / "index")):
+        with pytest.raises(CapabilityError, match="workers") as caught:
+            attempt()
+        assert "secret" not in str(caught.value)
+        assert next(iter(choice.values())) in str(caught.value)

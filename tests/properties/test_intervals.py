@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
+from itertools import product
 from math import inf, nextafter
 from random import Random
 from typing import Any
@@ -15,6 +17,16 @@ from hypothesis import strategies as st
 
 from harken.language import intervals
 from harken.language.intervals import EMPTY, FULL, LINES, Intervals, Line
+from harken.language.normal_form import (
+    Constraint,
+    Presence,
+    ValueSet,
+    excludes,
+    implies,
+    intersection,
+    intersection_of,
+    union_of,
+)
 from harken.schema.values import COMPARISONS, Kind
 from properties.replay import many_examples
 from properties.scalars import INT64_MAX, INT64_MIN
@@ -116,6 +128,45 @@ def test_operations_agree_with_membership(sample, rng):
 @anywhere
 @many_examples
 @given(rng=st.randoms(use_true_random=False))
+def test_many_sets_at_once_are_what_one_after_the_other_makes_of_them(sample, rng):
+    sets = [some_set(rng, sample, 2)[0] for _ in range(rng.randrange(1, 9))]
+    assert intervals.common(sets) == reduce(Intervals.intersection, sets)
+    turned = [each.complement() for each in sets]
+    assert intervals.united(sets) == reduce(Intervals.intersection, turned).complement()
+    for left, right in product(sets, repeat=2):
+        assert left.overlaps(right) is not left.intersection(right).empty
+
+
+@anywhere
+@many_examples
+@given(rng=st.randoms(use_true_random=False))
+def test_constraints_at_once_are_what_one_after_the_other_makes_of_them(sample, rng):
+    kinds = (Kind.BOOLEAN, Kind.NUMBER, Kind.STRING)
+
+    def constraint() -> Constraint:
+        if rng.randrange(6) == 0:
+            return rng.choice((Presence.PRESENT, Presence.ABSENT))
+        sets = [(kind, some_set(rng, sample, 1)[0]) for kind in kinds if rng.randrange(2)]
+        full = [(kind, each) for kind, each in sets if not each.empty]
+        return ValueSet(tuple(full)) if full else Presence.PRESENT
+
+    several = [constraint() for _ in range(rng.randrange(1, 7))]
+    folded: Constraint | None = several[0]
+    for each in several[1:]:
+        folded = None if folded is None else intersection(folded, each)
+    assert intersection_of(several) == folded
+    values = [each for each in several if each is not Presence.ABSENT]
+    if values:
+        assert union_of(values) == reduce(lambda left, right: union_of([left, right]), values)
+    for left, right in product(several, repeat=2):
+        both = intersection(left, right)
+        assert excludes(left, right) is (both is None)
+        assert implies(left, right) is (both == left)
+
+
+@anywhere
+@many_examples
+@given(rng=st.randoms(use_true_random=False))
 def test_laws(sample, rng):
     a, b, c = (some_set(rng, sample, 2)[0] for _ in range(3))
     assert a.complement().complement() == a
@@ -168,7 +219,7 @@ def test_prefixed_is_the_interval_of_a_prefix(prefix, more, text):
 @given(st.lists(st.integers(0, 9)), st.integers(0, 9))
 def test_codes_are_canonical_points(wanted, code):
     line = intervals.integers(0, 9)
-    made = intervals.codes(wanted, line)
+    made = intervals.codes([(each, each) for each in sorted(set(wanted))], line)
     assert (code in made) is (code in wanted)
     assert made == line.canonical(made)
     assert made.full is (set(wanted) == set(range(10)))

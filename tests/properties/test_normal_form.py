@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harken import reference
-from harken.errors import ContradictionError
+from harken.errors import ContradictionError, LimitError
 from harken.events import Event
 from harken.language.ast import Expression, Not, conjunction, disjunction
-from harken.language.normalise import normalise
+from harken.language.ast import constants as constants_of
+from harken.language.normalise import Template, normalise
 from harken.language.sql.check import check
 from harken.language.sql.parser import parse
 from harken.language.sql.printer import print_expression
-from harken.matchers import verify
+from harken.language.trees import FALSE
+from harken.limits import DEFAULT_LIMITS
+from harken.matchers import verify, verify_trees
 from harken.schema import Schema
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.replay import TIMES, Bulk
@@ -56,6 +59,27 @@ def test_verifier_agrees_with_reference_with_a_schema_on_small_cases(rng):
     compare(expression_of(rng, vocabulary), [(event, Event.of(event, SCHEMA)) for event in events], SCHEMA)
 
 
+def test_long_lists_agree_with_the_reference(bulk):
+    """Many alternatives on few attributes, and their negations: they are joined at once, not one after the other."""
+    found: Counter[str] = Counter()
+    for rng in bulk.rounds(_ROUNDS):
+        schema = SCHEMA if one_in(rng, 2) else None
+        events = nested_events(rng, _EVENTS // 2)
+        vocabulary = vocabulary_of(events)
+        if schema is not None:
+            vocabulary = TypedVocabulary(rng)
+            events = typed_events(rng, vocabulary, _EVENTS // 2)
+        pairs = [(event, Event.of(event, schema)) for event in events]
+        for _ in range(_EXPRESSIONS // 8):
+            generator = Expressions(rng, vocabulary)
+            several = [generator.predicate() for _ in range(rng.choice([3, 10, 40]))]
+            listed = [Not(each) if one_in(rng, 3) else each for each in several]
+            expression = (conjunction if one_in(rng, 4) else disjunction)(listed)
+            found += compare(Not(expression) if one_in(rng, 3) else expression, pairs, schema)
+            bulk.pairs += len(pairs)
+    assert found["true"] > 0
+
+
 def compare_round(
     bulk: Bulk, rng: Random, vocabulary: Vocabulary, events: list[RawEvent], schema: Schema | None
 ) -> Counter[str]:
@@ -73,16 +97,25 @@ def compare(expression: Expression, pairs: list[tuple[RawEvent, Event]], schema:
     The reference sees the raw event with its nulls and NaNs, the verifier its canonical form.
     """
     assert schema is None or not check(expression, schema), print_expression(expression)
+    is_large = False
     try:
         form = normalise(expression, schema)
     except ContradictionError:
         form = None
-    found = Counter({"never": form is None, "always": form is not None and form.always})
+    except LimitError:  # then there is a tree alone
+        form, is_large = None, True
+    try:
+        tree = Template(expression, schema).tree([each.value for each in constants_of(expression)])
+    except ContradictionError:
+        tree = FALSE
+    found = Counter({"never": form is None and not is_large, "always": form is not None and form.always})
     for raw, event in pairs:
         expected = reference.matches(expression, raw, schema)
-        answer = form is not None and verify.is_match(form, event)
-        assert answer is expected, (
-            f"reference {expected}, verify {answer}\nevent: {raw}\nexpression: {print_expression(expression)}\n{form}"
+        by_tree = verify_trees.holds(tree, event, DEFAULT_LIMITS)
+        answer = by_tree if is_large else form is not None and verify.is_match(form, event)
+        assert (answer, by_tree) == (expected, expected), (
+            f"reference {expected}, verify {answer}, the tree {by_tree}\nevent: {raw}\n"
+            f"expression: {print_expression(expression)}\n{form}\n{tree}"
         )
         found["true"] += expected
     return found

@@ -10,12 +10,33 @@ import pytest
 
 import harken
 from harken import operators_reference
+from harken.errors import OperatorError
+from harken.language.explanation import Clause
 from harken.language.sql.parser import parse
+from harken.limits import DEFAULT_LIMITS
 from harken.operators import ORDERS
+from harken.operators.calling import Caller, Row
 from properties.replay import Bulk
 
 NAMES = ("p", "q", "r")
 CONSTANTS = ("'a'", "'b'", "1")
+ODD: list[Any] = [
+    None,
+    False,
+    True,
+    [],
+    [()],
+    [(), ()],
+    [False],
+    [0],
+    [True],
+    [None],
+    [(1,)],
+    [(1, 2)],
+    [[1, 2]],
+    [1, "a"],
+]
+ODD += [[(1, None)], [float("nan")], [float("inf")], [2**63], ["\ud800"], [object], "a", b"a", 3, {}, {"a": 1}, ((1,),)]
 
 
 class World:
@@ -25,6 +46,8 @@ class World:
         self.rng = rng
         self.calls: Counter[Any] = Counter()
         self.failing = 0.05
+        self.odd = 0.05
+        """How likely an answer is one that only some calls may have, or none."""
 
     def answer(self, event: Any, name: str, *arguments: Any) -> Any:
         """Whatever it is, it is the same for the same event and arguments."""
@@ -33,6 +56,8 @@ class World:
         if rng.random() < self.failing:
             raise RuntimeError("drawn to fail")
         free = sum(each is harken.FREE for each in arguments)
+        if rng.random() < self.odd:
+            return rng.choice(ODD)
         if not free:
             return rng.random() < 0.6
         values = [0, 1, 2, 2.0, "a", True]
@@ -105,9 +130,8 @@ def expected(world: World, where: str, raw: dict[str, Any]) -> bool:
         except RuntimeError:
             found[call] = None
             continue
-        if isinstance(answer, list):
-            answer = [each if isinstance(each, tuple) else (each,) for each in answer]
-        found[call] = answer
+        free = sum(each is harken.FREE for each in arguments)
+        found[call] = operators_reference.outcome(answer, free)
     canonical = harken.Event.of(raw).attributes
     return operators_reference.matches(expression, canonical, found)
 
@@ -161,6 +185,52 @@ def test_every_order_agrees_with_the_law(order: str, bulk: Bulk) -> None:
     assert true > pairs / 20
 
 
+@pytest.mark.parametrize("free", [0, 1, 2])
+@pytest.mark.parametrize("answer", ODD, ids=repr)
+def test_an_answer_says_what_the_law_says(answer: Any, free: int) -> None:
+    caller = Caller(harken.operator(name="f")(lambda event, x=harken.FREE, y=harken.FREE: answer), DEFAULT_LIMITS)
+    (found,) = caller([Row({}, (harken.FREE,) * free)])
+    wanted = operators_reference.outcome(answer, free)
+    assert isinstance(found, OperatorError) == (wanted is None)
+    assert caller.counts.failures == (wanted is None)
+    if wanted is not None:
+        assert found == (wanted if isinstance(wanted, bool) else tuple(dict.fromkeys(wanted)))
+
+
+def test_explanations_agree_with_the_law(bulk: Bulk) -> None:
+    """The root says whether it matches, and every part follows from its own parts, or says why it does not."""
+    for rng in bulk.rounds(1):
+        world = World(rng)
+        engine = harken.Engine(operators=world.operators())
+        texts = accepted(rng, engine, 150)
+        for number in range(5):
+            raw = event(rng, number)
+            for id, where in texts.items():
+                explained = engine.explain(id, raw)
+                assert explained.matched == expected(world, where, raw) == (explained.tree.truth is True), where
+                _check_parts(explained.tree)
+                bulk.pairs += 1
+
+
+def _check_parts(clause: Clause) -> None:
+    """AND, OR, NOT and IS are what their parts make them; AND and OR may say why they are not."""
+    truths = {part.truth for part in clause.parts}
+    if clause.text == "AND":
+        wanted = False if False in truths else None if None in truths else True
+    elif clause.text == "OR":
+        wanted = True if True in truths else None if None in truths else False
+    elif clause.text == "NOT":
+        wanted = {True: False, False: True, None: None}[clause.parts[0].truth]
+    elif clause.text in ("IS TRUE", "IS FALSE"):
+        wanted = clause.parts[0].truth is (clause.text == "IS TRUE")
+    else:
+        wanted = clause.truth
+    is_noted = clause.note is not None and "none for all of them" in clause.note
+    assert (clause.truth is wanted) is not is_noted, clause
+    for part in clause.parts:
+        _check_parts(part)
+
+
 def test_unknown_is_reported_with_the_matches(bulk: Bulk) -> None:
     """Who is not told of an event because an operator failed is named, and nobody else."""
     for rng in bulk.rounds(1):
@@ -169,7 +239,7 @@ def test_unknown_is_reported_with_the_matches(bulk: Bulk) -> None:
 
 def _compare_with_nothing_failing(rng: random.Random) -> None:
     world = World(rng)
-    world.failing = 0.4
+    world.failing, world.odd = 0.4, 0.0
     engine = harken.Engine(operators=world.operators())
     texts = accepted(rng, engine, 60)
     events = [event(rng, number) for number in range(40)]

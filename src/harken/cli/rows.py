@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from harken.caching import cached_property
 from harken.cli.json_text import encodable
 from harken.errors import EventError, InvalidValueError
 from harken.live.notebook import SUBSCRIPTION, columns_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from harken.caching import cached_property
 from harken.cli.json_text import to_json
 
 if TYPE_CHECKING:

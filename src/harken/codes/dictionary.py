@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from harken.caching import cached_property
 from harken.codes.columns import Column
 from harken.codes.constants import Constants, Pairs, constants_of
 from harken.events.arrow_columns import DenseColumn

@@ -12,7 +12,7 @@ a set that holds the whole line is seen to.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -48,7 +48,7 @@ class Intervals(NamedTuple):
         return Intervals(not self.inside, self.cuts)
 
     def union(self, other: Intervals) -> Intervals:
-        return self.complement().intersection(other.complement()).complement()
+        return united((self, other))
 
     def intersection(self, other: Intervals) -> Intervals:
         """One sweep over the cuts of both, keeping those at which being inside both changes."""
@@ -68,9 +68,51 @@ class Intervals(NamedTuple):
                 kept.append(cut)
         return Intervals(inside, tuple(kept))
 
+    def overlaps(self, other: Intervals) -> bool:
+        """Whether some value is in both. It takes as many steps as the one with fewer cuts has."""
+        few, many = (self, other) if len(self.cuts) <= len(other.cuts) else (other, self)
+        inside, begin = few.inside, 0
+        for cut in few.cuts:
+            place = bisect_left(many.cuts, cut, begin)
+            # Up to this cut, `many` is inside if it was so behind the cut before, or becomes it on the way.
+            if inside and (place > begin or many.inside is (begin % 2 == 0)):
+                return True
+            begin = place + (place < len(many.cuts) and many.cuts[place] == cut)
+            inside = not inside
+        return inside and (len(many.cuts) > begin or many.inside is (begin % 2 == 0))
+
 
 EMPTY = Intervals(False, ())
 FULL = Intervals(True, ())
+
+
+def united(sets: Sequence[Intervals]) -> Intervals:
+    """The values that are in one of the sets or more."""
+    return _where(sets, 1)
+
+
+def common(sets: Sequence[Intervals]) -> Intervals:
+    """The values that are in all of the sets."""
+    return _where(sets, len(sets))
+
+
+def _where(sets: Sequence[Intervals], least: int) -> Intervals:
+    """The values that are in at least this many of the sets: one sweep over the cuts of all, sorted once."""
+    changes: dict[Cut, int] = {}
+    for each in sets:
+        change = -1 if each.inside else 1
+        for cut in each.cuts:
+            changes[cut] = changes.get(cut, 0) + change
+            change = -change
+    count = sum(each.inside for each in sets)
+    inside = now = count >= least
+    kept: list[Cut] = []
+    for cut in sorted(changes):
+        count += changes[cut]
+        if (count >= least) is not now:
+            now = not now
+            kept.append(cut)
+    return Intervals(inside, tuple(kept))
 
 
 # The values x of which `x operator value` is true, for each operator.
@@ -172,6 +214,6 @@ LINES: dict[Kind, Line] = {
 }
 
 
-def codes(wanted: Sequence[int], line: Line) -> Intervals:
-    """The set of these codes on a line of codes."""
-    return line.canonical(points(wanted))
+def codes(runs: Iterable[tuple[int, int]], line: Line) -> Intervals:
+    """The set of these runs, in order, on a line of codes: each given by its first and its last code."""
+    return line.canonical(Intervals(False, tuple(cut for first, last in runs for cut in ((first, 0), (last + 1, 0)))))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harken.language.intervals import LINES, Intervals, Line, integers
+from harken.language.intervals import LINES, Intervals, Line, common, integers, united
 from harken.schema import CodedDomain, Domain, IntegerDomain, Kind
 from harken.schema.derived import needs_of, sources_of
 from harken.schema.paths import Path
@@ -131,14 +131,53 @@ def intersection(left: Constraint, right: Constraint) -> Constraint | None:
     return ValueSet(parts, left.domain, left.integers) if parts else None
 
 
-def union(left: Constraint, right: Constraint) -> Constraint:
-    """The constraint that admits what either admits. Neither may be ABSENT, to which no other can be joined."""
-    if isinstance(left, Presence) or isinstance(right, Presence):
+def intersection_of(several: Sequence[Constraint]) -> Constraint | None:
+    """The constraint that admits what all of them admit, or None if nothing can. There is one at least."""
+    if len(several) < 3:
+        return intersection(several[0], several[-1])
+    sets = [each for each in several if not isinstance(each, Presence)]
+    if not sets or Presence.ABSENT in several:
+        return several[0] if all(each is several[0] for each in several) else None
+    by_kind = _by_kind(sets)
+    all_of = [(kind, common(parts)) for kind, parts in by_kind.items() if len(parts) == len(sets)]
+    parts = tuple((kind, admitted) for kind, admitted in all_of if not admitted.empty)
+    return ValueSet(parts, sets[0].domain, sets[0].integers) if parts else None
+
+
+def union_of(several: Sequence[Constraint]) -> Constraint:
+    """The constraint that admits what one of them admits. None may be ABSENT, to which no other can be joined."""
+    if len(several) == 1:
+        return several[0]
+    sets = [each for each in several if not isinstance(each, Presence)]
+    if len(sets) < len(several):
         return Presence.PRESENT
-    united = dict(left.parts)
-    for kind, admitted in right.parts:
-        united[kind] = united[kind].union(admitted) if kind in united else admitted
-    return ValueSet(tuple(sorted(united.items())), left.domain, left.integers)
+    by_kind = _by_kind(sets)
+    parts = tuple((kind, united(by_kind[kind])) for kind in sorted(by_kind))
+    return ValueSet(parts, sets[0].domain, sets[0].integers)
+
+
+def _by_kind(sets: Iterable[ValueSet]) -> dict[Kind, list[Intervals]]:
+    found: dict[Kind, list[Intervals]] = {}
+    for each in sets:
+        for kind, admitted in each.parts:
+            found.setdefault(kind, []).append(admitted)
+    return found
+
+
+def excludes(left: Constraint, right: Constraint) -> bool:
+    """Whether nothing meets both: whether there is no `intersection`. It takes as many steps as the shorter one has."""
+    if isinstance(left, Presence) or isinstance(right, Presence):
+        return left is not right and Presence.ABSENT in (left, right)
+    theirs = dict(right.parts)
+    return not any(kind in theirs and mine.overlaps(theirs[kind]) for kind, mine in left.parts)
+
+
+def implies(left: Constraint, right: Constraint) -> bool:
+    """Whether all that meets the left one meets the right one: whether their `intersection` is the left one."""
+    if isinstance(left, Presence) or isinstance(right, Presence):
+        return left is right or (right is Presence.PRESENT and left is not Presence.ABSENT)
+    theirs = dict(right.parts)
+    return all(kind in theirs and not mine.overlaps(theirs[kind].complement()) for kind, mine in left.parts)
 
 
 def line_of(kind: Kind, domain: Domain | None) -> Line:

@@ -7,6 +7,7 @@ true, every literal holds, and one substitution of the variables is among what a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -38,6 +39,7 @@ from harken.language.ast import (
 )
 from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled
+from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.schema import CodedDomain, Schema
 
@@ -292,28 +294,37 @@ def _canonical(call: Call) -> tuple[Call, tuple[str, ...]]:
 
 
 def _refuse_shared_negations(expression: Expression) -> None:
-    """Raise FaultAt for a call under NOT whose variables occur elsewhere."""
-    counts: dict[str, int] = {}
-    for each, _ in predicates(expression):
-        for name in {leaf.name for leaf in leaves(each) if isinstance(leaf, Variable)}:
-            counts[name] = counts.get(name, 0) + 1
-    for call in _negated(expression, True):
+    """Raise FaultAt for a call under NOT whose variables occur in another predicate."""
+    every = [each for each, _ in predicates(expression)]
+    counts = Counter(name for each in every for name in variables_of(each))
+    for call, negation in _negated(expression, None, True):
         for leaf in leaves(call):
             if isinstance(leaf, Variable) and counts[leaf.name] > 1:
-                message = f"?{leaf.name} stands under NOT and elsewhere: NOT binds nothing that could be used there"
-                hint = "under NOT a variable means `for no value at all`; give it a name of its own"
-                raise FaultAt(CheckError(message, hint=hint), leaf.at)
+                raise FaultAt(_shared_negation(leaf.name, call, negation), leaf.at)
 
 
-def _negated(node: Expression, wanted: bool) -> Iterable[Call]:
+def _shared_negation(name: str, call: Call, negation: Expression) -> CheckError:
+    """Why the variable of a call under NOT cannot be used by another predicate."""
+    beside = [each for each, _ in predicates(negation) if each is not call and name in variables_of(each)]
+    if not beside:
+        message = f"?{name} stands under NOT and elsewhere: NOT binds nothing that could be used there"
+        hint = "under NOT a variable means `for no value at all`; give it a name of its own"
+        return CheckError(message, hint=hint)
+    message = f"under NOT `{print_expression(call):.80}` is only asked whether there is any ?{name}"
+    hint = "have the operator decide both, or say it without NOT"
+    return CheckError(f"{message}: `{print_expression(beside[0]):.80}` cannot use what it finds", hint=hint)
+
+
+def _negated(node: Expression, negation: Expression | None, wanted: bool) -> Iterable[tuple[Call, Expression]]:
+    """The calls that stand under an odd number of NOT, each with what the outermost of them is about."""
     if isinstance(node, Call):
-        return () if wanted else (node,)
+        return () if wanted or negation is None else ((node, negation),)
     if isinstance(node, Not):
-        return _negated(node.item, not wanted)
+        return _negated(node.item, negation or node.item, not wanted)
     if isinstance(node, IsTruth):
-        return _negated(node.item, wanted if node.wanted else not wanted)
+        return _negated(node.item, negation if node.wanted else negation or node.item, wanted is node.wanted)
     if isinstance(node, And | Or):
-        return [call for item in node.items for call in _negated(item, wanted)]
+        return [found for item in node.items for found in _negated(item, negation, wanted)]
     return ()
 
 

@@ -510,16 +510,9 @@ def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constrain
 
 
 def _true_codes(domain: CodedDomain, operator: str, value: str, wanted: bool) -> Intervals:
-    """The codes of which the comparison is true, or false if that is wanted. A hierarchy's are one interval."""
+    """The codes of which the comparison is true, or false if that is wanted."""
     line = line_of(Kind.STRING, domain)
-    code = domain.code(value)
     if operator in ("=", "<>"):
-        admitted = intervals.COMPARISONS[operator](code)
-    elif isinstance(domain, HierarchicalDomain) and operator in ("<", "<="):
-        first, last = domain.span(value)
-        start = first if operator == "<=" else first + 1
-        admitted = Intervals(False, ((start, 0), (last + 1, 0))) if start <= last else intervals.EMPTY
-    else:
-        found = [domain.compare(operator, other, value) for other in domain.values]
-        return intervals.codes([each for each, truth in enumerate(found) if truth is wanted], line)
-    return line.canonical(admitted if wanted else admitted.complement())
+        admitted = intervals.COMPARISONS[operator](domain.code(value))
+        return line.canonical(admitted if wanted else admitted.complement())
+    return intervals.codes(domain.runs(operator, value, wanted), line)

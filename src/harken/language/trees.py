@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harken.errors import ContradictionError
-from harken.language.normal_form import Constraint, Presence, Residual, intersection, union
+from harken.language.normal_form import Constraint, Presence, Residual, excludes, implies, intersection_of, union_of
 from harken.schema.derived import needs_of, sources_of
 from harken.schema.paths import Path, format_path
 
@@ -122,11 +122,10 @@ class _Simplifier:
         if beside is None:
             is_lost = not node.path[0] and self._lacks((node.path,), known)
             return FALSE if is_lost else node
-        both = intersection(beside, node.constraint)
-        if both is None:
+        if excludes(beside, node.constraint):
             self.emptied = node.path
             return FALSE
-        return TRUE if both == beside else node
+        return TRUE if implies(beside, node.constraint) else node
 
     def _every(self, items: Iterable[Tree], known: _Known) -> Tree:
         own: _Known = {}
@@ -137,16 +136,18 @@ class _Simplifier:
                 break
             others, again = [], [*others, *waiting]
             waiting = []
+            several = {path: [each] for path, each in own.items()}
             for item in _flattened(again, Every):
                 if isinstance(item, Constrained):
-                    before = own.get(item.path)
-                    both = item.constraint if before is None else intersection(before, item.constraint)
-                    if both is None:
-                        self.emptied = item.path
-                        return FALSE
-                    own[item.path] = both
+                    several.setdefault(item.path, []).append(item.constraint)
                 else:
                     others.append(item)
+            for path, each in several.items():
+                both = intersection_of(each)
+                if both is None:
+                    self.emptied = path
+                    return FALSE
+                own[path] = both
             beside = {**known, **own}
             found = [self.simplified(item, beside) for item in others]
             if FALSE in found:
@@ -163,16 +164,16 @@ class _Simplifier:
 
     def _some(self, items: Iterable[Tree], known: _Known) -> Tree:
         found = [item for each in items if (item := self.simplified(each, known)) != FALSE]
-        united: _Known = {}
+        several: dict[Path, list[Constraint]] = {}
         others: dict[Tree, None] = {}
         for item in _flattened(found, Some):
             if item == TRUE:
                 return TRUE
             if isinstance(item, Constrained) and item.constraint is not Presence.ABSENT:
-                before = united.get(item.path)
-                united[item.path] = item.constraint if before is None else union(before, item.constraint)
+                several.setdefault(item.path, []).append(item.constraint)
             else:
                 others[item] = None
+        united = {path: union_of(each) for path, each in several.items()}
         absent = (each.path for each in others if isinstance(each, Constrained))
         if any(united.get(path) is Presence.PRESENT for path in absent):
             return TRUE

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from harken.caching import cached_property
 from harken.forking import PART, fork_lock
 from harken.live.subscriptions import NO_FIELDS, Subscription
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from harken.caching import cached_property
 from harken.errors import HarkenError
 from harken.events import EventBatch, Refused
 from harken.live.notebook import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from os import PathLike
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +70,24 @@ class Saved:
     operating: Operating
 
 
+class SavedAlgorithms(NamedTuple):
+    """What is known of the algorithms of a saved engine before it is loaded."""
+
+    flat: str
+    without_url: str | None
+    """The algorithm whose database has a URL, which was not saved; None if there is none."""
+
+
+def saved_algorithms(path: str | PathLike[str]) -> SavedAlgorithms:
+    """Those of the engine in a folder. Raises SegmentError."""
+    meta = Folder(path).current().meta
+    try:
+        without = [each["algorithm"] for each in (meta, _documents(meta)) if each["options"].get(_DATABASE, "") is None]
+        return SavedAlgorithms(meta["algorithm"], without[0] if without else None)
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise _no_engine(path, problem) from None
+
+
 def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
     """Publish a version, and return its number. `seen` is the version that the caller knows of the folder, if any.
 
@@ -103,7 +122,7 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
     meta = contents.meta
     try:
         schema = None if meta["schema"] is None else parse_schema(meta["schema"])
-        known = meta.get("documents") or asdict(DEFAULT_MATCHING)  # an earlier Harken did not write it
+        known = _documents(meta)
         whole = {**known["options"], **meta["options"], **options}
         if whole.get(_DATABASE, "") is None:
             message = f"{folder.path} was saved with the URL of a database, which is not kept: it may hold a password"
@@ -113,7 +132,7 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
         file = contents.files[_SUBSCRIPTIONS]
         columns = Columns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
     except (KeyError, TypeError) as problem:
-        raise SegmentError(f"{folder.path} does not hold an engine: {problem}") from None
+        raise _no_engine(folder.path, problem) from None
     operating = operating.within(settings.limits)
     ids = columns.table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
@@ -153,6 +172,15 @@ def _read_index(
     others = load_others(files, settings.limits)
     known = {kind: (each, each.numbers()) for kind, each in others.items()}
     return new_index(flat, settings.limits, operating, settings.documents, known)
+
+
+def _documents(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The algorithm for documents, which an earlier Harken did not write, and its options."""
+    return meta.get("documents") or asdict(DEFAULT_MATCHING)
+
+
+def _no_engine(path: str | PathLike[str], problem: Exception) -> SegmentError:
+    return SegmentError(f"{path} does not hold an engine: {problem}")
 
 
 def _without_urls(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -290,13 +290,14 @@ class Caller:
         if answer is None:
             raise OperatorError("it returned None, which is neither true nor false")
         if isinstance(answer, Iterable) and not isinstance(answer, str | bytes | Mapping):
-            first = next(iter(answer), False)  # where nothing is free, bindings are: there are some
-            return first if isinstance(first, bool) else first is not None
+            return bool(self._bindings(answer, 0))
         raise OperatorError(f"it returned a {type(answer).__name__}, not truth")
 
     def _bindings(self, answer: Any, free: int) -> tuple[Binding, ...]:
-        if answer is None or answer is False:
+        if answer is False:
             return ()
+        if answer is None:
+            raise OperatorError("it returned None, not bindings", hint="return an empty list where there are none")
         if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
             hint = "yield each binding, or return a list of them"
             raise OperatorError(f"it returned a {type(answer).__name__}, not bindings", hint=hint)
@@ -308,6 +309,9 @@ class Caller:
                 raise LimitError(message, limit="max_operator_bindings")
             several = (each,) if free == 1 and not isinstance(each, tuple) else each
             if not isinstance(several, tuple | list) or len(several) != free:
+                if not free:
+                    message = f"it returned bindings, such as {each!r:.40}, and there is no variable to bind"
+                    raise OperatorError(message, hint="return True or False where no argument is harken.FREE")
                 raise OperatorError(f"a binding is a tuple of {free}, not {each!r:.40}")
             values = tuple(_value(one) for one in several)
             if None not in values:

@@ -39,6 +39,13 @@ class CodedDomain(Domain):
             raise self.refusal(value, hint=self._hint(value))
         return code
 
+    def runs(self, operator: str, value: str, wanted: bool) -> list[tuple[int, int]]:
+        """The codes that compare so with a value, or do not if that is wanted: the first and the last of every run.
+
+        The operator is one of < <= > >=. Raises InvalidValueError.
+        """
+        raise NotImplementedError
+
     def describe(self) -> str:
         return f"one of {_listed(self.values)}"
 
@@ -59,8 +66,10 @@ class EnumeratedDomain(CodedDomain):
     """
 
     order: tuple[tuple[str, str], ...] = ()
-    # For every code, the codes above it as the bits of an integer; made when first needed.
-    _above: tuple[int, ...] | None = field(init=False, repr=False, compare=False, default=None)
+    # For every code, the codes above it and those below it as the bits of integers; made when first needed.
+    _related: tuple[tuple[int, ...], tuple[int, ...]] | None = field(
+        init=False, repr=False, compare=False, default=None
+    )
 
     def __post_init__(self) -> None:
         if not self.values:
@@ -95,22 +104,37 @@ class EnumeratedDomain(CodedDomain):
             return operator in (">", ">=")
         return None
 
+    def runs(self, operator: str, value: str, wanted: bool) -> list[tuple[int, int]]:
+        code = self.code(value)
+        above, below = self._closure()
+        same = 1 << code
+        true = (below if operator in ("<", "<=") else above)[code] | (same if operator in ("<=", ">=") else 0)
+        return _runs_of_bits(true if wanted else (above[code] | below[code] | same) & ~true)
+
     def _is_below(self, lower: str, higher: str) -> bool:
-        above = self._above
-        if above is None:
-            above = self._closure()
-            object.__setattr__(self, "_above", above)
+        above, _ = self._closure()
         return bool(above[self._codes[lower]] >> self._codes[higher] & 1)
 
-    def _closure(self) -> tuple[int, ...]:
-        higher: dict[str, list[str]] = {}
-        for lower, above in self.order:
-            higher.setdefault(lower, []).append(above)
+    def _closure(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The codes above and below every code."""
+        found = self._related
+        if found is None:
+            pairs = [(self._codes[lower], self._codes[higher]) for lower, higher in self.order]
+            order = [self._codes[value] for value in self._sorter().static_order()]
+            turned = [(higher, lower) for lower, higher in pairs]
+            found = self._reached(pairs, order[::-1]), self._reached(turned, order)
+            object.__setattr__(self, "_related", found)
+        return found
+
+    def _reached(self, pairs: Iterable[tuple[int, int]], order: Iterable[int]) -> tuple[int, ...]:
+        """For every code, the codes that pairs lead to, as bits; a code comes in order behind those it leads to."""
+        onward: dict[int, list[int]] = {}
+        for start, end in pairs:
+            onward.setdefault(start, []).append(end)
         masks = [0] * len(self.values)
-        for value in reversed(tuple(self._sorter().static_order())):
-            for above in higher.get(value, ()):
-                code = self._codes[above]
-                masks[self._codes[value]] |= masks[code] | 1 << code
+        for code in order:
+            for end in onward.get(code, ()):
+                masks[code] |= masks[end] | 1 << end
         return tuple(masks)
 
     def _sorter(self) -> TopologicalSorter[str]:
@@ -156,6 +180,20 @@ class HierarchicalDomain(CodedDomain):
         code = self.code(value)
         return code, self._last[code]
 
+    def runs(self, operator: str, value: str, wanted: bool) -> list[tuple[int, int]]:
+        first, last = self.span(value)
+        if operator in ("<", "<="):
+            start = first if operator == "<=" else first + 1
+            true = [(start, last)] if start <= last else []
+        else:
+            above = [first] if operator == ">=" else []
+            parent = self.parents[first][1]
+            while parent is not None:
+                above.append(self._codes[parent])
+                parent = self.parents[above[-1]][1]
+            true = [(code, code) for code in reversed(above)]  # a parent has a lower code
+        return true if wanted else _between(true, len(self.values))
+
     def compare(self, operator: str, left: Value, right: Value) -> bool | None:
         if operator in ("=", "<>"):
             return Domain.compare(self, operator, left, right)
@@ -180,6 +218,31 @@ class HierarchicalDomain(CodedDomain):
                 above = self._codes[parent]
                 last[above] = max(last[above], last[code])
         return tuple(last)
+
+
+def _between(runs: Iterable[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """What lies between runs, of the numbers below a size."""
+    found = []
+    start = 0
+    for first, last in (*runs, (size, size)):
+        if start < first:
+            found.append((start, first - 1))
+        start = last + 1
+    return found
+
+
+def _runs_of_bits(bits: int) -> list[tuple[int, int]]:
+    """The first and the last place of every run of ones."""
+    found = []
+    place = 0
+    while bits:
+        skipped = (bits & -bits).bit_length() - 1
+        bits >>= skipped
+        length = (~bits & bits + 1).bit_length() - 1
+        found.append((place + skipped, place + skipped + length - 1))
+        place += skipped + length
+        bits >>= length
+    return found
 
 
 def _preorder(parents: Iterable[tuple[str, str | None]]) -> Iterable[str]:

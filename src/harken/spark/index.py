@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.engine import Engine
-from harken.errors import HarkenError
+from harken.errors import CapabilityError, HarkenError
+from harken.live.saved import saved_algorithms
 from harken.spark.files import files_of
 from harken.spark.leases import Batch, hold
 from harken.spark.plugged import NO_OPERATORS, Plugged
@@ -117,9 +118,19 @@ class Index(Root[IndexVersion]):
         return IndexVersion(self.root, **plain, plugged=self._plugged)
 
 
+def _refuse_unreachable(place: Path) -> None:
+    """Raise CapabilityError if workers could not load the engine in a folder."""
+    algorithm = saved_algorithms(place).without_url
+    if algorithm is not None:
+        message = f"`{algorithm}` has its subscriptions in a database with a URL"
+        message += ", which is not sent to workers: it may hold a password"
+        raise CapabilityError(message, hint='with database="duckdb" or "sqlite" each worker has a database of its own')
+
+
 def _saved(engine: Engine, source: str | None, place: Path) -> dict[str, Any]:
     """Save an engine to a local folder, and describe it."""
     engine.export(place)
+    _refuse_unreachable(place)
     attributes, asks, validated = engine.attributes(), engine.asks(), engine.validated()
     return {
         "fingerprint": fingerprint_of(place),

@@ -10,7 +10,12 @@ from typing import Any
 
 from harken.engine import Engine
 from harken.errors import OperatorError
+from harken.live.saved import saved_algorithms
+from harken.matchers.registry import takes_option
 from harken.operators import ORDERS, Operating, Operator
+
+_BACKGROUND = "background"
+"""The option of algorithms that may merge their index in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +32,10 @@ class Plugged:
         return Engine(operators=self.operators, order=self.order, **options)
 
     def loaded(self, path: str | PathLike[str], **options: Any) -> Engine:
-        """A saved engine, with them."""
-        return Engine.load(path, background=False, operators=self.operators, order=self.order, **options)
+        """A saved engine, with them. It merges in no thread of its own."""
+        if takes_option(saved_algorithms(path).flat, _BACKGROUND):
+            options = {_BACKGROUND: False, **options}
+        return Engine.load(path, operators=self.operators, order=self.order, **options)
 
 
 NO_OPERATORS = Plugged()

@@ -7,9 +7,9 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+from harken.caching import cached_property
 from harken.errors import HarkenError, Place, SourceError, caret_excerpt, did_you_mean
 from harken.toml.positions import Keys, Positions, find_positions
 

@@ -165,8 +165,9 @@ def test_after_a_day_is_before_the_next() -> None:
 
 
 def test_codes() -> None:
-    assert codes([1, 2], SMALL) == Intervals(False, ((1, 0), (3, 0)))
-    assert codes([0, 1, 2, 3], SMALL) == FULL
+    assert codes([(1, 1), (2, 2)], SMALL) == codes([(1, 2)], SMALL) == Intervals(False, ((1, 0), (3, 0)))
+    assert codes([(0, 3)], SMALL) == FULL
+    assert codes([], SMALL) == EMPTY
 
 
 @pytest.mark.parametrize(

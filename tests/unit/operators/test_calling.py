@@ -42,9 +42,10 @@ def test_truth() -> None:
 
     assert one(caller(lambda event: True)) is True
     assert one(caller(lambda event: numpy.bool_(False))) is False
-    assert one(caller(lambda event: iter([3]))) is True
+    assert one(caller(lambda event: [()])) is True  # the binding of no variables
+    assert one(caller(lambda event: iter([(), ()]))) is True
     assert one(caller(lambda event: [])) is False
-    assert one(caller(lambda event: iter([False]))) is False
+    assert one(caller(lambda event: iter([]))) is False
 
 
 def test_bindings() -> None:
@@ -56,7 +57,9 @@ def test_bindings() -> None:
         (True,),
         ("a",),
     )
-    assert one(caller(lambda event, x=FREE: None), FREE) == ()
+    assert one(caller(lambda event, x=FREE: False), FREE) == ()
+    assert one(caller(lambda event, x=FREE: []), FREE) == ()
+    assert one(caller(lambda event, x=FREE: [False]), FREE) == ((False,),)
     assert one(caller(lambda event, x=FREE: numpy.arange(2)), FREE) == ((0,), (1,))
     assert one(caller(lambda event, x=FREE, y=FREE: [(1, "a"), [2, "b"]]), FREE, FREE) == ((1, "a"), (2, "b"))
 
@@ -67,6 +70,13 @@ def test_bindings() -> None:
         (None, 0, "it returned None, which is neither true nor false"),
         (3, 0, "it returned a int, not truth"),
         ("yes", 0, "it returned a str, not truth"),
+        ([False], 0, "it returned bindings, such as False, and there is no variable to bind"),
+        ([0], 0, "it returned bindings, such as 0, and there is no variable to bind"),
+        ([True], 0, "it returned bindings, such as True, and there is no variable to bind"),
+        ([None], 0, "it returned bindings, such as None, and there is no variable to bind"),
+        ([(), (3,)], 0, "it returned bindings, such as (3,), and there is no variable to bind"),
+        (None, 1, "it returned None, not bindings"),
+        (None, 2, "it returned None, not bindings"),
         (True, 1, "it returned a bool, not bindings"),
         ("abc", 1, "it returned a str, not bindings"),
         ([(1, 2)], 1, "a binding is a tuple of 1, not (1, 2)"),
@@ -96,6 +106,24 @@ def test_a_million_bindings_are_refused_by_a_named_limit() -> None:
     assert isinstance(found, LimitError)
     assert found.limit == "max_operator_bindings"
     assert made == 1_001
+
+
+def test_an_answer_of_a_batch_that_is_none_fails_alone() -> None:
+    call = caller(lambda events, x=FREE: [[1], None, []], batched="lists")
+    found = call([Row({"n": number}, (FREE,)) for number in range(3)])
+    assert (found[0], found[2]) == (((1,),), ())
+    assert told(found[1]) == "the operator `f` failed: it returned None, not bindings"
+    assert found[1].hint == "return an empty list where there are none"
+    column = caller(lambda events, x=FREE: pa.array([[1], None]), batched=True)
+    assert "it returned None, not bindings" in told(column([Row({"n": 1}, (FREE,)), Row({"n": 2}, (FREE,))])[1])
+    call = caller(lambda events: [True, [0], [False]], batched="lists")
+    found = call([Row({"n": number}, ()) for number in range(3)])
+    assert found[0] is True
+    assert [told(each).rpartition(",")[0] for each in found[1:]] == [
+        "the operator `f` failed: it returned bindings, such as 0",
+        "the operator `f` failed: it returned bindings, such as False",
+    ]
+    assert call.counts.failures == 2
 
 
 # Batches

@@ -15,6 +15,7 @@ import pyarrow.dataset
 import pytest
 
 from harken.errors import EventError, HarkenError, MismatchError, SegmentError, SourceError, SubscriptionError
+from harken.matchers import ALGORITHMS
 from harken.pipeline import __main__ as program
 from harken.pipeline.config import Metrics, load_config
 from harken.pipeline.counts import Counts
@@ -101,6 +102,16 @@ def test_a_batch_from_an_index(spark: SparkSession, project: Project) -> None:
     assert program.main([str(project.folder / "pipeline.toml")]) == 0
     assert pairs(project.rows(spark)) == PAIRS
     assert Index(project.folder / "index").versions() == [version.version]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_batch_from_an_index_of_any_algorithm(spark: SparkSession, project: Project, algorithm: str) -> None:
+    project.index(algorithm=algorithm)
+    text = project.text().replace('path = "subscriptions.jsonl"', 'index = "index"')
+    config = load_config(project.write("pipeline.toml", text))
+    assert plan(config).index.subscriptions == 2
+    run(config)
+    assert pairs(project.rows(spark)) == PAIRS
 
 
 # What is wrong

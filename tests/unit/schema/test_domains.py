@@ -312,6 +312,24 @@ def test_enumerated_comparisons_are_the_closure_of_the_pairs(drawn):
 
 
 @given(enumerations())
+def test_the_codes_that_compare_with_a_value(drawn):
+    domain, _ = drawn
+    check_runs(domain)
+
+
+def check_runs(domain):
+    for operator in ("<", "<=", ">", ">="):
+        for value in domain.values:
+            for wanted in (True, False):
+                runs = domain.runs(operator, value, wanted)
+                codes = [code for first, last in runs for code in range(first, last + 1)]
+                expected = [domain.compare(operator, other, value) is wanted for other in domain.values]
+                assert codes == [code for code, is_meant in enumerate(expected) if is_meant]
+    with pytest.raises(InvalidValueError):
+        domain.runs("<", "no value of it", True)
+
+
+@given(enumerations())
 def test_enumerated_comparison_is_a_strict_partial_order(drawn):
     domain, _ = drawn
 
@@ -401,6 +419,11 @@ def test_spans_and_comparisons_equal_the_walk_to_the_root(pairs):
 
 
 @given(forests())
+def test_the_codes_of_a_hierarchy_that_compare_with_a_value(pairs):
+    check_runs(HierarchicalDomain("h", pairs))
+
+
+@given(forests())
 def test_a_hierarchy_told_in_preorder_is_the_same(pairs):
     domain = HierarchicalDomain("h", pairs)
     assert HierarchicalDomain("h", tuple((value, dict(pairs)[value]) for value in domain.values)) == domain
@@ -422,9 +445,9 @@ def test_the_closure_is_made_when_it_is_needed():
     domain = EnumeratedDomain("e", values, ((values[0], values[1]),))
     domain.read("v1")
     assert domain.compare("=", "v0", "v1") is False
-    assert domain._above is None
+    assert domain._related is None
     assert domain.compare("<", "v0", "v1") is True
-    assert domain._above is not None
+    assert domain._related is not None
 
 
 @pytest.mark.parametrize("raw", [Decimal("1e400"), Decimal("-1e400")])

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from harken.caching import cached_property
 from harken.codes.constants import Constants, Pairs
 from harken.events.arrow_columns import STRINGS, TICKS_A_DAY
 from harken.events.cells import embedded

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harken.caching import cached_property
 from harken.codes.columns import ColumnPredicates
 from harken.lab.workloads.conditions import Conditions, as_predicates
 from harken.lab.workloads.listing import PREDICATE, Listing

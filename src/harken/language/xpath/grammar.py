@@ -24,8 +24,8 @@ from harken.language.xpath.syntax_errors import (
 from harken.language.xpath.tokens import END, QUOTES, Tokens, is_name, is_number
 from harken.limits import Limits
 
-MOST_STEPS = 60
-"""Steps from the root to any node of a pattern. A matcher keeps a bit for each."""
+MOST_STEPS = 1_000
+"""Steps from the root to any node, whatever `max_xpath_steps` says: the index keeps a list of nodes for each."""
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -61,6 +61,7 @@ class Parser:
         "children",
         "descendants",
         "limits",
+        "most_steps",
         "nesting",
         "place",
         "prefixes",
@@ -73,6 +74,7 @@ class Parser:
     def __init__(self, text: str, limits: Limits, tokens: Tokens) -> None:
         self.text = text
         self.limits = limits
+        self.most_steps = min(limits.max_xpath_steps, MOST_STEPS)
         self.words, self.starts = tokens
         self.place = 0
         """Of the next token."""
@@ -230,7 +232,7 @@ class Parser:
                 place = self.place
                 following = words[place]
             if step is not None:
-                if depth + len(steps) >= MOST_STEPS:
+                if depth + len(steps) >= self.most_steps:
                     raise self._too_far(place)
                 if following == "[":
                     self.place = place
@@ -451,8 +453,10 @@ class Parser:
             raise LimitError(message, limit="max_values").at(*located(self.text, self.starts[self.place - 1]))
 
     def _too_far(self, place: int) -> LimitError:
-        message = f"the expression goes more than {MOST_STEPS} steps below the root"
-        error = LimitError(message, limit="max_event_depth")
+        message = f"the expression goes more than {self.most_steps:,} steps below the root"
+        if self.most_steps < self.limits.max_xpath_steps:
+            message += ", the most that an index takes"
+        error = LimitError(message, limit="max_xpath_steps")
         return error.at(*located(self.text, self.starts[place - 1]))
 
     def _absolute(self, word: str) -> Exception:

@@ -6,7 +6,7 @@ import sys
 
 from harken.errors import HarkenError, LimitError
 from harken.language.xpath.ast import Expression, Location, Step
-from harken.language.xpath.grammar import BEFORE_TEST, MOST_KNOWN, MOST_STEPS, Parser
+from harken.language.xpath.grammar import BEFORE_TEST, MOST_KNOWN, Parser
 from harken.language.xpath.syntax_errors import located
 from harken.language.xpath.tokens import Tokens, runs_of, tokens_of
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -17,7 +17,9 @@ _Runs = dict[str, tuple[Step, ...]]
 _runs: _Runs = {}
 _declared: dict[str, _Runs] = {}
 """The same below each prologue, by its text."""
-_NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
+_NO_LIMITS = Limits(
+    max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize, max_xpath_steps=sys.maxsize
+)
 _MOST_RUN = 256
 """Characters of such a path, or of a prologue, that is remembered."""
 _MOST_DECLARED = 64
@@ -90,10 +92,10 @@ class _QuickParser(Parser):
         while True:
             steps = runs.get(word)
             if steps is None:
-                steps = _learn(runs, self.declarations, word)
+                steps = _learn(runs, self.declarations, word, self.limits)
             place += 1
             following = words[place]
-            if following in BEFORE_TEST or depth + len(found) + len(steps) > MOST_STEPS:
+            if following in BEFORE_TEST or depth + len(found) + len(steps) > self.most_steps:
                 raise _UnknownError
             if following != "[":
                 self.place = place
@@ -114,12 +116,12 @@ def parse_accepted(text: str) -> Expression:
     return parse(text, _NO_LIMITS)
 
 
-def _learn(runs: _Runs, declarations: str, run: str) -> tuple[Step, ...]:
+def _learn(runs: _Runs, declarations: str, run: str, limits: Limits) -> tuple[Step, ...]:
     """The steps of a path without predicates. Raises _UnknownError if it is none."""
     if run == "/":  # what follows decides whether it is the root or a step is to come
         raise _UnknownError
     text = declarations + run
-    reader = Parser(text, DEFAULT_LIMITS, tokens_of(text))
+    reader = Parser(text, limits, tokens_of(text))
     try:
         steps = reader.path()
     except HarkenError:

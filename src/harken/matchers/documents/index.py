@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.caching import cached_property
 from harken.kernels.documents import Postings, cover_programs, enter_keys
 from harken.matchers.documents.vocabulary import GrowingVocabulary
 from harken.matchers.documents.writing import Programs

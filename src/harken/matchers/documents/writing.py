@@ -97,6 +97,21 @@ class _Walk(NamedTuple):
     climbs: list[int]
 
 
+class _Level(NamedTuple):
+    """Steps up to one with predicates, when the steps behind it are being written."""
+
+    start: int
+    """The linear path before the steps."""
+    at: int
+    """The linear path at their end."""
+    climbs: list[int]
+    has_list: bool
+    """Whether predicates are written already."""
+    behind: list[Expression]
+    """Predicates that are less likely to fail than the steps behind them are."""
+    negative: list[Not]
+
+
 class _Writer:
     """Writes programs behind each other. What they say enters the vocabulary at the end, all at once."""
 
@@ -138,17 +153,23 @@ class _Writer:
         if len(items) == 1 and not isinstance(items[0], Not):
             self._item(path, items[0], required)
             return
-        positive = [item for item in items if not isinstance(item, Not)]
-        negative = [item for item in items if isinstance(item, Not)]
-        if len(positive) > 1:
-            positive.sort(key=_rank)
+        positive, negative = _by_rank(items)
         if not positive:
             self._leaf(REACHED, path, required, IS_LISTED)
-        for place, item in enumerate(positive):
+        self._join(path, positive, False, required)
+        self._exclude(path, negative, required)
+
+    def _join(self, path: int, items: Sequence[Expression], has_list: bool, required: int) -> None:
+        """Those for which all items hold, among those of the list below if there is one."""
+        for item in items:
             self._item(path, item, required)
-            if place:
+            if has_list:
                 self.code.append(AND | required)
-        for refused in negative:
+            has_list = True
+
+    def _exclude(self, path: int, items: Sequence[Not], required: int) -> None:
+        """Those of the list below for which every item holds."""
+        for refused in items:
             self._item(path, refused.item, 0)
             self.code.append(BUT | required)
 
@@ -160,9 +181,9 @@ class _Writer:
         elif isinstance(item, Not):
             self._level(path, [item], required)
         elif isinstance(item, Exists):
-            self._path(path, item.path.steps, 0, None, required)
+            self._path(path, item.path.steps, None, required)
         else:
-            self._path(path, item.path.steps, 0, item, required)
+            self._path(path, item.path.steps, item, required)
 
     def _any(self, path: int, items: Sequence[Expression], required: int) -> None:
         for place, item in enumerate(items):
@@ -170,39 +191,52 @@ class _Writer:
             if place:
                 self.code.append(OR | (required if place == len(items) - 1 else 0))
 
-    def _path(
-        self, path: int, steps: tuple[Step, ...], place: int, comparison: Comparison | None, required: int
-    ) -> None:
-        """Those from which the steps from `place` on lead to a node that passes the comparison, if there is one."""
-        if place == len(steps):
-            self._test(path, comparison, required)
-            return
+    def _path(self, path: int, steps: tuple[Step, ...], comparison: Comparison | None, required: int) -> None:
+        """Those from which steps lead to a node that passes the comparison, if there is one."""
         walk = self._walks.get((path, id(steps)))
-        if walk is not None and walk.steps is steps and place == 0:
+        if walk is not None and walk.steps is steps:
             self._test(walk.at, comparison, required)
             self._rise(path, walk.climbs, required)
             return
-        # Steps without predicates are taken together: nothing has to meet at their nodes.
-        first = place
-        at = path
-        climbs: list[int] = []
+        open_levels: list[_Level] = []
+        at, place = path, 0
+        while place < len(steps):
+            climbs: list[int] = []
+            start, first = at, place
+            at, place = self._walk(at, steps, place, climbs)
+            predicates = steps[place - 1].predicates
+            if not predicates or (place == len(steps) and comparison is None):
+                if predicates:
+                    self._level(at, predicates, required)
+                else:
+                    self._test(at, comparison, required)
+                    if first == 0 and len(self._walks) < _MOST_WALKS:
+                        self._walks[path, id(steps)] = _Walk(steps, at, climbs)
+                self._rise(start, climbs, required)
+                break
+            positive, negative = _by_rank(predicates)
+            rank = _rank(_moved(comparison, steps[place:]))
+            before = [item for item in positive if _rank(item) <= rank]
+            self._join(at, before, False, required)
+            open_levels.append(_Level(start, at, climbs, bool(before), positive[len(before) :], negative))
+        else:
+            self._test(at, comparison, required)
+        for level in reversed(open_levels):
+            if level.has_list:
+                self.code.append(AND | required)
+            self._join(level.at, level.behind, True, required)
+            self._exclude(level.at, level.negative, required)
+            self._rise(level.start, level.climbs, required)
+
+    def _walk(self, at: int, steps: tuple[Step, ...], place: int, climbs: list[int]) -> tuple[int, int]:
+        """Go on to the next step with predicates, or to the last one: nothing has to meet at the nodes between."""
         while True:
             step = steps[place]
             climbs.append(RISE | at << SHIFT if step.is_descendant else UP | 1 << SHIFT)
             at = self._step(at, step)
             place += 1
             if step.predicates or place == len(steps):
-                break
-        if step.predicates:
-            items: list[Expression] = list(step.predicates)
-            if place < len(steps) or comparison is not None:
-                items.append(_moved(comparison, Location(steps[place:])))
-            self._level(at, items, required)
-        else:
-            self._test(at, comparison, required)
-            if first == 0 and len(self._walks) < _MOST_WALKS:
-                self._walks[path, id(steps)] = _Walk(steps, at, climbs)
-        self._rise(path, climbs, required)
+                return at, place
 
     def _rise(self, path: int, climbs: list[int], required: int) -> None:
         """Go up by one step after the other; several parents at once, and to the root at once."""
@@ -269,9 +303,16 @@ class _Writer:
         self.code.append(0)
 
 
-def _moved(comparison: Comparison | None, path: Location) -> Exists | Comparison:
-    """The same test at the end of another path."""
+def _moved(comparison: Comparison | None, steps: tuple[Step, ...]) -> Exists | Comparison:
+    """The same test at the end of other steps."""
+    path = Location(steps)
     return Exists(path) if comparison is None else Comparison(path, comparison.operator, comparison.value)
+
+
+def _by_rank(items: Sequence[Expression]) -> tuple[list[Expression], list[Not]]:
+    """Items that have to hold, what fails soonest first, and those that are negated."""
+    positive = [item for item in items if not isinstance(item, Not)]
+    return sorted(positive, key=_rank), [item for item in items if isinstance(item, Not)]
 
 
 def _rank(item: Expression) -> int:

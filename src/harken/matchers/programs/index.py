@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.caching import cached_property
 from harken.codes.columns import Column, NamedColumns
 from harken.codes.conjunctions import Conjunctions, code
 from harken.codes.dictionary import Dictionary

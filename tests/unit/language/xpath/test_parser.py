@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from harken.errors import LimitError, ParseError
 from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
 from harken.language.xpath.grammar import MOST_STEPS
-from harken.language.xpath.parser import parse, parse_carefully
-from harken.limits import Limits
+from harken.language.xpath.parser import parse, parse_accepted, parse_carefully
+from harken.limits import DEFAULT_LIMITS, Limits
 from unit.deadline import without_hanging
 
 
@@ -424,13 +426,36 @@ def test_constants_are_limited():
 
 
 def test_steps_are_limited():
-    most = "/a" * MOST_STEPS
+    most = "/a" * DEFAULT_LIMITS.max_xpath_steps
     assert parse(most)
-    assert limit_of(most + "/a") == "max_event_depth"
-    half = "/a" * (MOST_STEPS // 2)
+    assert limit_of(most + "/a") == "max_xpath_steps"
+    half = "/a" * (DEFAULT_LIMITS.max_xpath_steps // 2)
     assert parse(f"{half}[{half[1:]}]/a")
-    assert limit_of(f"{half}[{half[1:]}[a]]") == "max_event_depth"
-    assert limit_of(f"{half}[{half[1:]}/a]") == "max_event_depth"
+    assert limit_of(f"{half}[{half[1:]}[a]]") == "max_xpath_steps"
+    assert limit_of(f"{half}[{half[1:]}/a]") == "max_xpath_steps"
+
+
+@pytest.mark.parametrize("most", [3, 100, MOST_STEPS])
+def test_the_limit_on_steps_is_the_one_that_was_set(most: int):
+    limits = Limits(max_xpath_steps=most)
+    for step in ("/a", "//a[b = 1]"):  # read run by run, and step by step
+        text = step * most if "[" not in step else step * (most - 1)
+        assert parse(text, limits) == parse_carefully(text, limits)
+        with pytest.raises(LimitError, match=f"more than {most:,} steps below the root") as caught:
+            parse(text + step + "/a", limits)
+        assert caught.value.limit == "max_xpath_steps"
+        assert parse_accepted(text) == parse(text, limits)
+    with pytest.raises(LimitError):
+        parse("/a" * (most + 1), limits)  # also where its beginning is known from other texts
+
+
+def test_no_limit_lets_through_more_steps_than_an_index_takes():
+    text = "/a" * (MOST_STEPS + 1)
+    for limits in (Limits(max_xpath_steps=MOST_STEPS + 1), Limits(max_xpath_steps=sys.maxsize)):
+        with pytest.raises(LimitError, match=f"more than {MOST_STEPS:,} steps") as caught:
+            parse(text, limits)
+        assert caught.value.limit == "max_xpath_steps"
+        assert "the most that an index takes" in str(caught.value)
 
 
 HOSTILE = [

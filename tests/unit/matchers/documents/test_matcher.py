@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from harken import Engine, Limits
-from harken.documents_reference import holds
+from harken.documents_reference import holds, read
 from harken.errors import DecodeError, HarkenError, LimitError
+from harken.language.xpath.grammar import MOST_STEPS
 from harken.language.xpath.parser import parse
 
 PAPER = '/a//b[.//c/d/text()="v1" AND p//q/text()="v2"]/x[@y="v3"]//z/text() = "v4"'
@@ -200,6 +201,22 @@ def test_a_deep_document():
 def test_deeper_documents_are_matched_where_the_limit_is_wider():
     engine = subscribed("//a/b = 'x'", limits=Limits(max_event_depth=300))
     assert engine.match(b"<a>" * 299 + b"<b>x</b>" + b"</a>" * 299).ids == ["//a/b = 'x'"]
+
+
+@pytest.mark.parametrize("steps", [61, 300, MOST_STEPS])
+def test_paths_of_many_steps_are_matched_where_the_limit_is_wider(steps: int):
+    """Also with a predicate at each step, which is more than Python could follow call by call."""
+    limits = Limits(max_xpath_steps=steps, max_event_depth=steps)
+    plain = "/a" * steps
+    texts = [plain, "/a[@x]" * (steps - 1) + "/b = 'v'", "/a[@x][not(@y)]" * (steps - 1), "/a[c or @x]" * (steps - 1)]
+    texts += ["/a[@z]" + "/a[@x]" * (steps - 2), "//a" + "[@x]/a" * (steps - 1)]
+    if steps > 300:  # to match the others takes seconds
+        texts = texts[:3]
+    engine = subscribed(*texts, limits=limits)
+    document = b"<a x='1'>" * (steps - 1) + b"<b>v</b>" + b"</a>" * (steps - 1)
+    expected = {text for text in texts if holds(parse(text, limits), read(document, limits))}
+    assert expected == set(texts[1:4])
+    assert set(engine.match(document).ids) == expected
 
 
 def test_an_empty_engine():
