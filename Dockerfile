@@ -15,4 +15,6 @@ VOLUME /data
 EXPOSE 8080
 HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/readyz')"]
 # SIGTERM lets requests finish, and saves the index.
+# The names in the URLs of clients, with spaces between them: docker run -e HARKEN_ALLOWED_HOSTS='rules.example.org' …
+ENV HARKEN_ALLOWED_HOSTS=localhost
 CMD ["harken", "serve", "--host", "0.0.0.0", "--port", "8080", "--store", "/data/harken.db", "--json"]

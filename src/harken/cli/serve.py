@@ -15,13 +15,14 @@ import typer
 from harken.cli.options import Json, SchemaFile, Verbose
 from harken.cli.screen import Screen, printable
 from harken.cli.session import session
-from harken.errors import HarkenError, SourceError
+from harken.errors import ConfigError, HarkenError, SourceError
 
 EXAMPLES = """\b
 Examples:
   harken serve
   harken serve --port 8080 --store harken.db
-  harken serve --host 0.0.0.0 --store postgresql://user@host/db --api-keys
+  harken serve --host 0.0.0.0 --allowed-host rules.example.org --api-keys
+  harken serve --store postgresql://user@host/db
   curl localhost:8080/subscriptions -d '{"where": "price < 5"}'
 """
 _BACKLOG = 4_096
@@ -69,6 +70,16 @@ def serve(
     cors: Annotated[
         list[str] | None, typer.Option(metavar="ORIGIN", help="An origin whose pages may use the API.")
     ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            envvar="HARKEN_ALLOWED_HOSTS",
+            show_envvar=True,
+            help="A name or address in the URLs of clients, as rules.example.org, or * for any. "
+            "Needed unless only this machine can reach the server.",
+        ),
+    ] = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -79,10 +90,17 @@ def serve(
     """
     with session(json, verbose) as screen:
         from harken.server.configuring import describe_settings, secrets_keys, settings_of
+        from harken.server.host_names import is_loopback
 
         if setting and "help" in setting:
             screen.show(describe_settings())
             return
+        names = tuple(allowed_host or ())
+        if is_loopback(host):
+            names = (*names, host)
+        elif not names:
+            hint = "--allowed-host NAME for each name in the clients' URLs; '*' takes any, also that of a hostile page"
+            raise ConfigError(f"others can reach {host}: it has to be said under which names", hint=hint)
         settings = settings_of(
             setting or (),
             store=store,
@@ -93,6 +111,7 @@ def serve(
             operators=tuple(operators or ()),
             webhook_networks=tuple(allow_webhooks_to or ()),
             cors_origins=tuple(cors or ()),
+            allowed_hosts=names,
         )
         _run(screen, settings, host, port, verbose)
 
@@ -101,6 +120,7 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
     import uvicorn
 
     from harken.server.app import create_app
+    from harken.server.connections import protocol_for
     from harken.server.logs import log_to_standard_error
     from harken.server.settings import Settings
 
@@ -119,6 +139,7 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
 
     config = uvicorn.Config(
         app,
+        http=protocol_for(settings),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -142,6 +142,8 @@ class Notification:
     time: datetime
     suppressed: int = 0
     """Notifications that were left out before this one, because the subscription is throttled."""
+    event_gone: str | None = None
+    """Why there is no event any more, where `event` is None."""
 
     @classmethod
     def of(cls, plain: Json) -> Notification:
@@ -154,6 +156,7 @@ class Notification:
             str(plain["event_id"]),
             moment(plain["time"]),
             plain.get("suppressed") or 0,
+            plain.get("event_gone"),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,7 +168,8 @@ class Notification:
             "time": in_text(self.time),
             "event": self.event,
         }
-        return plain | {"suppressed": self.suppressed} if self.suppressed else plain
+        more = {"suppressed": self.suppressed or None, "event_gone": self.event_gone}
+        return plain | {name: value for name, value in more.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,8 @@ class DeadLetter:
     failed_at: datetime
     attempts: int
     reason: str
+    event_gone: str | None = None
+    """Why there is no event any more, where `event` is None."""
 
     @classmethod
     def of(cls, plain: Json) -> DeadLetter:
@@ -200,6 +206,7 @@ class DeadLetter:
             moment(plain["failed_at"]),
             plain["attempts"],
             plain["reason"],
+            plain.get("event_gone"),
         )
 
 

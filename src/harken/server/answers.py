@@ -107,6 +107,7 @@ class NotificationModel(BaseModel):
     id: Annotated[str, Field(description="A decimal number that grows: a cursor.")]
     subscription: str
     event: Annotated[Any, Field(description="As it was published, XML as a string; null once it is let go of.")]
+    event_gone: Annotated[str | None, Field(description="Why there is no event any more.")] = None
     event_id: str
     time: str
     suppressed: Annotated[int | None, Field(description="Notifications that the throttle suppressed before.")] = None
@@ -135,6 +136,7 @@ class DeadLetterModel(BaseModel):
 
     id: str
     event: Any
+    event_gone: Annotated[str | None, Field(description="Why there is no event any more.")] = None
     time: str
     failed_at: str
     attempts: int

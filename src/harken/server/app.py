@@ -57,7 +57,7 @@ def create_app(settings: Settings) -> FastAPI:
         strict_content_type=False,  # the gate looks after pages of other origins
     )
     app.state.service = service
-    app.state.doorkeeper = Doorkeeper(service)
+    app.state.doorkeeper = keeper = Doorkeeper(service)
     app.state.metrics = metrics
     for part in (events, subscriptions, notifications, schema, operations):
         app.include_router(part.router)
@@ -66,7 +66,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(HarkenError, on_harken_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http_error)
-    app.add_middleware(Gate, service=service, metrics=metrics)
+    app.add_middleware(Gate, service=service, metrics=metrics, keeper=keeper)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(settings.cors_origins), allow_methods=["*"], allow_headers=["*"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harken.errors import ConfigError, SourceError, did_you_mean
+from harken.server.host_names import HostNames
 from harken.server.settings import Settings
 
 SECRETS_KEY = "HARKEN_SECRETS_KEY"
@@ -41,6 +42,7 @@ def settings_of(given: Sequence[str], **named: Any) -> Settings:
         networks = tuple(ipaddress.ip_network(each) for each in named.pop("webhook_networks", ()))
     except ValueError as error:
         raise ConfigError(f"that is no network: {error}", hint="write it as 10.0.0.0/8") from None
+    HostNames(named.get("allowed_hosts", ()))
     return Settings(**named, **numbers, webhook_networks=networks)
 
 

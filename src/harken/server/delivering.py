@@ -171,12 +171,12 @@ class Delivering:
 
     async def _deliver(self, sender: Sender, state: WebhookState) -> None:
         """Deliver what one webhook waits for."""
-        attempts, most = state.attempts, self._settings.max_digest
+        attempts, most = state.attempts, (self._settings.max_digest, self._settings.max_digest_bytes)
         until = time.monotonic() + _LONGEST_ROW_SECONDS
         for turn in range(_MOST_IN_A_ROW):
             if turn and time.monotonic() > until:
                 break
-            due = await self._readers.run(self._store.next_delivery, state.subscription, most)
+            due = await self._readers.run(self._store.next_delivery, state.subscription, *most)
             if due is None:
                 return  # the subscription is gone, or wants no webhook any more
             end = await self._settle(sender, due, attempts) if due.batch else _End.OVER
@@ -185,7 +185,7 @@ class Delivering:
             attempts = 0
             if not await self._note_settled(due, end):
                 return
-            if due.delivery.max_delay and not due.is_again and len(due.batch) < most:
+            if due.delivery.max_delay and not due.is_again and not due.is_full:
                 return  # the next digest has its own time; after a full one, more wait already
         await self._put_off([state.subscription], 0.0)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from harken.server.feed import frame
 from harken.server.service import Service
 from harken.server.shapes import digest_text, notification_text
 from harken.server.streams import MOST_HELD_BYTES, Stream, size_of
 from harken.store import Delivery, Notified
+from harken.store.database import fitting
 from harken.store.delivery import DEFAULT_DELIVERY
 from harken.store.store import microseconds
 
@@ -25,6 +26,8 @@ _HEADERS = [
 _FEWEST_AT_ONCE, _MOST_AT_ONCE = 10, 500
 """Notifications that are read from the store at once: fewer where events are long."""
 PING = ": ping\n\n"
+_LAST: Message = {"type": "http.response.body", "body": b"", "more_body": False}
+_LAST_SECONDS = 1.0
 
 
 class EventStream(Response):
@@ -47,6 +50,11 @@ class EventStream(Response):
         self._frames = frames
         self._timeout = timeout
         self._closed = closed
+        self._ended = asyncio.Event()
+
+    def end(self) -> None:
+        """End the answer, whatever is still to be told."""
+        self._ended.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -54,12 +62,19 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": self._welcome.encode(), "more_body": True})
             writing = asyncio.ensure_future(self._write(send))
             leaving = asyncio.ensure_future(_left(receive))
+            ending = asyncio.ensure_future(self._ended.wait())
+            tasks = writing, leaving, ending
             try:
-                await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                leaving.cancel()
-                writing.cancel()
-                await asyncio.gather(writing, leaving, return_exceptions=True)
+                is_cut = ending.done() and not writing.done()
+                for each in tasks:
+                    each.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            if is_cut:
+                with suppress(TimeoutError):  # to a client that reads nothing the connection is just closed
+                    async with asyncio.timeout(_LAST_SECONDS):
+                        await send(_LAST)
         finally:
             self._closed()
 
@@ -68,7 +83,7 @@ class EventStream(Response):
             async for each in frames:
                 async with asyncio.timeout(self._timeout):
                     await send({"type": "http.response.body", "body": each.encode(), "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await send(_LAST)
 
 
 async def _left(receive: Receive) -> None:
@@ -106,10 +121,9 @@ class Frames:
                     yield frame("notification", text, str(self._safe()))
             stream.position = max(stream.position, end)
             for id in self._due():
-                notified = self._delayed.pop(id)
-                self._delayed_bytes -= sum(map(size_of, notified))
-                text = digest_text(id, notified, self._format or self._delivery(id).format, self._service.store.source)
-                yield frame("digest", text, str(self._safe()))
+                while notified := self._next_digest(id):
+                    form, source = self._format or self._delivery(id).format, self._service.store.source
+                    yield frame("digest", digest_text(id, notified, form, source), str(self._safe()))
             if stream.is_behind or stream.held:
                 continue
             pause = min(period, self._until_due())
@@ -123,18 +137,14 @@ class Frames:
             return stream.take(), stream.position
         stream.is_behind = False  # first: whatever is written from now on is handed over
         store = self._service.store
-        read, end = await self._service.readers.run(
-            store.notifications_page, dict(stream.subscriptions), stream.position, self._at_once
+        page = await self._service.readers.run(
+            store.notifications_page, dict(stream.subscriptions), stream.position, self._at_once, MOST_HELD_BYTES
         )
-        kept = _bounded(read)
-        if len(read) == self._at_once or len(kept) < len(read):
+        if page.has_more:
             stream.fall_behind()
-        if len(kept) < len(read):
-            end = kept[-1].number
-            self._at_once = max(_FEWEST_AT_ONCE, len(kept))
-        else:
-            self._at_once = min(_MOST_AT_ONCE, self._at_once * 2)
-        return kept, end
+        is_cut = page.has_more and len(page.notified) < self._at_once
+        self._at_once = max(_FEWEST_AT_ONCE, len(page.notified)) if is_cut else min(_MOST_AT_ONCE, self._at_once * 2)
+        return page.notified, page.end
 
     def _safe(self) -> int:
         """The cursor from which nothing is missed: that before the first notification that still waits."""
@@ -149,6 +159,15 @@ class Frames:
         left = {id: self._left(id) for id in self._delayed}
         return [id for id, seconds in left.items() if seconds <= 0 or len(self._delayed[id]) >= most]
 
+    def _next_digest(self, id: str) -> list[Notified]:
+        """Take what one digest has room for from what waits of a subscription."""
+        waiting = self._delayed.pop(id, [])
+        count = fitting(map(size_of, waiting), self._service.settings.max_digest_bytes)
+        if waiting[count:]:
+            self._delayed[id] = waiting[count:]
+        self._delayed_bytes -= sum(map(size_of, waiting[:count]))
+        return waiting[:count]
+
     def _until_due(self) -> float:
         return max(0.01, min(map(self._left, self._delayed), default=float("inf")))
 
@@ -158,13 +177,3 @@ class Frames:
 
     def _delivery(self, id: str) -> Delivery:
         return self._service.index.deliveries.get(id, DEFAULT_DELIVERY)
-
-
-def _bounded(notified: list[Notified]) -> list[Notified]:
-    """The first of these, as many as one stream may keep from its reader."""
-    left = MOST_HELD_BYTES
-    for count, each in enumerate(notified):
-        left -= size_of(each)
-        if left < 0:
-            return notified[: max(1, count)]
-    return notified

@@ -1,4 +1,6 @@
-"""What every request passes through: an id, a rate, readiness, a bound on its body, a log line, counts, and headers."""
+"""What every request passes through: an id, the name of the host, a rate, readiness, a bound on its body, a log line,
+counts, and headers.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,18 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harken.errors import AccessError, HarkenError, LimitError, StoreUnavailableError
+from harken.server.access import Doorkeeper, hashed_key
+from harken.server.host_names import HostNames
 from harken.server.inflating import ContentEncodingError, inflated, is_compressed
 from harken.server.metrics import Metrics
-from harken.server.problems import InvalidRequestError, problem_response
+from harken.server.problems import InvalidRequestError, MisdirectedError, problem_response
 from harken.server.publications import LINE_TYPES, main_type
 from harken.server.requests import SLASH
-from harken.server.secret_words import hashed
 from harken.server.service import Service
 
 log = logging.getLogger("harken.server.access")
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
+"""What is answered always, by whatever name: probes know addresses only. No event or subscription is named there."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_CALLERS = 100_000
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -35,10 +39,12 @@ _FORM = b"application/x-www-form-urlencoded"
 class Gate:
     """An ASGI application around another."""
 
-    def __init__(self, app: ASGIApp, service: Service, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, service: Service, metrics: Metrics, keeper: Doorkeeper) -> None:
         self._app = app
         self._service = service
         self._metrics = metrics
+        self._keeper = keeper
+        self._names = HostNames(service.settings.allowed_hosts)
         self._rates = Rates(service.settings.max_requests_per_second, service.settings.request_burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,6 +92,9 @@ class Gate:
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> HarkenError | None:
         if scope["path"] in _ALWAYS:
             return None
+        if not self._names.take(value.decode("latin-1") for name, value in scope["headers"] if name == b"host"):
+            hint = "say --allowed-host NAME, as often as need be"
+            return MisdirectedError(f"this server is not {_text(headers, b'host')!r:.80}", hint=hint)
         origin = _text(headers, b"origin")
         if origin and scope["method"] not in _READS and not self._is_ours(origin, headers):
             return AccessError("pages of other origins may not use this server", is_known=True, hint="see --cors")
@@ -133,10 +142,13 @@ class Gate:
         return origin.partition("://")[2] == _text(headers, b"host") or origin in self._service.settings.cors_origins
 
     def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> bytes:
-        """What a caller is known by: its key where keys are asked for, or its address."""
-        key = headers.get(b"authorization")
-        if key and self._service.settings.api_keys:
-            return hashed(key.decode("latin-1"))
+        """What a caller is known by: a key that was looked up before and is known, or else its address.
+
+        Keys are looked up once a request is let through. So one address has as many tries at keys as at anything else.
+        """
+        key = hashed_key(_text(headers, b"authorization")) if self._service.settings.api_keys else None
+        if key is not None and self._keeper.remembers(key):
+            return key
         client = scope.get("client")
         return b"" if client is None else str(client[0]).encode()
 

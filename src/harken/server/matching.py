@@ -91,6 +91,7 @@ class Matching:
         self._appended = appended
         self._most_waiting = settings.max_waiting_events
         self._most_matches = settings.max_matches
+        self._journal_bytes = settings.journal_bytes
         self._decoders = Decoders()
         self._waiting: deque[_Request] = deque()
         self._waiting_events = 0
@@ -175,7 +176,7 @@ class Matching:
             writing.refuse_unless_current(known)
             gone = writing.gone_since(known)
             found = [_without(each, gone) for each in publications] if gone else publications
-            return writing.append(found, self._index.deliveries)
+            return writing.append(found, self._index.deliveries, self._journal_bytes)
 
         future = self._committer.submit(append, self._appended)
         future.add_done_callback(lambda done: self._answer(requests, publications, outcomes, done))

@@ -46,6 +46,12 @@ _LIMITS = {
     "max_requests_per_second": 429,
     "max_streams": 429,
     "max_streams_per_caller": 429,
+    "max_backtests": 429,
+    "max_backtest_bytes": 413,
+    "backtest_timeout": 413,
+    "header_timeout": 408,
+    "body_timeout": 408,
+    "max_header_bytes": 431,
     "max_subscriptions_per_owner": 403,
 }
 _STATUS: tuple[tuple[type[HarkenError], int], ...] = (
@@ -73,6 +79,10 @@ class InvalidRequestError(HarkenError):
     """A request says something that cannot be."""
 
 
+class MisdirectedError(HarkenError):
+    """A request is for a name that is not the server's."""
+
+
 def status_of(error: HarkenError) -> int:
     """The status of the answer to an error."""
     if isinstance(error, AccessError):
@@ -81,6 +91,8 @@ def status_of(error: HarkenError) -> int:
         return _LIMITS.get(error.limit, 422)
     if isinstance(error, InvalidRequestError):
         return 422
+    if isinstance(error, MisdirectedError):
+        return 421
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 

@@ -1,4 +1,4 @@
-"""Threads for what only reads: questions to the store, texts that are understood, back-tests."""
+"""Threads for what only reads: questions to the store, and texts that are understood."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Readers:
-    """A few threads, each of which may take its time."""
+    """A few threads. What takes long does not belong here: others wait for it."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, "harken-read")

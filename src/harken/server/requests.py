@@ -81,11 +81,12 @@ def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, An
         409: "It is taken, or conflicts with what is there.",
         413: "It is too large.",
         415: "The content type is not known.",
+        421: "The name in `Host` is not one of the server's.",
         422: "It was read, and is wrong.",
         429: "Too many. Come back after `Retry-After`.",
         503: "Not now: starting, stopping, or the store cannot be used.",
     }
     schema = ProblemModel.model_json_schema(ref_template="#/components/schemas/{model}")
     content = {PROBLEM_JSON: {"schema": schema}}
-    every = sorted({*statuses, *((400, 413, 415) if body else ()), 401, 403, 422, 429, 503})
+    every = sorted({*statuses, *((400, 413, 415) if body else ()), 401, 403, 421, 422, 429, 503})
     return {each: {"description": meanings[each], "content": content} for each in every}

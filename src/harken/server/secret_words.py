@@ -34,22 +34,24 @@ class Tokens:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def made(self, names: Iterable[str], until: int) -> str:
-        """A token for these subscriptions, good until a time in microseconds."""
-        content = _SEPARATOR.join([str(until), *names]).encode()
+    def made(self, names: Iterable[str], until: int, key: str = "") -> str:
+        """A token for these subscriptions, good until a time in microseconds. `key` is the id of the API key that
+        bought it.
+        """
+        content = _SEPARATOR.join([str(until), key, *names]).encode()
         return _text(content) + "." + _text(self._signature(content))
 
-    def opened(self, token: str, now: int) -> frozenset[str]:
-        """The subscriptions that a token opens now; none if it is not ours, or has run out."""
+    def opened(self, token: str, now: int) -> tuple[frozenset[str], str]:
+        """The subscriptions that a token opens now, none if it is not ours or has run out; and the id of its key."""
         head, _, tail = token.partition(".")
         try:
             content, signature = _bytes(head), _bytes(tail)
         except ValueError:
-            return frozenset()
+            return frozenset(), ""
         if not is_same(signature, self._signature(content)):
-            return frozenset()
-        until, *names = content.decode().split(_SEPARATOR)
-        return frozenset(names) if now < int(until) else frozenset()
+            return frozenset(), ""
+        until, key, *names = content.decode().split(_SEPARATOR)
+        return (frozenset(names), key) if now < int(until) else (frozenset(), "")
 
     def _signature(self, content: bytes) -> bytes:
         return hmac.digest(self._secret, content, "sha256")

@@ -16,6 +16,7 @@ from typing import Any
 from harken.errors import HarkenError, StoreError, StoreUnavailableError
 from harken.schema import Schema, load_schema
 from harken.schema.files import format_schema, parse_schema
+from harken.server.backtesting import Backtesting
 from harken.server.committing import Committer
 from harken.server.delivering import Delivering
 from harken.server.feed import Feed
@@ -41,7 +42,10 @@ _COLLECTING = 50_000, 20, 50
 """Thresholds of the collector of cycles: requests make few, and an index has millions of objects to walk."""
 _HOUSEKEEPING_SECONDS = 1.0
 _LOOK_AHEAD_EVERY, _SAVE_EVERY, _PRUNE_EVERY = 15, 5, 30
+_PRUNE_PAUSE = 0.05
 _FOLLOW_SECONDS = 1.0
+_KEYS_SECONDS = 1.0
+"""How often the keys of what is open are looked for."""
 
 
 class Service:
@@ -57,6 +61,8 @@ class Service:
         self.problem: str | None = None
         """Why it is not ready."""
         self._decoders = Decoders()
+        self._has_dropped = False
+        """Whether events went since the journal was pruned, whose notifications are still there."""
         self._held = ExitStack()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -78,6 +84,7 @@ class Service:
         parts = self.settings, self.store, self.index, self.committer, self.readers
         self.subscribing = Subscribing(*parts)
         self.delivering = Delivering(*parts)
+        self.backtesting = Backtesting(self.settings, self.store, self.index)
         self._tasks = [asyncio.create_task(each) for each in self._background()]
         self.is_ready = True
         log.info("ready with %s subscriptions in %.2f s", f"{len(self.index.engine):,}", time.perf_counter() - began)
@@ -103,6 +110,8 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if hasattr(self, "backtesting"):
+            await asyncio.to_thread(self.backtesting.close)
         if hasattr(self, "matching"):
             await asyncio.to_thread(self.matching.close)
             await asyncio.to_thread(self.committer.close)
@@ -137,6 +146,7 @@ class Service:
 
     def _appended(self, appended: Appended) -> None:
         """Tell streams, watchers and webhooks what is on disk now. In the committing thread."""
+        self._has_dropped = self._has_dropped or appended.dropped > 0
         samples = self.feed.count(appended)
         new = appended.notifications
         heard: list[NewNotification] = []
@@ -177,7 +187,20 @@ class Service:
         found = [self._keep_house(), self.delivering.run()]
         if self.store.is_shared:
             found.append(self._follow())
+        if self.settings.api_keys:
+            found.append(self._watch_keys())
         return found
+
+    async def _watch_keys(self) -> None:
+        """End what is open with an API key that was removed, by whichever process."""
+        while True:
+            await asyncio.sleep(_KEYS_SECONDS)
+            keys = self.streams.keys
+            try:
+                if keys:
+                    self.streams.revoke(keys - await self.readers.run(self.store.keys_left, keys))
+            except HarkenError as error:
+                log.warning("API keys cannot be looked for now: %s", error.message)
 
     async def _look_around(self) -> None:
         """Take over what another process has written to the file of SQLite, such as a pipeline."""
@@ -204,7 +227,8 @@ class Service:
                     await self.readers.run(self.index.expiry.look_ahead, microseconds())
                 if turn % _SAVE_EVERY == 0:
                     await self.readers.run(self.index.save_if_due)
-                if turn % _PRUNE_EVERY == 0:
+                if turn % _PRUNE_EVERY == 0 or self._has_dropped:
+                    self._has_dropped = False
                     await self._prune()
             except HarkenError as error:
                 log.warning("housekeeping waits: %s", error.message)
@@ -222,7 +246,9 @@ class Service:
             return max(events, writing.prune_notifications())
 
         while await asyncio.wrap_future(self.committer.submit(prune)):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(_PRUNE_PAUSE)
+        while await self.readers.run(self.store.database.give_back):
+            await asyncio.sleep(_PRUNE_PAUSE)
 
     async def _follow(self) -> None:
         """Take over what other processes write."""

@@ -27,6 +27,8 @@ class Settings:
     api_keys: bool = False
     """Whether publishing and subscribing need an API key."""
     cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    """Names by which clients may ask the server, besides those of the machine itself; "*" is any name."""
 
     valid_for: float = DAY
     """How long a subscription is valid unless it asks otherwise."""
@@ -52,10 +54,26 @@ class Settings:
     """Subscriptions on one stream, or in one question for notifications."""
     max_page: int = 1_000
     """Rows of one answer."""
+    max_answer_bytes: int = 16 << 20
+    """Bytes of events or texts in one page. It ends early, after one row at least: a larger one comes alone."""
+    max_backtests: int = 1
+    """Back-tests at one time. Each has a thread, and nobody else waits for it."""
+    max_backtest_bytes: int = 64 << 20
+    """Bytes of events that one back-test reads."""
+    backtest_timeout: float = 10.0
+    """How long one back-test may take."""
 
     keep_alive: float = 75.0
     """How long a connection without requests stays open. It has to be longer than clients and proxies keep theirs:
     else one of them sends a request while the connection is being closed, and gets no answer."""
+    header_timeout: float = 30.0
+    """How long a client may take to send the head of a request, from when it connects; 0: as long as it likes."""
+    max_header_bytes: int = 1 << 20
+    """Bytes of the head of a request."""
+    body_timeout: float = 30.0
+    """After so long without `min_body_rate` a body that is not whole is given up; 0: never."""
+    min_body_rate: int = 500
+    """Bytes a second that a client sends of a body, in the mean of each `body_timeout`."""
     ping_period: float = 15.0
     """A stream that has nothing to tell says so."""
     stream_timeout: float = 60.0
@@ -65,7 +83,7 @@ class Settings:
     journal_age: float = 7 * DAY
     """Events are kept this long."""
     journal_bytes: int = 8 << 30
-    """Bytes of events that are kept."""
+    """Bytes of events that are kept, besides those of the last transaction. The oldest go first."""
     answer_age: float = DAY
     """How long a repeated publish is recognised."""
     change_age: float = 7 * DAY
@@ -86,3 +104,5 @@ class Settings:
     """How long to wait after each failure. After the last a notification is given up."""
     max_digest: int = 1_000
     """Notifications of one digest."""
+    max_digest_bytes: int = 4 << 20
+    """Bytes of the events of one digest, of which it has one at least."""

@@ -12,6 +12,7 @@ from harken.store.stored import XML
 NOTIFICATION_TYPE = "harken.notification"
 DIGEST_TYPE = "harken.digest"
 CLOUDEVENT_JSON = "application/cloudevents+json"
+EVENT_GONE = "the journal has let go of the event: it was older than journal_age, or beyond journal_bytes"
 
 
 def iso(time: int) -> str:
@@ -20,9 +21,9 @@ def iso(time: int) -> str:
 
 
 def event_text(event: JournalledEvent | None) -> str:
-    """An event as JSON: XML as a string, null if the journal has let go of it."""
+    """An event as JSON: XML as a string. If the journal has let go of it, it is null, and a field more says why."""
     if event is None:
-        return "null"
+        return f'null, "event_gone": "{EVENT_GONE}"'
     if event.kind == XML:
         return json.dumps(event.body.decode("utf-8", "replace"))
     return event.body.decode()

@@ -1,13 +1,14 @@
 """Open streams: each is handed new notifications of its subscriptions, or told to read them from the store.
 
-A stream that does not keep up holds a bounded number of them; then it forgets them and reads from the store.
+A stream that does not keep up holds a bounded number of them; then it forgets them and reads from the store. Whatever
+goes on is admitted first, so that it is counted, and ends when an API key that it was opened with is removed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from harken.errors import LimitError
 from harken.store import Notified
@@ -70,6 +71,25 @@ def size_of(notified: Notified) -> int:
     return 0 if notified.event is None else len(notified.event.body)
 
 
+class Admission:
+    """An answer that goes on, until it is closed."""
+
+    def __init__(self, keys: frozenset[str], on_close: Callable[[Admission], None]) -> None:
+        self.keys = keys
+        """The ids of the API keys that it was opened with."""
+        self.is_revoked = False
+        """Whether one of them was removed since."""
+        self.on_revoked: Callable[[], None] = lambda: None
+        self._on_close = on_close
+
+    def revoke(self) -> None:
+        self.is_revoked = True
+        self.on_revoked()
+
+    def close(self) -> None:
+        self._on_close(self)
+
+
 class Streams:
     """All streams of this process, by the subscriptions that they listen to. It lives in the event loop."""
 
@@ -77,20 +97,35 @@ class Streams:
         self._by_subscription: dict[str, set[Stream]] = {}
         self._all: set[Stream] = set()
         self._admitted: Counter[str] = Counter()
+        self._admissions: set[Admission] = set()
 
-    def admit(self, caller: str, most: int, most_per_caller: int) -> Callable[[], None]:
-        """Count an answer that goes on. Returns what to call when it ends. Raises LimitError if there are too many."""
+    def admit(self, caller: str, most: int, most_per_caller: int, keys: frozenset[str] = frozenset()) -> Admission:
+        """Count an answer that goes on, opened with these API keys. Raises LimitError if there are too many."""
         if self._admitted.total() >= most:
             raise LimitError("too many streams are open", limit="max_streams")
         if self._admitted[caller] >= most_per_caller:
             raise LimitError("you have too many streams open", limit="max_streams_per_caller")
         self._admitted[caller] += 1
 
-        def ended() -> None:
+        def closed(admission: Admission) -> None:
+            self._admissions.discard(admission)
             self._admitted[caller] -= 1
             self._admitted += Counter()  # drops those that have none
 
-        return ended
+        admission = Admission(keys, closed)
+        self._admissions.add(admission)
+        return admission
+
+    @property
+    def keys(self) -> set[str]:
+        """The ids of the API keys that something is open with."""
+        return {key for each in self._admissions for key in each.keys}
+
+    def revoke(self, keys: Collection[str]) -> None:
+        """End what is open with one of these API keys: they were removed."""
+        for each in list(self._admissions):
+            if not each.keys.isdisjoint(keys):
+                each.revoke()
 
     def __len__(self) -> int:
         return len(self._all)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -56,6 +56,9 @@ class Database(Protocol):
     def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that sees one moment and changes nothing. Several threads may read."""
 
+    def give_back(self) -> bool:
+        """Give some of the space on disk that is free back to the system. Returns whether there is more."""
+
     def claims(self) -> str:
         """What a query says at its end so that several processes take different rows."""
 
@@ -71,6 +74,17 @@ def parts(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
     """Values in as many parts as statements need to name them all."""
     for start in range(0, len(values), _VALUES_AT_ONCE):
         yield values[start : start + _VALUES_AT_ONCE]
+
+
+def fitting(sizes: Iterable[int], most: int) -> int:
+    """How many of the first sizes are no more than `most` together, but at least one."""
+    count = 0
+    for size in sizes:
+        most -= size
+        if most < 0:
+            return max(1, count)
+        count += 1
+    return count
 
 
 def rows_in(transaction: Transaction, text: str, values: Sequence[Any]) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.store.database import Row, Transaction, rows_in
+from harken.store.database import Row, Transaction, fitting, rows_in
 from harken.store.stored import JournalledEvent, Notified
 
 LANES = 128
@@ -132,8 +132,13 @@ def has_after(transaction: Transaction, id: str, after: int) -> bool:
     return bool(_taken(_packs(transaction, id, after, 2), {id: after}, 1))
 
 
-def read_after(transaction: Transaction, begin: Mapping[str, int], limit: int) -> list[Notified]:
-    """The first notifications of subscriptions, in their order; of each those after a number."""
+def read_after(
+    transaction: Transaction, begin: Mapping[str, int], limit: int, most_bytes: int | None = None
+) -> tuple[list[Notified], bool]:
+    """The first notifications of subscriptions, in their order; of each those after a number.
+
+    They end early where their events have more bytes. Returns also whether there may be more of them.
+    """
     found: list[NewNotification] = []
     for id, after in begin.items():
         found += _taken(_packs(transaction, id, after, limit + 1, [lane_of(id)]), {id: after}, limit)
@@ -141,11 +146,12 @@ def read_after(transaction: Transaction, begin: Mapping[str, int], limit: int) -
             found = sorted(found)[:limit]
     if len(found) < limit:  # all of the tail is later
         found += _taken(_tail_packs(transaction, begin, limit + 1), begin, limit - len(found))
-    return _with_events(transaction, found)
+    kept = _with_events(transaction, found, most_bytes)
+    return kept, bool(kept) and (len(kept) < len(found) or len(kept) == limit)
 
 
-def read_at(transaction: Transaction, id: str, numbers: Sequence[int]) -> list[Notified]:
-    """Those of these numbers that belong to a subscription, in their order."""
+def read_at(transaction: Transaction, id: str, numbers: Sequence[int], most_bytes: int | None = None) -> list[Notified]:
+    """Those of these numbers that belong to a subscription, in their order, while their events have no more bytes."""
     found: list[NewNotification] = []
     known: dict[int, NewNotification] = {}
     last = -1
@@ -157,7 +163,7 @@ def read_at(transaction: Transaction, id: str, numbers: Sequence[int]) -> list[N
             last, known = pack[0], {each.number: each for each in _unpacked(pack, [id])}
         if number in known:
             found.append(known[number])
-    return _with_events(transaction, found)
+    return _with_events(transaction, found, most_bytes)
 
 
 def prune_packs(transaction: Transaction, first_event: int, up_to: int | None, most: int) -> tuple[int, int | None]:
@@ -238,14 +244,27 @@ def _unpacked(pack: Row, ids: Iterable[str]) -> list[NewNotification]:
     ]
 
 
-def _with_events(transaction: Transaction, entries: Sequence[NewNotification]) -> list[Notified]:
+def _with_events(
+    transaction: Transaction, entries: Sequence[NewNotification], most_bytes: int | None
+) -> list[Notified]:
+    """Notifications in their order with their events, while these have no more bytes. The first is always there."""
+    entries = sorted(entries)
+    if most_bytes is not None and len(entries) > 1:
+        sizes = _sizes(transaction, entries)
+        entries = entries[: fitting((sizes.get(each.event, 0) for each in entries), most_bytes)]
     text = "SELECT number, time, kind, body FROM events WHERE number IN"
     numbers = sorted({each.event for each in entries})
     events = {row[0]: event_of(row) for row in rows_in(transaction, text, numbers)}
     return [
         Notified(each.number, each.subscription, each.time, each.suppressed, events.get(each.event), each.event)
-        for each in sorted(entries)
+        for each in entries
     ]
+
+
+def _sizes(transaction: Transaction, entries: Sequence[NewNotification]) -> dict[int, int]:
+    """The bytes of their events, by number. No event is read for that."""
+    numbers = sorted({each.event for each in entries})
+    return dict(rows_in(transaction, "SELECT number, length(body) FROM events WHERE number IN", numbers))
 
 
 def event_of(row: Row) -> JournalledEvent:

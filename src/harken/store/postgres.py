@@ -99,6 +99,9 @@ class PostgresDatabase:
                 found = list(connection.notifies(timeout=seconds, stop_after=1))  # all that came together
                 yield from [each.payload for each in found] or [""]
 
+    def give_back(self) -> bool:
+        return False  # autovacuum has space used again
+
     def claims(self) -> str:
         return " FOR UPDATE SKIP LOCKED"
 

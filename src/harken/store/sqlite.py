@@ -19,6 +19,13 @@ _BUSY_SECONDS = 30.0
 _CACHE_KIB = 65_536
 _CHECKPOINT_PAGES = 4_000
 """Pages of the WAL after which it is written back: more, so that pages that many batches change are written less."""
+_LOG_BYTES = 32 << 20
+"""Bytes of the WAL that stay on disk once it was written back."""
+_FEWEST_FREE, _FREE_SHARE = 4_096, 4
+"""Free pages are given back if there are more than this, and more than a quarter of all."""
+_GIVEN_BACK_AT_ONCE = 1_000
+_PATIENCE_MS = 200
+"""How long the WAL's end waits for those who read, and writers with it."""
 _ROWS_AT_ONCE = 512
 """Rows of one INSERT. A statement a row would hand the interpreter's lock over for each of them."""
 _UNAVAILABLE = {
@@ -55,6 +62,8 @@ class SqliteDatabase:
         with _sqlite_errors(path):
             self._writer = self._connected()
             try:
+                if not self._pragma("page_count"):  # later it would have no effect
+                    self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 if _set_wal(self._writer) != "wal":
                     raise StoreError(f"{path} cannot be kept in WAL mode: is it on a network file system?")
             except BaseException:
@@ -112,6 +121,35 @@ class SqliteDatabase:
                 else:
                     self._readers.put(connection)
 
+    def give_back(self) -> bool:
+        """A file of an earlier Harken gives nothing back until it had a VACUUM: it uses what is free again."""
+        with self._write_lock, _sqlite_errors(self._path):
+            self._end_log()
+            if not self._has_much_free() or not self._pragma("auto_vacuum"):
+                return False
+            # It has a row without columns for each page, after the first of which `execute` would stop.
+            self._writer.executescript(f"PRAGMA incremental_vacuum({_GIVEN_BACK_AT_ONCE})")
+            has_more = self._has_much_free()
+            if not has_more:
+                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()  # cuts the file
+            return has_more
+
+    def _has_much_free(self) -> bool:
+        return self._pragma("freelist_count") > max(_FEWEST_FREE, self._pragma("page_count") // _FREE_SHARE)
+
+    def _end_log(self) -> None:
+        """Begin the WAL anew if it is long: where somebody always reads, SQLite does not by itself."""
+        with suppress(OSError):
+            if Path(f"{self._path}-wal").stat().st_size > _LOG_BYTES:
+                self._writer.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+                try:
+                    self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                finally:
+                    self._writer.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1_000:.0f}")
+
+    def _pragma(self, name: str) -> int:
+        return int(self._writer.execute(f"PRAGMA {name}").fetchone()[0])
+
     def claims(self) -> str:
         return ""  # one process has the file
 
@@ -130,6 +168,7 @@ class SqliteDatabase:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         return connection
 
 

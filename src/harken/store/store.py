@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from harken.errors import StoreError
-from harken.store.database import Database, Transaction, parts, places, rows_in
+from harken.store.database import Database, Transaction, fitting, parts, places, rows_in
 from harken.store.delivery import Delivery
 from harken.store.outbox import event_of, read_after, read_at
 from harken.store.sealing import Sealing
@@ -22,6 +22,7 @@ from harken.store.stored import (
     Due,
     JournalledEvent,
     Notified,
+    Page,
     StoredChange,
     StoredSubscription,
     WebhookState,
@@ -30,6 +31,8 @@ from harken.store.writing import Writing
 
 _COLUMNS = ", ".join(f"s.{name}" for name in SUBSCRIPTION_COLUMNS)
 _WEBHOOK_COLUMNS = "subscription, acknowledged, state, attempts, next_at, last_error, failures, failing_since"
+_LENGTH = "length(s.condition) + length(COALESCE(s.labels, ''))"
+"""Characters of what can be long of a subscription."""
 
 
 def microseconds() -> int:
@@ -117,12 +120,33 @@ class Store:
         self, after: str, limit: int, *, owner: str | None = None, language: str | None = None
     ) -> list[StoredSubscription]:
         """Subscriptions in the order of their ids."""
+        return self.listed_page(after, limit, owner=owner, language=language)[0]
+
+    def listed_page(
+        self,
+        after: str,
+        limit: int,
+        *,
+        owner: str | None = None,
+        language: str | None = None,
+        most_length: int | None = None,
+    ) -> tuple[list[StoredSubscription], str | None]:
+        """The same, fewer where their texts are longer together, but one at least; and the id after which there may be
+        others.
+        """
         filters = {"s.owner": owner, "s.language": language}
         given = {name: value for name, value in filters.items() if value is not None}
         where = "".join(f" AND {name} = ?" for name in given)
-        text = f"SELECT {_COLUMNS} FROM subscriptions s WHERE s.id > ?{where} ORDER BY s.id LIMIT ?"
+        rest = f"FROM subscriptions s WHERE s.id > ?{where} ORDER BY s.id LIMIT ?"
+        values = after, *given.values()
         with self.database.reading() as transaction:
-            return [StoredSubscription.of_row(row) for row in transaction.rows(text, (after, *given.values(), limit))]
+            if most_length is not None:
+                lengths = [row[0] for row in transaction.rows(f"SELECT {_LENGTH} {rest}", (*values, limit))]
+                if len(lengths) > (count := fitting(lengths, most_length)):
+                    limit = count
+            rows = transaction.rows(f"SELECT {_COLUMNS} {rest}", (*values, limit))
+        has_more = bool(rows) and len(rows) == limit
+        return [StoredSubscription.of_row(row) for row in rows], rows[-1][0] if has_more else None
 
     def owned(self, owner: str) -> int:
         """How many subscriptions somebody has."""
@@ -191,11 +215,18 @@ class Store:
 
     # Events and notifications
 
-    def latest_events(self, count: int) -> list[JournalledEvent]:
-        """The newest events of the journal, oldest first."""
-        text = "SELECT number, time, kind, body FROM events ORDER BY number DESC LIMIT ?"
+    def latest_events(self, count: int, before: int | None = None) -> list[JournalledEvent]:
+        """The newest events of the journal, or those before a number, oldest first."""
+        where, values = ("", ()) if before is None else ("WHERE number < ? ", (before,))
+        text = f"SELECT number, time, kind, body FROM events {where}ORDER BY number DESC LIMIT ?"
         with self.database.reading() as transaction:
-            return [event_of(row) for row in reversed(transaction.rows(text, (count,)))]
+            return [event_of(row) for row in reversed(transaction.rows(text, (*values, count)))]
+
+    def latest_sizes(self, count: int) -> list[tuple[int, int]]:
+        """(number, bytes) of the newest events of the journal, the newest first."""
+        text = "SELECT number, length(body) FROM events ORDER BY number DESC LIMIT ?"
+        with self.database.reading() as transaction:
+            return [(row[0], row[1]) for row in transaction.rows(text, (count,))]
 
     @property
     def last_notification(self) -> int:
@@ -203,14 +234,17 @@ class Store:
 
     def notifications(self, since: Mapping[str, int], after: int, limit: int) -> list[Notified]:
         """Notifications of subscriptions in their order; of each only those after its `since`."""
-        return self.notifications_page(since, after, limit)[0]
+        return self.notifications_page(since, after, limit).notified
 
-    def notifications_page(self, since: Mapping[str, int], after: int, limit: int) -> tuple[list[Notified], int]:
-        """The same, and the cursor after which the next question begins: if these are all, the last of everybody's."""
+    def notifications_page(
+        self, since: Mapping[str, int], after: int, limit: int, most_bytes: int | None = None
+    ) -> Page:
+        """The same as a page, which ends early where their events have more bytes."""
         with self.database.reading() as transaction:
             head = int(transaction.rows("SELECT value FROM heads WHERE name = 'notification'")[0][0])
-            found = read_after(transaction, {id: max(first, after) for id, first in since.items()}, limit)
-        return found, found[-1].number if len(found) == limit else max(head, after)
+            begin = {id: max(first, after) for id, first in since.items()}
+            found, has_more = read_after(transaction, begin, limit, most_bytes)
+        return Page(found, found[-1].number if has_more else max(head, after), has_more)
 
     def notifications_of(self, id: str, numbers: Sequence[int]) -> list[Notified]:
         """Those of these numbers that belong to a subscription."""
@@ -248,8 +282,11 @@ class Store:
             dead = transaction.rows("SELECT COUNT(*) FROM dead_notifications WHERE subscription = ?", (id,))
         return (WebhookState(*rows[0]), int(dead[0][0])) if rows else None
 
-    def next_delivery(self, id: str, most: int) -> Due | None:
-        """What the webhook of a subscription gets next, `most` at once if it waits for several; None without one."""
+    def next_delivery(self, id: str, most: int, most_bytes: int | None = None) -> Due | None:
+        """What the webhook of a subscription gets next, `most` at once if it waits for several; None without one.
+
+        It is less where the events have more bytes, but one at least.
+        """
         text = (
             f"SELECT w.acknowledged, w.failing_since, {_COLUMNS} FROM webhooks w "
             "JOIN subscriptions s ON s.id = w.subscription WHERE w.subscription = ?"
@@ -262,11 +299,11 @@ class Store:
             if known.delivery.url is None:
                 return None
             limit = most if known.delivery.max_delay else 1
-            again = [each for each in _redeliveries(transaction, id, limit) if each.number > known.since]
+            again = [each for each in _redeliveries(transaction, id, limit, most_bytes) if each.number > known.since]
             if again:
                 return Due(known, acknowledged, again, is_again=True, failing_since=failing_since)
-            batch = read_after(transaction, {id: acknowledged}, limit)
-            return Due(known, acknowledged, batch, is_again=False, failing_since=failing_since)
+            batch, has_more = read_after(transaction, {id: acknowledged}, limit, most_bytes)
+            return Due(known, acknowledged, batch, is_again=False, is_full=has_more, failing_since=failing_since)
 
     def redeliveries(self, id: str, limit: int) -> list[Notified]:
         """Notifications that a subscriber wants again."""
@@ -274,20 +311,33 @@ class Store:
             return _redeliveries(transaction, id, limit)
 
     def dead_notifications(self, id: str, after: int, limit: int) -> list[DeadNotification]:
+        """Notifications that were given up, in their order."""
+        return self.dead_page(id, after, limit)[0]
+
+    def dead_page(
+        self, id: str, after: int, limit: int, most_bytes: int | None = None
+    ) -> tuple[list[DeadNotification], int | None]:
+        """The same, fewer where their events have more bytes; and the cursor of the next page, if there may be one."""
         text = (
             "SELECT notification, failed_at, attempts, reason FROM dead_notifications "
             "WHERE subscription = ? AND notification > ? ORDER BY notification LIMIT ?"
         )
         with self.database.reading() as transaction:
             dead = {row[0]: row[1:] for row in transaction.rows(text, (id, after, limit))}
-            found = read_at(transaction, id, list(dead))
-        return [DeadNotification(each, *dead[each.number]) for each in found]
+            found = read_at(transaction, id, list(dead), most_bytes)
+        is_cut = bool(found) and (len(dead) == limit or found[-1].number < max(dead))
+        return [DeadNotification(each, *dead[each.number]) for each in found], found[-1].number if is_cut else None
 
     # Keys
 
     def key(self, hashed: bytes) -> ApiKey | None:
         """The key with this SHA-256."""
         return next(iter(self._keys("WHERE hash = ?", (hashed,))), None)
+
+    def keys_left(self, ids: Collection[str]) -> set[str]:
+        """Those of these ids of keys that there are still."""
+        with self.database.reading() as transaction:
+            return {row[0] for row in rows_in(transaction, "SELECT id FROM api_keys WHERE id IN", list(ids))}
 
     def keys(self) -> list[ApiKey]:
         return self._keys("ORDER BY created_at, id", ())
@@ -330,9 +380,9 @@ class Store:
         return [ApiKey(id, owner, frozenset(scopes.split()), name, at) for id, owner, scopes, name, at in rows]
 
 
-def _redeliveries(transaction: Transaction, id: str, limit: int) -> list[Notified]:
+def _redeliveries(transaction: Transaction, id: str, limit: int, most_bytes: int | None = None) -> list[Notified]:
     text = "SELECT notification FROM redeliveries WHERE subscription = ? ORDER BY notification LIMIT ?"
-    return read_at(transaction, id, [row[0] for row in transaction.rows(text, (id, limit))])
+    return read_at(transaction, id, [row[0] for row in transaction.rows(text, (id, limit))], most_bytes)
 
 
 __all__ = ["Store", "Transaction", "microseconds"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from harken.live.subscriptions import NO_FIELDS, Record
 from harken.store.delivery import DEFAULT_DELIVERY, Delivery
@@ -99,6 +99,16 @@ class Notified:
     event_number: int
 
 
+class Page(NamedTuple):
+    """Notifications in their order."""
+
+    notified: list[Notified]
+    end: int
+    """The cursor after which the next page begins: if these are all, the last notification of everybody's."""
+    has_more: bool
+    """Whether there may be more."""
+
+
 @dataclass(frozen=True, slots=True)
 class WebhookState:
     """How far a webhook has come."""
@@ -130,6 +140,8 @@ class Due:
     """Whether the subscriber asked for these again."""
     failing_since: int | None = None
     """When the first call failed since the last that succeeded."""
+    is_full: bool = False
+    """Whether more may wait, which did not fit."""
 
     @property
     def delivery(self) -> Delivery:

@@ -25,6 +25,8 @@ from harken.store.stored import (
 )
 
 _COLUMNS = ", ".join(SUBSCRIPTION_COLUMNS)
+_DROPPED_AT_ONCE, _MOST_DROPPED = 256, 8_192
+"""Events that a transaction lets go of: a publisher waits for it. The rest goes when the journal is pruned."""
 
 
 class BehindError(Exception):
@@ -66,6 +68,8 @@ class Appended:
     """How many events of a request were there before, by its place."""
     events: list[tuple[int, int, str, bytes]] = field(default_factory=list)
     """The rows of the events: number, time, kind, body."""
+    dropped: int = 0
+    """How many older events had to go."""
 
 
 class Writing:
@@ -194,10 +198,13 @@ class Writing:
         text = "SELECT id FROM changes WHERE sequence > ? AND kind = ?"
         return frozenset(row[0] for row in self._transaction.rows(text, (known, GONE)))
 
-    def append(self, publications: Sequence[Publication], deliveries: Mapping[str, Delivery]) -> Appended:
+    def append(
+        self, publications: Sequence[Publication], deliveries: Mapping[str, Delivery], most_bytes: int | None = None
+    ) -> Appended:
         """Append events to the journal, and what they matched to the outbox.
 
-        `deliveries` has the subscriptions that want more than to be asked.
+        `deliveries` has the subscriptions that want more than to be asked. The oldest events go at once where the
+        journal would have more bytes: so many as are let go of in a short time, and none of these.
         """
         now = self._now
         notifications = NewNotifications(self._heads["notification"], now)
@@ -236,13 +243,26 @@ class Writing:
         self._set_heads(event=number, notification=notifications.last, event_bytes=event_bytes)
         throttled.keep()
         self._wake_webhooks(notifications, deliveries)
+        if most_bytes is not None:
+            appended.dropped = self._drop_beyond(most_bytes, number - len(appended.events))
         return appended
 
-    def prune_journal(self, before: int, most_bytes: int, at_once: int = 5_000) -> int:
-        """Let go of some events, and the notifications of them, that are too old or too many. Returns how many."""
+    def _drop_beyond(self, most_bytes: int, up_to: int) -> int:
+        """Let go of the oldest events while the journal has more bytes. Returns how many."""
+        dropped = 0
+        while self._heads["event_bytes"] > most_bytes and dropped < _MOST_DROPPED:
+            gone = self.prune_journal(0, most_bytes, _DROPPED_AT_ONCE, up_to)
+            if not gone:
+                break
+            dropped += gone
+        return dropped
+
+    def prune_journal(self, before: int, most_bytes: int, at_once: int = 5_000, up_to: int | None = None) -> int:
+        """Let go of some events, up to a number, that are too old or too many. Returns how many."""
         held = self._heads["event_bytes"]
+        last = self._heads["event"] if up_to is None else up_to
         rows = self._transaction.rows(
-            "SELECT number, time, length(body) FROM events ORDER BY number LIMIT ?", (at_once,)
+            "SELECT number, time, length(body) FROM events WHERE number <= ? ORDER BY number LIMIT ?", (last, at_once)
         )
         last = count = 0
         for number, time, size in rows:

@@ -410,8 +410,22 @@ def test_dead_letters_and_redelivery(client: Any, stand: Stand) -> None:
     stand.will(Reply(json={"dead_letters": [letter], "next": None}), Reply(202, {"redelivered": 1}))
     (found,) = client.dead_letters("a", ticket="t")
     assert (found.id, found.failed_at, found.attempts, found.reason) == ("5", THEN, 8, "500")
+    assert found.event_gone is None
     assert client.redeliver("a", notifications=["5"], ticket="t") == 1
     assert stand.seen[1].json == {"notifications": ["5"]}
+
+
+def test_events_that_the_journal_has_no_more(client: Any, stand: Stand) -> None:
+    gone = {"event": None, "event_gone": "too old", "time": EXPIRES}
+    notification = {"id": "5", "subscription": "a", "event_id": "3", **gone}
+    letter = {"id": "5", "failed_at": EXPIRES, "attempts": 8, "reason": "500", **gone}
+    stand.will(Reply(json={"notifications": [notification], "next": "5"}))
+    stand.will(Reply(json={"dead_letters": [letter], "next": None}))
+    (notified,) = client.notifications("a", ticket="t").notifications
+    assert (notified.event, notified.event_gone) == (None, "too old")
+    assert notified.to_dict()["event_gone"] == "too old"
+    (dead,) = client.dead_letters("a", ticket="t")
+    assert (dead.event, dead.event_gone) == (None, "too old")
 
 
 # The server

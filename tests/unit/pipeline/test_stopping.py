@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from unit.deadline import within
+from unit.deadline import without_hanging
 
 pytestmark = pytest.mark.processes
 
@@ -58,7 +58,6 @@ def blocks(event, folder: str) -> bool:
     time.sleep(600)
     return True
 """
-_SECONDS = 180
 
 
 def one(process: subprocess.Popen[str]) -> None:
@@ -82,7 +81,7 @@ def running(folder: Path, pipeline: str, where: str) -> Iterator[subprocess.Pope
     (folder / "blocking.py").write_text(OPERATOR)
     command = [*COMMAND, "run", "pipeline.toml", "--json"]
     with (
-        within(_SECONDS),
+        without_hanging(),
         (folder / "log").open("w") as log,
         subprocess.Popen(
             command,

@@ -20,7 +20,7 @@ _ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-_TIMEOUT = 20_000
+_TIMEOUT = 60_000
 expect.set_options(timeout=_TIMEOUT)
 
 # What is wrong with a page's accessibility that a script can see, as a list of texts.
@@ -114,7 +114,7 @@ def running_server(folder: Path, *options: str, port: int | None = None) -> Iter
     """A `harken serve` of its own, as a client of it."""
     port = port or free_port()
     command = [sys.executable, "-m", "harken", "serve", "--port", str(port), "--store", str(folder / "harken.db")]
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
 
         def is_ready() -> bool:
             try:

@@ -14,7 +14,17 @@ import httpx
 import pytest
 
 from harken.server.gate import Rates
-from unit.server.serving import NDJSON, Server, as_lines, new_name, problem, running_server, settings, wait_until
+from unit.server.serving import (
+    NDJSON,
+    SECONDS,
+    Server,
+    as_lines,
+    new_name,
+    problem,
+    running_server,
+    settings,
+    wait_until,
+)
 
 pytestmark = pytest.mark.together
 
@@ -194,7 +204,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_body(server: Server) -> None:
     async def leave(path: str) -> None:
         url = httpx.URL(server.url)
         _, writer = await asyncio.open_connection(url.host, url.port)
-        writer.write(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode())
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode())
         writer.write(b'Content-Length: 1000\r\n\r\n{"where')
         await writer.drain()
         writer.close()
@@ -239,7 +249,7 @@ def test_an_owner_who_subscribes_at_once_has_no_more(narrow_server: Server) -> N
     draft = {"where": "a = 1", "owner": new_name()}
 
     async def asked() -> list[int]:
-        async with httpx.AsyncClient(base_url=narrow_server.url, timeout=20, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=narrow_server.url, timeout=SECONDS, trust_env=False) as client:
             answers = await asyncio.gather(*(client.post("/subscriptions", json=draft) for _ in range(20)))
         return [each.status_code for each in answers]
 
@@ -282,7 +292,7 @@ def test_too_many_events_wait(tmp_path: Path) -> None:
 
         async def publish() -> list[httpx.Response]:
             limits = httpx.Limits(max_connections=60)
-            async with httpx.AsyncClient(base_url=server.url, limits=limits, timeout=20, trust_env=False) as http:
+            async with httpx.AsyncClient(base_url=server.url, limits=limits, timeout=SECONDS, trust_env=False) as http:
                 bodies = ([{"n": n, "text": "x" * 200}] * 200 for n in range(60))
                 return await asyncio.gather(*(http.post("/events", json=body) for body in bodies))
 
@@ -307,7 +317,7 @@ def test_too_many_events_wait(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def paced_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running_server(
-        tmp_path_factory.mktemp("paced"), *settings(max_requests_per_second=5, request_burst=10)
+        tmp_path_factory.mktemp("paced"), *settings(max_requests_per_second=1, request_burst=10)
     ) as found:
         yield found
 
@@ -326,6 +336,34 @@ def test_who_asks_too_often_is_told_to_come_back(paced_server: Server) -> None:
     assert paced_server.get("/healthz").status_code == paced_server.get("/metrics").status_code == 200
     time.sleep(float(answers[-1].headers.get("retry-after", 1)))
     assert asked(0).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def paced_by_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str, str]]:
+    """A server that asks for keys, with almost no requests beyond the first ten; and two keys."""
+    from typer.testing import CliRunner
+
+    from harken.cli import app
+
+    folder = tmp_path_factory.mktemp("paced-by-key")
+    words = ["key", "create", "--store", str(folder / "harken.db"), "--owner", "alice", "--scope", "subscribe"]
+    one, other = (CliRunner().invoke(app, words).stdout.strip() for _ in range(2))
+    options = settings(max_requests_per_second=0.001, request_burst=10)
+    with running_server(folder, "--api-keys", *options) as found:
+        yield found, one, other
+
+
+def test_bad_keys_are_counted_by_address(paced_by_key: tuple[Server, str, str]) -> None:
+    server, one, other = paced_by_key
+
+    def statuses(keys: list[str]) -> list[int]:
+        return [server.http.get("/stats", headers={"Authorization": f"Bearer {each}"}).status_code for each in keys]
+
+    assert statuses([one]) == [200], "a key that was not seen yet counts as its address does"
+    assert statuses([f"hk_{number}" for number in range(40)]) == [401] * 9 + [429] * 31
+    assert server.get("/stats").status_code == 429, "it is the same address without a key"
+    assert statuses([one] * 11) == [200] * 10 + [429], "a key that is known has its own, wherever it comes from"
+    assert statuses([other]) == [429], "whether this one is known was not looked up"
 
 
 def test_a_bucket_fills_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +398,7 @@ def test_a_bug_is_answered_and_told_nobody(tmp_path: Path) -> None:
 
     async def asked() -> tuple[httpx.Response, dict[str, Any]]:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as http:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
             answer = await http.get("/fail")
             return answer, problem(answer, 500)
 

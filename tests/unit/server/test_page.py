@@ -216,8 +216,8 @@ def test_a_restart_of_the_server_is_survived(browser: Browser, tmp_path: Path) -
         expect(page.locator("#state")).to_have_text("no connection, trying again")
         with running_server(tmp_path, port=port) as server:
             publish(server, {"price": 1})
-            expect(page.locator("#state")).to_have_text("live", timeout=30_000)
-            expect(page.locator("#watching-state")).to_have_text(re.compile("^watching"), timeout=30_000)
+            expect(page.locator("#state")).to_have_text("live", timeout=60_000)
+            expect(page.locator("#watching-state")).to_have_text(re.compile("^watching"), timeout=60_000)
             publish(server, {"price": 2})
             expect(page.locator("#notifications")).to_contain_text('{"price":2}')
 

@@ -17,7 +17,7 @@ def notified(number: int, id: str = "a") -> Notified:
 
 def test_how_many_may_be_open() -> None:
     streams = Streams()
-    ended = [streams.admit("alice", 3, 2) for _ in range(2)]
+    admissions = [streams.admit("alice", 3, 2) for _ in range(2)]
     with pytest.raises(LimitError) as caught:
         streams.admit("alice", 3, 2)
     assert caught.value.limit == "max_streams_per_caller"
@@ -25,8 +25,20 @@ def test_how_many_may_be_open() -> None:
     with pytest.raises(LimitError) as caught:
         streams.admit("carol", 3, 2)
     assert caught.value.limit == "max_streams"
-    ended[0]()
+    admissions[0].close()
     streams.admit("carol", 3, 2)
+
+
+def test_what_is_open_with_a_key_ends_with_it() -> None:
+    streams = Streams()
+    both, other, none = (streams.admit("alice", 9, 9, frozenset(keys)) for keys in (["a", "b"], ["c"], []))
+    told: list[str] = []
+    both.on_revoked, other.on_revoked = lambda: told.append("both"), lambda: told.append("other")
+    assert streams.keys == {"a", "b", "c"}
+    streams.revoke({"b", "nobody's"})
+    assert (told, both.is_revoked, other.is_revoked, none.is_revoked) == (["both"], True, False, False)
+    both.close()
+    assert streams.keys == {"c"}
 
 
 def test_one_that_does_not_keep_up_forgets_and_reads() -> None:
@@ -60,6 +72,6 @@ def test_waiting_ends_when_there_is_something() -> None:
         stream = Stream({"a": 0}, 0)
         found = [await stream.wait(0.01)]
         stream.hand(notified(1))
-        return [*found, await stream.wait(10), await stream.wait(0.01)]
+        return [*found, await stream.wait(60), await stream.wait(0.01)]
 
     assert asyncio.run(waited()) == [False, True, False]

@@ -8,6 +8,8 @@ import { counted, timeElement } from "./words.js";
 
 const PAUSE = 350;
 const EXAMPLES = 5;
+/** How long to wait, at least, while the server has other back-tests under way, in ms. */
+const BUSY_PAUSE = 1000;
 
 /** Tells in a box what sound conditions would have matched. A newer condition overtakes an older one. */
 export class BackTest {
@@ -33,7 +35,9 @@ export class BackTest {
       const found = await ask("POST", "backtest", { body: { ...condition, limit: EXAMPLES }, signal: mine.signal });
       this.box.replaceChildren(...elements(found));
     } catch (error) {
-      showProblem(this.box, error);
+      if (error.status === 429 && this.pending === mine) {
+        this.timer = setTimeout(() => this.run(condition), Math.max(BUSY_PAUSE, 1000 * Number(error.retryAfter)));
+      } else showProblem(this.box, error);
     } finally {
       if (this.pending === mine) this.box.removeAttribute("aria-busy");
     }

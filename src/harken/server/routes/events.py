@@ -10,19 +10,14 @@ from fastapi.responses import JSONResponse
 
 from harken.engine import Engine
 from harken.errors import EventError
-from harken.events.pieces import Piece
 from harken.server.access import PUBLISH, SUBSCRIBE, Caller
 from harken.server.answers import BacktestedModel, CheckedModel, ExplainedModel, MatchesModel, PublishedModel
 from harken.server.cloudevents import BATCHED, STRUCTURED
-from harken.server.matching import Decoders, matched
 from harken.server.models import BacktestModel, CheckModel, ExplainModel
 from harken.server.problems import InvalidRequestError, problem_response, request_id_of
 from harken.server.publications import incoming, request_hash, request_key
 from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, caller_of, problems, service_of
 from harken.server.service import Service
-from harken.server.shapes import event_text, iso
-from harken.store import JournalledEvent
-from harken.store.stored import XML
 
 router = APIRouter(tags=["events"])
 _OBJECT = {"type": "object", "additionalProperties": True}
@@ -157,30 +152,12 @@ def _explained(engine: Engine, where: str, language: str, event: Any) -> dict[st
 
 
 @router.post("/backtest", response_model=BacktestedModel, responses=problems(body=True))
-async def backtest(given: BacktestModel, service: ServiceOf, caller: CallerOf) -> Response:
-    """What a subscription would have matched among the newest events of the journal."""
+async def backtest(request: Request, given: BacktestModel, service: ServiceOf, caller: CallerOf) -> Response:
+    """What a subscription would have matched among the newest events of the journal.
+
+    Only so many run at one time (`max_backtests`), read so many bytes (`max_backtest_bytes`) and take so long
+    (`backtest_timeout`).
+    """
     caller.require(SUBSCRIBE)
-    return Response(await service.readers.run(_backtested, service, given), media_type="application/json")
-
-
-def _backtested(service: Service, given: BacktestModel) -> str:
-    """The answer as JSON. Events are in it as they came."""
-    known = service.index.engine
-    engine = Engine(known.schema, limits=known.limits, operators=tuple(known.operators.values()))
-    engine.subscribe("tried", given.where, given.language)
-    events = service.store.latest_events(given.events)
-    hits: list[JournalledEvent] = []
-    for is_xml in (False, True):
-        some = [each for each in events if (each.kind == XML) is is_xml]
-        if some:
-            found = matched(engine, Decoders(), [Piece(each.body, 1) for each in some], is_xml)
-            hits += [each for each, count in zip(some, found.counts, strict=True) if count]
-    hits.sort(key=lambda each: each.number)
-    shown = hits[-given.limit :] if given.limit else []
-    first, last = (iso(events[0].time), iso(events[-1].time)) if events else (None, None)
-    head = json.dumps({"looked_at": len(events), "matched": len(hits), "from": first, "to": last})
-    return f'{head[:-1]}, "examples": [{", ".join(map(_example, reversed(shown)))}]}}'
-
-
-def _example(event: JournalledEvent) -> str:
-    return f'{{"event_id": "{event.number}", "time": "{iso(event.time)}", "event": {event_text(event)}}}'
+    answer = await service.backtesting.run(given, request.is_disconnected)
+    return Response(answer, media_type="application/json")

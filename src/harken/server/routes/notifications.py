@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from harken.errors import LimitError
+from harken.errors import AccessError, LimitError
 from harken.server.access import Caller
 from harken.server.answers import NotificationsModel, TokenModel
 from harken.server.event_stream import EventStream, Frames
 from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, cursor_of, problems
 from harken.server.service import Service
 from harken.server.shapes import iso, notification_text
-from harken.server.streams import Stream
+from harken.server.streams import Admission, Stream
 from harken.store import StoredSubscription
 from harken.store.store import microseconds
+from harken.store.stored import Page
 
 router = APIRouter(tags=["notifications"])
 EVERYTHING = "\x00everything"
@@ -44,23 +45,36 @@ async def notifications(
     wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for the first.")] = 0.0,
     format: Format = None,
 ) -> Response:
-    """Notifications after a cursor, oldest first. To ask again with the same cursor gives the same again."""
+    """Notifications after a cursor, oldest first. To ask again with the same cursor gives the same again.
+
+    There may be fewer than `limit` although there are more: `max_answer_bytes` bounds the bytes of their events. The
+    first is always there, however large it is.
+    """
     known = await _opened(service, keeper, caller, ids)
     since = {each.id: each.since for each in known}
     begin, limit = cursor_of(after) or 0, min(limit, service.settings.max_page)
-    stream = Stream(since, begin) if wait else None
-    with nullcontext() if stream is None else _listening(stream, _admitted(request, service, caller), service):
-        found, end = await service.readers.run(service.store.notifications_page, since, begin, limit)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + wait
-        while stream is not None and not found and await stream.wait(until - loop.time()):
-            if service.is_stopping:
-                break
-            found, end = await service.readers.run(service.store.notifications_page, since, begin, limit)
+
+    def read() -> Page:
+        return service.store.notifications_page(since, begin, limit, service.settings.max_answer_bytes)
+
+    if not wait:
+        page = await service.readers.run(read)
+    else:
+        stream, admission = Stream(since, begin), _admitted(request, service, caller)
+        with _listening(stream, admission, service):
+            page = await service.readers.run(read)
+            loop = asyncio.get_running_loop()
+            until = loop.time() + wait
+            while not page.notified and not admission.is_revoked and await stream.wait(until - loop.time()):
+                if service.is_stopping:
+                    break
+                page = await service.readers.run(read)
+        if admission.is_revoked:
+            raise AccessError("the API key is not known any more")
     formats = {each.id: format or each.delivery.format for each in known}
     source = service.store.source
-    texts = ", ".join(notification_text(each, formats[each.subscription], source) for each in found)
-    return Response(f'{{"notifications": [{texts}], "next": "{end}"}}', media_type="application/json")
+    texts = ", ".join(notification_text(each, formats[each.subscription], source) for each in page.notified)
+    return Response(f'{{"notifications": [{texts}], "next": "{page.end}"}}', media_type="application/json")
 
 
 @router.get("/stream", response_class=Response, responses={**_STREAM, **problems(404)})
@@ -76,52 +90,58 @@ async def stream(
     format: Format = None,
 ) -> Any:
     """Notifications as they come, of one subscription or many. Reconnecting with `Last-Event-ID` misses none."""
-    now = microseconds()
-    opened = frozenset[str]().union(*(service.tokens.opened(each, now) for each in token or ()))
-    known = await _opened(service, keeper, caller, ids, opened)
+    opened = await keeper.opened(token or ())
+    known = await _opened(service, keeper, caller, ids, opened.names)
     begin = cursor_of(last_event_id or after)
     if begin is None:
         begin = await service.readers.run(lambda: service.store.last_notification)
     found = Stream({each.id: each.since for each in known}, begin)
-    closed = _admitted(request, service, caller)
+    admission = _admitted(request, service, caller, opened.keys)
     service.streams.open(found)
 
     def close() -> None:
         service.streams.close(found)
-        closed()
+        admission.close()
 
     frames = Frames(service, found, format)()
-    return EventStream(frames, service.settings.stream_timeout, close, begin)
+    answer = EventStream(frames, service.settings.stream_timeout, close, begin)
+    admission.on_revoked = answer.end
+    return answer
 
 
 @router.post("/token", response_model=TokenModel, responses=problems())
-async def feed_token(service: ServiceOf, caller: CallerOf) -> Any:
+async def feed_token(service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> Any:
     """A token that opens the feed of everything for a few minutes. With API keys it needs one for administration."""
     if caller.keys_are_on:
         caller.require_admin()
     until = microseconds() + int(service.settings.token_valid_for * 1e6)
-    return {"token": service.tokens.made([EVERYTHING], until), "expires_at": iso(until)}
+    return {"token": keeper.token(caller, [EVERYTHING], until), "expires_at": iso(until)}
 
 
 @router.get("/live", response_class=Response, responses={**_STREAM, **problems()})
-async def live(request: Request, service: ServiceOf, caller: CallerOf, token: str | None = None) -> Any:
+async def live(
+    request: Request, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf, token: str | None = None
+) -> Any:
     """Rates every second, and a sample of events with what they match. With API keys, for administration only."""
-    is_opened = token is not None and EVERYTHING in service.tokens.opened(token, microseconds())
-    if caller.keys_are_on and not is_opened:
+    opened = await keeper.opened(() if token is None else (token,))
+    if caller.keys_are_on and EVERYTHING not in opened.names:
         caller.require_admin()
-    closed = _admitted(request, service, caller)
-    return EventStream(service.feed.watch(), service.settings.stream_timeout, closed)
+    admission = _admitted(request, service, caller, opened.keys)
+    answer = EventStream(service.feed.watch(), service.settings.stream_timeout, admission.close)
+    admission.on_revoked = answer.end
+    return answer
 
 
 @contextmanager
-def _listening(stream: Stream, closed: Callable[[], None], service: Service) -> Iterator[None]:
+def _listening(stream: Stream, admission: Admission, service: Service) -> Iterator[None]:
     """Have a stream be told of what is new until the block ends."""
+    admission.on_revoked = stream.fall_behind
     service.streams.open(stream)
     try:
         yield
     finally:
         service.streams.close(stream)
-        closed()
+        admission.close()
 
 
 async def _opened(
@@ -134,8 +154,13 @@ async def _opened(
     return await keeper.subscriptions(caller, ids, opened)
 
 
-def _admitted(request: Request, service: Service, caller: Caller) -> Callable[[], None]:
-    """Count a stream that opens. Returns what to call when it closes. Raises LimitError if there are too many."""
+def _admitted(request: Request, service: Service, caller: Caller, keys: frozenset[str] = frozenset()) -> Admission:
+    """Count a stream that opens, by the key of its caller and those that tokens stand for.
+
+    Raises LimitError if there are too many.
+    """
     name = caller.owner or (request.client.host if request.client else "")
     settings = service.settings
-    return service.streams.admit(name, settings.max_streams, settings.max_streams_per_caller)
+    if caller.key is not None:
+        keys |= {caller.key.id}
+    return service.streams.admit(name, settings.max_streams, settings.max_streams_per_caller, keys)

@@ -97,4 +97,5 @@ async def remove_key(id: str, service: ServiceOf, keeper: DoorkeeperOf, caller: 
     caller.require_admin()
     if not await asyncio.wrap_future(service.committer.submit(lambda writing: writing.remove_key(id))):
         raise UnknownIdError(f"there is no key {id!r:.40}")
-    keeper.forget_keys()
+    keeper.forget(id)
+    service.streams.revoke({id})

@@ -100,7 +100,10 @@ async def listed(
         owner = caller.owner
     labels = dict(_label(each) for each in label or ())
     limit = min(limit, service.settings.max_page)
-    rows = await service.readers.run(service.store.listed, after or "", limit, owner=owner, language=language)
+    most = service.settings.max_answer_bytes
+    rows, following = await service.readers.run(
+        service.store.listed_page, after or "", limit, owner=owner, language=language, most_length=most
+    )
     now = microseconds()
     # By a label only those are found whose labels the caller may read.
     shown = [
@@ -109,7 +112,7 @@ async def listed(
         if each.expires_at > now
         and (not labels or (caller.opens(each) and labels.items() <= dict(each.labels).items()))
     ]
-    return {"subscriptions": shown, "next": rows[-1].id if len(rows) == limit else None}
+    return {"subscriptions": shown, "next": following}
 
 
 @router.get(
@@ -179,7 +182,7 @@ async def token(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: Call
     known = await keeper.subscription(caller, id)
     until = microseconds() + int(service.settings.token_valid_for * 1e6)
     last = await service.readers.run(lambda: service.store.last_notification)
-    return {"token": service.tokens.made([token_name(known)], until), "expires_at": iso(until), "cursor": str(last)}
+    return {"token": keeper.token(caller, [token_name(known)], until), "expires_at": iso(until), "cursor": str(last)}
 
 
 @router.get("/subscriptions/{id}/dead-letters", response_model=DeadLettersModel, responses=problems(404))
@@ -194,8 +197,9 @@ async def dead_letters(
     """Notifications that its webhook did not take in all tries."""
     await keeper.subscription(caller, id)
     limit = min(limit, service.settings.max_page)
-    found = await service.readers.run(service.store.dead_notifications, id, cursor_of(after) or 0, limit)
-    following = json.dumps(str(found[-1].notified.number) if len(found) == limit else None)
+    most = service.settings.max_answer_bytes
+    found, last = await service.readers.run(service.store.dead_page, id, cursor_of(after) or 0, limit, most)
+    following = json.dumps(None if last is None else str(last))
     text = f'{{"dead_letters": [{", ".join(map(_dead_letter, found))}], "next": {following}}}'
     return Response(text, media_type="application/json")
 

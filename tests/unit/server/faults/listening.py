@@ -47,12 +47,12 @@ class Listener:
 
     def __enter__(self) -> Listener:
         self._thread.start()
-        assert self._is_open.wait(30), "the stream did not open"
+        assert self._is_open.wait(60), "the stream did not open"
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stops.set()
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     def _run(self) -> None:
@@ -145,7 +145,7 @@ def stream_socket(
 def stream_request(taken: Sequence[Mapping[str, Any]], after: str | None = None, **asked: str) -> bytes:
     """The request for a stream."""
     query = urlencode([("subscription", each["id"]) for each in taken] + list(asked.items()))
-    lines = [f"GET /stream?{query} HTTP/1.1", "Host: here"]
+    lines = [f"GET /stream?{query} HTTP/1.1", "Host: localhost"]
     lines += [f"{name}: {text}" for name, text in ticket_of(*taken).items()]
     lines += [] if after is None else [f"Last-Event-ID: {after}"]
     return "\r\n".join([*lines, "", ""]).encode()

@@ -155,7 +155,7 @@ class Client:
 
     def run(self, stops: threading.Event) -> None:
         try:
-            with httpx.Client(timeout=30, trust_env=False) as self.http:
+            with httpx.Client(timeout=60, trust_env=False) as self.http:
                 while not stops.is_set():
                     self.step()
                     stops.wait(self.random.random() * _PAUSE)

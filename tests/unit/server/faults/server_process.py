@@ -18,10 +18,10 @@ import httpx
 
 from services.postgres import Postgres
 
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 STOPPED = 143
 """The exit code of a server that was told to stop."""
-_STOP_SECONDS = 30.0
+_STOP_SECONDS = 60.0
 _PORTS = range(20_000, 32_000)
 """Below those that the system gives to whoever connects: nobody takes the port of a server that is dead for a while."""
 
@@ -93,7 +93,7 @@ class ServerProcess:
         return self._log.read_text(errors="replace")[-6_000:]
 
     @contextmanager
-    def client(self, timeout: float = 30.0) -> Iterator[httpx.Client]:
+    def client(self, timeout: float = 60.0) -> Iterator[httpx.Client]:
         with httpx.Client(base_url=self.url, timeout=timeout, trust_env=False) as found:
             yield found
 

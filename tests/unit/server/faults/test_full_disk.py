@@ -214,7 +214,7 @@ def test_a_store_that_is_read_only_at_the_start_is_told(small_disk: Path, tmp_pa
         server.stop()
         mount(small_disk, "-o", "remount,ro")
         server.start(until_ready=False)
-        assert server.process.wait(30) not in (0, 143)
+        assert server.process.wait(60) not in (0, 143)
         assert "harken.db" in server.log()
         assert "Traceback" not in server.log()
         mount(small_disk, "-o", "remount,rw")

@@ -76,7 +76,7 @@ class Crashes:
             self.settle()
             told = self.told()
             expected = sorted((each for life in steady for each in told[life.id]), key=lambda each: int(each["id"]))
-            wait_until(lambda: len(heard.told) >= len(expected), 20)
+            wait_until(lambda: len(heard.told) >= len(expected))
         assert heard.told == expected, "a stream tells everything once, in order"
         assert heard.opened > 1 or len(self.servers) > 1
         for each in self.servers:

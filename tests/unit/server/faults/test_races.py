@@ -29,7 +29,7 @@ def test_whoever_takes_over_an_id_is_not_told_what_the_one_before_asked_for(tmp_
     async def overtake(service: Service) -> None:
         await service.subscribing.subscribe([draft("price < 5")])
         goes_on = threading.Event()
-        held = service.committer.submit(lambda writing: goes_on.wait(30))
+        held = service.committer.submit(lambda writing: goes_on.wait(60))
         leaving = asyncio.create_task(service.subscribing.unsubscribe("a"))
         await asyncio.sleep(0.05)  # both wait behind what is held
         coming = asyncio.create_task(service.subscribing.subscribe([draft("price > 50")]))
@@ -50,7 +50,7 @@ def test_whoever_changes_while_events_wait_misses_none(tmp_path: Path) -> None:
     async def overtake(service: Service) -> None:
         await service.subscribing.subscribe([draft("price < 5")])
         goes_on = threading.Event()
-        held = service.committer.submit(lambda writing: goes_on.wait(30))
+        held = service.committer.submit(lambda writing: goes_on.wait(60))
         changing = asyncio.create_task(service.subscribing.change(stored(service), draft("price < 6")))
         await asyncio.sleep(0.2)
         publishing = asyncio.ensure_future(publish(service, b'{"price": 3}'))
@@ -112,6 +112,6 @@ def test_a_message_that_is_under_way_is_nothing_to_the_next_webhook(tmp_path: Pa
 
 
 async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.01)

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from harken import Engine
-from unit.server.serving import NDJSON, Server, as_lines, new_name, problem, running_server
+from unit.server.serving import NDJSON, SECONDS, Server, as_lines, new_name, problem, running_server
 
 pytestmark = pytest.mark.together
 
@@ -175,7 +175,7 @@ def test_the_same_key_at_the_same_time(server: Server, topic: str) -> None:
     statuses: list[int] = []
 
     def publish() -> None:
-        with httpx.Client(base_url=server.url, timeout=20, trust_env=False) as http:
+        with httpx.Client(base_url=server.url, timeout=SECONDS, trust_env=False) as http:
             for number in range(5):
                 answer = http.post("/events", json={"topic": topic}, headers={"Idempotency-Key": f"{topic}-{number}"})
                 statuses.append(answer.status_code)
