@@ -42,7 +42,9 @@ from harken.live.loading import (
 from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, require_word
 from harken.live.notebook import html_table
 from harken.live.results import BatchMatches, Matches, Reading
+from harken.live.sampled import Sampled
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
+from harken.live.unparsed import Unparsed, of_batch, of_event
 from harken.matchers.base import OneMatch
 from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DocumentMatching
 from harken.matchers.kinds import OPERATORS
@@ -98,6 +100,8 @@ class Engine:
         self._live = LiveSet(compiler, algorithm, options, operating=operating, documents=matching)
         self._home = Home()
         self._compared = Compared()
+        self._sampled = Sampled()
+        self._unparsed = Unparsed()
         # One at a time changes things. Matching goes on meanwhile.
         self._lock = fork_rlock(ENGINE)
 
@@ -274,10 +278,10 @@ class Engine:
             live = self._current()
             asked, compiler = live.asked, live.compiler
             if type(event) is bytes and compiler.schema is None:
-                found = _match_one(live, event, event, asked, started)
+                found = _match_one(live, event, event, asked, started, self._unparsed)
             else:
                 valid = Event.of(event, compiler.schema, compiler.limits, asked)
-                found = _match_one(live, valid, event, asked, started)
+                found = _match_one(live, valid, event, asked, started, self._unparsed)
             if live.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
                 return found
 
@@ -289,7 +293,8 @@ class Engine:
 
         The columns of a table are compared with what subscriptions ask for. A name that is no column, or a value of
         another type, is warned of once, by a MismatchWarning; `on_mismatch="fail"` raises MismatchError, "ignore" says
-        nothing.
+        nothing. Where events come without types of columns, the first 1,000 tell: an attribute that is compared with
+        one type and always had another is warned of.
         """
         require_word(on_mismatch)
         if type(threads) is not int or threads < 1:
@@ -303,9 +308,10 @@ class Engine:
             if columns is not None:
                 self._compared.tell(columns, live.asking(), live.catalogue, compiler.schema, on_mismatch)
             decoded = validate(events, compiler.schema, compiler.limits, asked)
+            self._sampled.look(decoded.batch, live, on_mismatch, has_types=columns is not None)
             if live.operating.operators:
                 decoded = decoded.with_source(events)
-            found = _match(live, decoded, started, threads)
+            found = _match(live, decoded, started, threads, self._unparsed)
             if live.asked is asked:  # as in `match`
                 return found
 
@@ -315,7 +321,7 @@ class Engine:
         Raises EventError if a subscription asks for an attribute that was not looked at then.
         """
         live = self._current()
-        found = _match(live, decoded, perf_counter(), threads)
+        found = _match(live, decoded, perf_counter(), threads, self._unparsed)
         _refuse_narrow(decoded.batch.names, live.asked_of_decoders())
         return found
 
@@ -371,12 +377,16 @@ class Engine:
         )
 
     def stats(self) -> dict[str, Any]:
-        """Return sizes and choices as plain data: subscriptions, layers and groups of the index, operators."""
+        """Return sizes and choices as plain data: subscriptions, layers and groups of the index, operators.
+
+        `unparsed` counts strings that were compared with timestamps or dates, and are none, by attribute and kind.
+        """
         live = self._live
         return {
             "algorithm": self.algorithm,
             "subscriptions": len(self),
             "schema_version": None if self.schema is None else self.schema.version,
+            "unparsed": self._unparsed.to_dict(),
             **live.compiler.stats(),
             "matcher": live.matcher.stats(),
             **({"operators": live.operating.stats()} if live.operating.operators else {}),
@@ -570,7 +580,7 @@ def _summary(stats: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name}: {key.replace('_', ' ')}", each) for key, each in own.items())
 
 
-def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) -> BatchMatches:
+def _match(live: LiveSet, decoded: Decoded, started: float, threads: int, unparsed: Unparsed) -> BatchMatches:
     documents = live.index.document_paths()
     if documents:
         decoded = without_bad_documents(decoded, documents, live.limits)
@@ -579,10 +589,14 @@ def _match(live: LiveSet, decoded: Decoded, started: float, threads: int = 1) ->
     reading = Reading(live.catalogue, live.numbering)
     results = live.index.match_shared(batch, live.form_of(), threads)
     seconds = {"decode": began - started, "match": perf_counter() - began}
-    return BatchMatches(results, decoded.refused, reading, seconds)
+    counts = of_batch(batch, live.readings(), len(results) > 1)
+    unparsed.add(counts)
+    return BatchMatches(results, decoded.refused, reading, seconds, counts)
 
 
-def _match_one(live: LiveSet, event: Event | bytes, raw: Any, asked: frozenset[str] | None, started: float) -> Matches:
+def _match_one(
+    live: LiveSet, event: Event | bytes, raw: Any, asked: frozenset[str] | None, started: float, unparsed: Unparsed
+) -> Matches:
     """What one event, or a bare document, matches, which came as `raw`.
 
     It needs none of what makes many answers cheap to keep and to ask for.
@@ -599,6 +613,9 @@ def _match_one(live: LiveSet, event: Event | bytes, raw: Any, asked: frozenset[s
                     raise error
             result = live.index.match(batch, form_of)
             found = OneMatch(result.numbers.tolist(), int(result.candidates[0]), result.errors)
+            unparsed.add(of_batch(batch, live.readings()))
+        elif isinstance(event, Event) and (readings := live.readings()):
+            unparsed.add(of_event(event, readings))
         ids = live.catalogue.ids_of(found.numbers)
         errors = [(live.catalogue.of(number).id, error) for _, number, error in found.errors] if found.errors else []
     finally:

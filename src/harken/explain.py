@@ -27,8 +27,9 @@ from harken.language.sql.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.reference import all_values, array_on, find_binding
 from harken.schema import Schema
+from harken.schema.derived import READ_AS
 from harken.schema.paths import Path, format_path
-from harken.schema.values import KINDS
+from harken.schema.values import KINDS, Kind
 
 __all__ = ["MARKS", "Clause", "Explanation", "Met", "explain", "explain_sql"]
 
@@ -128,6 +129,8 @@ class _Teller:
         if len(wanted) != 1 or len(kinds) != 1 or wanted == kinds:
             return None
         (kind,), (other,) = kinds, wanted
+        if self.schema is None and kind is Kind.STRING and other in READ_AS:
+            return f"a string that is not a full ISO 8601 {other} does not compare with one"
         return f"{'an object' if kind is None else f'a {kind}'} does not compare with a {other}"
 
     def _substring(self, node: Expression) -> str | None:

@@ -18,7 +18,19 @@ from math import isinf, prod
 from typing import Any
 
 from harken.errors import LimitError
-from harken.language.ast import And, Attribute, Call, Comparison, Constant, Expression, Holds, Not, Or, Variable
+from harken.language.ast import (
+    And,
+    Attribute,
+    Call,
+    Comparison,
+    Constant,
+    Expression,
+    Function,
+    Holds,
+    Not,
+    Or,
+    Variable,
+)
 from harken.limits import DEFAULT_LIMITS
 from harken.reference import find_binding
 from harken.schema import Schema
@@ -140,7 +152,8 @@ def under(node: Any, bound: Mapping[str, Any], found: Mapping[Call, Found], is_p
         return Comparison(Attribute(_MISSING), "=", Constant(0)) if truth is None else Holds(Constant(truth))
     if isinstance(node, Variable):
         value = bound.get(node.name, _NONE)
-        return Attribute(_MISSING) if value is _NONE else Constant(value)
+        # Wrapped, because a variable is no constant: without a schema, strings beside a constant may be read as times.
+        return Attribute(_MISSING) if value is _NONE else Function("coalesce", (Constant(value),))
     if isinstance(node, tuple):
         return tuple(under(each, bound, found, is_positive) for each in node)
     if isinstance(node, Attribute | Constant) or not is_dataclass(node):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
 from ipaddress import ip_address, ip_network
 from math import ceil, floor, fmod, isfinite, isinf
@@ -113,7 +113,14 @@ def _predicate_truth(
 ) -> Truth:
     def compared(left: Operand, operator: str, right: Operand) -> Truth:
         domain = _domain(left, schema) or _domain(right, schema)
-        return compare(value_of(left, whole, bound), operator, value_of(right, whole, bound), domain)
+        return compare(beside(left, right), operator, beside(right, left), domain)
+
+    def beside(operand: Operand, other: Operand) -> Any:
+        """The value of an operand as it compares with another one."""
+        value = value_of(operand, whole, bound)
+        if isinstance(operand, Constant) or (schema is not None and isinstance(operand, Attribute)):
+            return value
+        return _read_as(other.value, value) if isinstance(other, Constant) else value
 
     match node:
         case Comparison(left=left, operator=operator, right=right):
@@ -141,7 +148,10 @@ def _predicate_truth(
         case IsNull(attribute=attribute):
             return not all_values(whole, attribute.path)
         case Contains(attribute=attribute, value=constant):
-            found = [compare(each, "=", constant.value, None) for each in all_values(whole, attribute.path)]
+            every = all_values(whole, attribute.path)
+            if schema is None:
+                every = [_read_as(constant.value, each) for each in every]
+            found = [compare(each, "=", constant.value, None) for each in every]
             return True if True in found else None if None in found or not found else False
         case Call():
             raise UnavailableError("operators are not available")
@@ -172,6 +182,43 @@ def _kind(value: Any) -> str | None:
     if isinstance(value, datetime):
         return "timestamp"
     return "date" if isinstance(value, date) else None
+
+
+def _read_as(constant: Any, value: Any) -> Any:
+    """A string as a timestamp or a date, if the constant beside it is one; None if it is no such. Others are as is."""
+    if isinstance(value, str) and _kind(constant) == "timestamp":
+        return _read_timestamp(value)
+    return _read_date(value) if isinstance(value, str) and _kind(constant) == "date" else value
+
+
+_DAY = "([0-9]{4})-([0-9]{2})-([0-9]{2})"
+_CLOCK = "([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?)?"
+_ZONE = "(?:(Z)|([+-])([0-9]{2})(?::?([0-9]{2}))?)?"
+
+
+def _read_timestamp(text: str) -> datetime | None:
+    """A full timestamp of ISO 8601's extended format: cut to the microsecond, in UTC unless it names a zone."""
+    found = re.fullmatch(f"{_DAY}[T ]{_CLOCK}{_ZONE}", text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, fraction, _, sign, zone_hour, zone_minute = found.groups()
+    ahead = int(zone_hour or 0), int(zone_minute or 0)
+    if ahead[0] > 23 or ahead[1] > 59:
+        return None
+    offset = timedelta(hours=ahead[0], minutes=ahead[1]) * (-1 if sign == "-" else 1)
+    clock = (int(hour), int(minute or 0), int(second or 0), int((fraction or "0")[:6].ljust(6, "0")))
+    try:
+        return datetime(int(year), int(month), int(day), *clock, timezone(offset)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read_date(text: str) -> date | None:
+    found = re.fullmatch(_DAY, text)
+    try:
+        return None if found is None else date(*map(int, found.groups()))
+    except ValueError:
+        return None
 
 
 def _is_kind_of(value: str, kind: str, domain: HierarchicalDomain) -> bool:

@@ -40,7 +40,7 @@ from harken.language.ast import (
 from harken.language.derived import term
 from harken.schema.derived import derivation
 from harken.schema.paths import Path
-from harken.schema.values import KINDS, Kind, Value
+from harken.schema.values import KINDS, Kind, Value, read_date, read_timestamp
 from properties.scalars import SCALARS, near, one_in, pattern, regular, scalar, small_number
 
 OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
@@ -91,7 +91,14 @@ class Vocabulary:
         """Values that are worth comparing with this attribute."""
         held = self.values.get(path, self.all_values)
         drawn = [rng.choice(self.all_values if one_in(rng, 20) else held) for _ in range(count)]
-        return [near(rng, value) for value in drawn]
+        return [near(rng, self.as_time(rng, value)) for value in drawn]
+
+    def as_time(self, rng: Random, value: Value) -> Value:
+        """A string that is a timestamp or a date as such, as often as not; other values as they are."""
+        if not isinstance(value, str) or one_in(rng, 2):
+            return value
+        found = read_timestamp(value) or read_date(value)
+        return value if found is None else found
 
 
 class PlainVocabulary(Vocabulary):

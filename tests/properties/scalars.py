@@ -79,8 +79,21 @@ def floating(rng: Random) -> float:
 
 
 def string(rng: Random) -> str:
-    """A short text that holds what quoting and matching trip over."""
+    """A short text that holds what quoting and matching trip over, or a timestamp or a date."""
+    if one_in(rng, 6):
+        return written_time(rng)
     return "".join([rng.choice(_PIECES) for _ in range(rng.randrange(5))])
+
+
+def written_time(rng: Random) -> str:
+    """A timestamp or a date as text, in one of the ways in which it is written; now and then nearly one."""
+    if one_in(rng, 3):
+        return str(day(rng))
+    moment = timestamp(rng)
+    fraction = rng.choice((f"{moment:.%f}", "", ",5", ".1234567"))
+    clock = rng.choice((f"{moment:%H:%M:%S}{fraction}", f"{moment:%H:%M}", f"{moment:%H}"))
+    zone = rng.choice(("Z", "", "+01:00", "-0530", "+14", "+24:00", "z"))
+    return f"{moment.date()}{rng.choice('T T_')}{clock}{zone}"
 
 
 def boolean(rng: Random) -> bool:

@@ -21,11 +21,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harken import reference
-from harken.language.ast import Expression, attributes
+from harken.language.ast import Attribute, Between, Comparison, Constant, Expression, In, Not, attributes
 from harken.language.sql.parser import parse
 from harken.language.sql.printer import print_expression
 from properties.generators import (
     COLUMNS,
+    OPERATORS,
     Expressions,
     RawEvent,
     TameVocabulary,
@@ -35,6 +36,7 @@ from properties.generators import (
     tame_events,
 )
 from properties.replay import Bulk
+from properties.scalars import day, near, timestamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,6 +114,42 @@ def compare_functions(bulk: Bulk, rng: Random, dialect: str, ask: Oracle, letter
     compare_expressions(bulk, rng, dialect, ask, events, vocabulary)
 
 
+def test_strings_that_are_times_agree_with_duckdb(bulk):
+    for rng in bulk.rounds(_ROUNDS):
+        compare_written(bulk, rng, "duckdb", ask_duckdb)
+
+
+def test_strings_that_are_times_agree_with_spark(bulk, ask_spark):
+    for rng in bulk.rounds(_ROUNDS):
+        compare_written(bulk, rng, "spark", ask_spark)
+
+
+def compare_written(bulk: Bulk, rng: Random, dialect: str, ask: Oracle) -> None:
+    """Full timestamps and dates as strings, compared with constants of the other kind: SQL casts them as we read them.
+
+    Those in UTC and without a fraction beyond microseconds. DuckDB has no other comparisons of them than = <> and IN.
+    """
+    operators = OPERATORS if dialect == "spark" else ("=", "<>")
+    moments, days = [timestamp(rng) for _ in range(40)], [day(rng) for _ in range(40)]
+    events = [
+        {"at": f"{moment.date()}{rng.choice('T ')}{moment:%H:%M:%S.%f}{rng.choice(('', 'Z'))}", "day": str(each)}
+        for moment, each in zip(moments, days, strict=True)
+    ]
+    constants = {"at": moments, "day": days}
+    expressions: list[Expression] = []
+    for _ in range(100):
+        name = rng.choice(("at", "day"))
+        operand, several = Attribute((name,)), [Constant(near(rng, rng.choice(constants[name]))) for _ in range(3)]
+        compared = Comparison(operand, rng.choice(operators), several[0])
+        between = Between(operand, *several[:2]) if dialect == "spark" else compared
+        predicate = rng.choice((compared, between, In(operand, tuple(several))))
+        expressions.append(Not(predicate) if rng.random() < 0.3 else predicate)
+    answers = ask(events, {"at": "string", "day": "string"}, expressions)
+    for expression, column in zip(expressions, answers, strict=True):
+        assert [reference.truth(expression, each, each) for each in events] == column, print_expression(expression)
+    bulk.pairs += len(events) * len(expressions)
+
+
 @given(st.randoms(use_true_random=False))
 def test_reference_agrees_with_duckdb_on_small_cases(rng):
     """Far fewer pairs, but Hypothesis reduces a failure to its core."""
@@ -186,6 +224,7 @@ class Difference:
 
 REFUSED = "refused"
 _CAST = "SQL casts one side to the type of the other where Harken finds unlike types and says unknown"
+_READ = "a string beside a timestamp or a date is read as a full one, else unknown; SQL casts it as best it can"
 _EXACT = "SQL compares BIGINT with DOUBLE as DOUBLE, which has not all integers beyond 2^53"
 _MISSING = "an attribute that an event lacks is missing; a column that a table lacks is an error"
 _ONE = "DuckDB maps one letter to one letter"
@@ -220,6 +259,34 @@ KNOWN_DIFFERENCES = {
     ),
     "timestamp and date": Difference(
         _CAST, ("t", "timestamp", datetime(2024, 1, 1, tzinfo=UTC)), "t = DATE '2024-01-01'", None, True, True
+    ),
+    "string that is a date and timestamp": Difference(
+        _READ, ("s", "string", "2024-01-01"), "s = TIMESTAMP '2024-01-01 00:00:00'", None, True, True
+    ),
+    "string that is no timestamp": Difference(
+        _READ, ("s", "string", "soon"), "s = TIMESTAMP '2024-01-01 00:00:00'", None, REFUSED, REFUSED
+    ),
+    "string that is a timestamp and date": Difference(
+        _READ, ("s", "string", "2024-01-01T10:00:00Z"), "s = DATE '2024-01-01'", None, True, True
+    ),
+    "order of a string and a timestamp": Difference(
+        "DuckDB compares them by = <> and IN only",
+        ("s", "string", "2024-01-01T10:00:00"),
+        "s > TIMESTAMP '2024-01-01 00:00:00'",
+        True,
+        REFUSED,
+        True,
+    ),
+    "string with a zone": Difference(
+        "DuckDB's timestamps have no zone",
+        ("s", "string", "2024-01-01T01:00:00+01:00"),
+        "s = TIMESTAMP '2024-01-01 00:00:00'",
+        True,
+        False,
+        True,
+    ),
+    "string that is nearly a date": Difference(
+        _READ, ("s", "string", "2024-1-1"), "s = DATE '2024-01-01'", None, True, True
     ),
     "LIKE on a number": Difference(_CAST, ("n", "integer", 55), "n LIKE '5%'", None, REFUSED, True),
     "case of names": Difference(

@@ -89,7 +89,7 @@ def judge(rows: TableRows, engine: Engine, expressions: dict[int, Expression], e
     encoded = encode(batch, coded.columns, coded.dictionaries)
     several = set(encoded.several.tolist())
     slow = set(map(str, rows.slow.tolist()))
-    answers = engine.match_batch(events).ids
+    answers = engine.match_batch(events, on_mismatch="ignore").ids
     for index, (raw, ids) in enumerate(zip(events, answers, strict=True)):
         expected = {str(row) for row, each in expressions.items() if reference.matches(each, raw)}
         assert set(ids) == expected

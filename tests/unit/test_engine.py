@@ -655,6 +655,7 @@ def test_stats() -> None:
         "algorithm": "naive",
         "subscriptions": 3,
         "schema_version": None,
+        "unparsed": {},
         "shapes": {"hits": 0, "misses": 3},
         "matcher": {"subscriptions": 3, "conjunctions": 4},
     }

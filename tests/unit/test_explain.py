@@ -283,8 +283,16 @@ def test_the_engine_explains_a_text_that_nobody_subscribed() -> None:
     assert Engine().explain("price < 5", {"price": 3}).matched
 
 
+def test_a_string_beside_a_timestamp_is_read_as_one() -> None:
+    assert explained("time > TIMESTAMP '2015-09-12 20:00:00'", {"time": "2015-09-12T23:48:48Z"}).matched
+    part = explained("time > TIMESTAMP '2015-09-12 20:00:00'", {"time": "2015-09-12"}).tree
+    assert (part.truth, part.note) == (None, "a string that is not a full ISO 8601 timestamp does not compare with one")
+    part = explained("time > DATE '2015-09-12'", {"time": "20150913"}).tree
+    assert (part.truth, part.note) == (None, "a string that is not a full ISO 8601 date does not compare with one")
+
+
 def test_an_unknown_says_if_types_are_why() -> None:
-    part = explained("time > TIMESTAMP '2015-09-12 20:00:00'", {"time": "2015-09-12T23:48:48Z"}).tree
-    assert (part.truth, part.note) == (None, "a string does not compare with a timestamp")
+    part = explained("time > 20", {"time": "2015-09-12T23:48:48Z"}).tree
+    assert (part.truth, part.note) == (None, "a string does not compare with a number")
     assert explained("time > 5", {}).tree.note is None
     assert explained("time > 5", {"time": {}}).tree.note == "an object does not compare with a number"

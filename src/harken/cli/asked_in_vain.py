@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from harken.cli.inputs import EventFiles
 from harken.errors import HarkenError
 from harken.events import EventBatch, read_rows
+from harken.events.cells import PathCells
 from harken.events.sources import STANDARD_INPUT, find_source
+from harken.live.sampled import SAMPLE
 from harken.schema import BUILT_IN, EventColumns, Kind, Path
+from harken.schema.derived import READ_AS, reading_of
 from harken.schema.event_columns import Fields, Leaf
 from harken.schema.paths import DOCUMENT
 
@@ -34,6 +37,9 @@ class AskedInVain:
         self._kinds: dict[Path, set[Kind]] = {}
         """The kinds of values that events had at the paths looked for."""
         self._events = 0
+        self._is_sampled = False
+        self._names: set[str] = set()
+        """The attributes that were warned of."""
         asks = engine.asks() or ()
         if len(asks) <= _MOST_ASKED:
             for path, kind in asks:
@@ -45,8 +51,11 @@ class AskedInVain:
         self._events += len(batch)
         for path, kinds in list(self._wanted.items()):
             found = batch.cells(path)
-            there = {each.kind for each in found.cells if len(each.rows)}
+            there = _kinds_of(found)
             self._kinds.setdefault(path, set()).update(there)
+            if self._engine.schema is None and Kind.STRING in there:
+                for kind in READ_AS:
+                    there |= _kinds_of(batch.cells(reading_of(path, kind))) if kind in kinds else set()
             kinds.difference_update(there, [None] if found.present.any() else [])
             if not kinds:
                 del self._wanted[path]
@@ -55,8 +64,27 @@ class AskedInVain:
         """The warning about subscriptions that can match no event of the input, or only in part; None without any."""
         if not self._wanted or not self._events:
             return None
-        found = self._engine.mismatches(self._columns(_names_in(events, format)))
-        return HarkenError(str(found)) if found.never or found.partly else None
+        return self._told(self._columns(_names_in(events, format)))
+
+    def early_warning(self) -> HarkenError | None:
+        """The same once, after a sample, of attributes that had values of another type only; others may still come."""
+        if self._events < SAMPLE or self._is_sampled:
+            return None
+        self._is_sampled = True
+        seen = {path for path, kinds in self._kinds.items() if kinds}
+        columns = self._columns(())
+        for path in self._wanted.keys() - seen:
+            _put(columns.columns, path, _ANY)
+        return self._told(columns)
+
+    def _told(self, columns: EventColumns) -> HarkenError | None:
+        """The warning about these columns, unless there is nothing new in it."""
+        found = self._engine.mismatches(columns)
+        names = {each.attribute for each in found}
+        if not (found.never or found.partly) or names <= self._names:
+            return None
+        self._names |= names
+        return HarkenError(str(found))
 
     def _columns(self, names: Iterable[str]) -> EventColumns:
         """The columns that events turned out to have, and some names that nobody asks for, for hints."""
@@ -67,8 +95,14 @@ class AskedInVain:
                 _put(columns, path, _ANY)
             elif kinds:
                 (kind,) = kinds
-                _put(columns, path, Leaf(BUILT_IN["float" if kind is Kind.NUMBER else str(kind)], str(kind)))
+                domain = BUILT_IN["float" if kind is Kind.NUMBER else str(kind)]
+                has_no_times = kind is Kind.STRING and not self._wanted[path].isdisjoint(READ_AS)
+                _put(columns, path, Leaf(domain, str(kind), has_no_times=has_no_times))
         return EventColumns(columns)
+
+
+def _kinds_of(found: PathCells) -> set[Kind]:
+    return {each.kind for each in found.cells if len(each.rows)}
 
 
 def _put(columns: Fields, path: Path, leaf: Leaf) -> None:

@@ -18,6 +18,7 @@ from harken.cli.rows import EventNames, Fields, Row
 from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
+from harken.events.sources import STANDARD_INPUT
 from harken.language.registry import DEFAULT_LANGUAGE
 from harken.live.notebook import EVENT
 from harken.live.results import BatchMatches
@@ -120,8 +121,11 @@ def run(request: Request, screen: Screen) -> Summary:
         with closing(open_output(names, fields)) as output, screen.progress("matching events") as advance:
             for batch in events.batches(asked):
                 output.write(matching.rows(batch))
+                if STANDARD_INPUT in events.files:  # which may never end
+                    matching.warn_of_types(events)
                 advance(batch.size)
         matching.warn_of_names(events, request.format)
+        matching.warn_of_unparsed(events)
     if not matching.events:
         raise SourceError(f"there is no event in {events.title}")
     finished = perf_counter()
@@ -163,6 +167,22 @@ class _Matching:
         self.events += len(found)
         log.debug("%d events: %d matches, %s", len(found), len(found.numbers), found.seconds)
         return self._named_rows(batch, found)
+
+    def warn_of_types(self, events: EventFiles) -> None:
+        """Say so, once, if the first events had another type than subscriptions compare them with."""
+        error = self._asked.early_warning()
+        if error is not None:
+            self._refused.warn(Finding("event", events.title, error, is_warning=True))
+
+    def warn_of_unparsed(self, events: EventFiles) -> None:
+        """Say so if strings were compared with timestamps or dates, and are none."""
+        for name, counts in self._engine.stats()["unparsed"].items():
+            for kind, count in counts.items():
+                many = f"1 string is not a full ISO 8601 {kind}"
+                if count > 1:
+                    many = f"{count:,} strings are not full ISO 8601 {kind}s"
+                message = f"`{name}` is compared with a {kind}, and {many}"
+                self._refused.warn(Finding("event", events.title, HarkenError(message), is_warning=True))
 
     def warn_of_names(self, events: EventFiles, format: str | None) -> None:
         """Say so if a subscription asks for what no event had."""

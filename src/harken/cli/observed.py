@@ -11,6 +11,7 @@ from harken.language.compiled import Compiled
 from harken.language.normal_form import Conjunction, ValueSet
 from harken.language.xpath.plan import DocumentPlan
 from harken.schema import Kind, Path, format_path
+from harken.schema.derived import place_of
 from harken.schema.paths import DOCUMENT
 from harken.schema.values import KINDS
 
@@ -48,10 +49,11 @@ class Observed:
 
     def _unlike(self, item: Conjunction) -> Iterator[str]:
         for path, constraint in item.constraints:
-            found = self._kinds.get(path)
+            place = place_of(path)
+            found = self._kinds.get(place)
             if found and isinstance(constraint, ValueSet):
                 wanted = [kind for kind, _ in constraint.parts]
-                if not found & set(wanted):
+                if not found & {*wanted, *([Kind.STRING] if place != path else [])}:
                     has = " or ".join(f"a {kind}" for kind in sorted(found))
                     asks = " or ".join(f"a {kind}" for kind in wanted)
                     yield f"`{format_path(path)}` is {has} in all events, which does not compare with {asks}"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.schema import Kind, format_path
+from harken.schema.derived import place_of
 from harken.schema.paths import Path
 
 
@@ -36,14 +37,14 @@ class NamedColumns:
 
     by_name: dict[str, list[int]]
     always: list[int]
-    """Those that are looked at whatever an event has: of presence, and of derived attributes, whose name is empty."""
+    """Those that are looked at whatever an event has: of presence, and of derived attributes but for readings."""
 
     @classmethod
     def of(cls, columns: Iterable[Column]) -> NamedColumns:
         by_name: dict[str, list[int]] = {}
         always: list[int] = []
         for place, column in enumerate(columns):
-            name = column.path[0]
+            name = place_of(column.path)[0]
             (by_name.setdefault(name, []) if name and column.kind is not None else always).append(place)
         return cls(by_name, always)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, cast
@@ -21,7 +22,7 @@ from harken.events.cells import Cells, PathCells
 from harken.events.object_views import ObjectViews
 from harken.kernels.encode import place_codes
 from harken.schema import Kind
-from harken.schema.derived import bound_sources, is_derived
+from harken.schema.derived import bound_sources, is_derived, place_of, reading
 from harken.schema.paths import Path
 from harken.schema.values import KINDS
 
@@ -137,10 +138,8 @@ def encode(
     if len(dense) < len(used):
         _mark_mixed(columns, used, codes, apart)
     if any(len(path) > 1 for path in paths):  # else there is nothing that paths share, nor is any derived
-        for shared in shared_prefixes(path for path in paths if not is_derived(path)):
-            apart |= batch.branching(shared)
-        for source in {source for path in paths if is_derived(path) for source in bound_sources(path)}:
-            apart |= batch.branching(source)
+        for prefix in binding_prefixes(paths):
+            apart |= batch.branching(prefix)
     has = np.array(has_value, np.bool_)
     if not apart.any():
         return EncodedBatch(codes, has, *_NO_SEVERAL)
@@ -158,19 +157,20 @@ def of_one(codes: NDArray[np.uint32]) -> EncodedBatch:
 def several_of_one(event: Event, columns: Sequence[Column], dictionaries: Sequence[Dictionary]) -> EncodedBatch | None:
     """A batch of one event that may have several bindings, in a fraction of the time that `encode` takes.
 
-    None where `encode` has to tell: with many columns, derived ones, and those of coded domains.
+    None where `encode` has to tell: with many columns, derived ones that are no readings, and those of coded domains.
     """
     if len(columns) > _MOST_ALONE:
         return None
     starts, values = [0], []
     for (path, wanted, coded), dictionary in zip(columns, dictionaries, strict=True):
-        if coded is not None or not path[0]:
+        read = reading(path)
+        if coded is not None or (read is None and not path[0]):
             return None
         value = value_at(event.attributes, path)
         if wanted is None:
             values.append(code_of(dictionary, Kind.BOOLEAN, bool(event.values(path))))
         elif type(value) is list:
-            found = event.values(path)
+            found = event.values(path) if read is None else map(read.read, event.values(read.path))
             values += sorted({code_of(dictionary, wanted, each) for each in found if KINDS.get(type(each)) is wanted})
         elif KINDS.get(type(value)) is wanted:
             values.append(code_of(dictionary, wanted, value))
@@ -228,6 +228,15 @@ def _coded(codes: NDArray[np.uint32]) -> _Coded:
     """What there is, by the code of every event."""
     rows = np.flatnonzero(codes)
     return _Coded(rows.astype(np.int32), codes[rows])
+
+
+def binding_prefixes(paths: Collection[Path]) -> set[Path]:
+    """Beginnings of paths, an array on the way along which binds values at several paths together."""
+    places = [place_of(path) for path in paths]
+    plain = [place for place in places if not is_derived(place)]
+    # A place is in it twice if its values are also looked at as they are, or read in two ways.
+    found = {*shared_prefixes(plain), *(place for place, count in Counter(plain).items() if count > 1)}
+    return found.union(*(bound_sources(place) for place in places if is_derived(place)))
 
 
 def shared_prefixes(paths: Iterable[Path]) -> list[Path]:

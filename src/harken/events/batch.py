@@ -28,6 +28,7 @@ from harken.events.tables import table_of
 from harken.events.utf8 import utf8_of
 from harken.events.views import Views
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.schema.derived import TimeReading, reading
 from harken.schema.paths import DERIVED, Path
 from harken.schema.values import Kind
 
@@ -116,7 +117,26 @@ class EventBatch(Sequence[Event]):
 
     def dense(self, path: Path) -> DenseColumn | None:
         """The same as it lies in memory, if every event has at most one value there, all of one kind; else None."""
-        return None if path[:1] == DERIVED else self.views.dense(path)
+        if path[:1] != DERIVED:
+            return self.views.dense(path)
+        read = reading(path)
+        found = None if read is None else self.views.dense(read.path)
+        return None if found is None or found.kind is Kind.STRING else found
+
+    def unparsed(self, readings: Iterable[TimeReading] = ()) -> dict[Path, int]:
+        """How many strings are no timestamps or dates, by the paths of readings: of those of which there are cells, and
+        of these, of which there may be none where events were looked at one by one."""
+        found: dict[Path, int] = {}
+        for path, cells in list(self._cells.items()):
+            read = None if path[:1] != DERIVED else reading(path)
+            if read is not None:  # what is such a value already is in both
+                found[path] = _count(self.cells(read.path), read.read_as, Kind.STRING) - _count(cells, read.read_as)
+        others = [each for each in readings if each.own_path not in found and not self.is_lazy]
+        if others:
+            names = self.known_names()
+            others = [each for each in others if each.path[0] in names and self.dense(each.own_path) is None]
+            found |= {each.own_path: sum(each.unparsed(event.attributes) for event in self) for each in others}
+        return found
 
     def known_names(self) -> frozenset[str]:
         """The names that paths with a value begin with, and maybe others: no event has an attribute of another name."""
@@ -147,6 +167,11 @@ class EventBatch(Sequence[Event]):
         values at a path have several kinds, or where they are integers and floats that no float holds exactly.
         """
         return table_of({path: self.cells(path) for path in paths}, len(self))
+
+
+def _count(found: PathCells, *kinds: Kind) -> int:
+    """How many values of these kinds there are."""
+    return sum(len(cells.rows) for cells in found.cells if cells.kind in kinds)
 
 
 def documents_of(cells: PathCells, limits: Limits) -> Documents:

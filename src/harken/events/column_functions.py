@@ -6,9 +6,12 @@ An event has at most one value here. What a function cannot work out is left out
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harken.events.cells import Cells, cells_by_kind, embedded
+from harken.events.times_in_text import read_times
+from harken.schema.derived import READ_AS
 from harken.schema.scalar_functions import SCALAR, address, order_of
 from harken.schema.values import INT64_MAX, INT64_MIN, Kind
 
@@ -336,6 +339,10 @@ def _part_of(name: str, *, of_dates: bool) -> Callable[[Cells], Cells]:
     return part
 
 
+def _as_it_is(cells: Cells) -> Cells:
+    return cells
+
+
 # Comparisons
 
 
@@ -395,6 +402,8 @@ OF_KIND: dict[tuple[str, Kind], Callable[..., Cells]] = {
     ("round", Kind.NUMBER): _rounded,
     ("floor", Kind.NUMBER): _stepped(_floor),
     ("ceil", Kind.NUMBER): _stepped(_ceiling),
+    **{(str(kind), kind): _as_it_is for kind in READ_AS},
+    **{(str(kind), Kind.STRING): partial(read_times, kind=kind) for kind in READ_AS},
     ("hour", Kind.TIMESTAMP): _part_of("hour", of_dates=False),
     **{
         (name, kind): _part_of(name, of_dates=kind is Kind.DATE)

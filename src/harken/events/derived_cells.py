@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from harken.events.cells import Cells, PathCells, cells_by_kind
 from harken.events.column_functions import OF_KIND, aligned, calculated, compared, joined, repeated, taken
-from harken.schema.derived import Derivation, constant_of, derivation, has_attributes, is_attribute
+from harken.events.times_in_text import read_times
+from harken.schema.derived import Derivation, TimeReading, constant_of, derivation, has_attributes, is_attribute
 from harken.schema.paths import Path
 from harken.schema.scalar_functions import ARITHMETIC
 from harken.schema.values import Kind
@@ -35,6 +36,8 @@ def derived_cells(batch: EventBatch, path: Path) -> PathCells:
     import numpy as np
 
     derived = derivation(path)
+    if isinstance(derived, TimeReading):
+        return _read_cells(batch.cells(derived.path), derived.read_as)
     several = np.zeros(len(batch), np.bool_)
     for source in derived.sources:
         if not source.is_whole:
@@ -46,6 +49,20 @@ def derived_cells(batch: EventBatch, path: Path) -> PathCells:
     for cells in found.values():
         present[cells.rows] = True
     return PathCells(tuple(found[kind] for kind in Kind if kind in found), present, open_rows)
+
+
+def _read_cells(found: PathCells, kind: Kind) -> PathCells:
+    """The cells at a path as timestamps or dates: those that are such, and strings that are read as such."""
+    import numpy as np
+
+    asked = [cells for cells in found.cells if cells.kind in (kind, Kind.STRING)]
+    if len(asked) == len(found.cells) == 1 and asked[0].kind is kind:
+        return found
+    as_asked = [cells if cells.kind is kind else read_times(cells, kind) for cells in asked]
+    present = np.zeros(len(found.present), np.bool_)
+    for cells in as_asked:
+        present[cells.rows] = True
+    return PathCells((joined(as_asked),) if present.any() else (), present)
 
 
 def _add_several(

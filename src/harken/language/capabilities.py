@@ -7,7 +7,7 @@ from enum import StrEnum
 from harken.language.intervals import Intervals, Line
 from harken.language.normal_form import Conjunction, Constraint, NormalForm, Presence, line_of
 from harken.language.trees import Constrained, Tree, has_alternatives, leaves_of
-from harken.schema.derived import is_comparison, is_derived
+from harken.schema.derived import is_comparison, is_derived, reading
 
 
 class Capability(StrEnum):
@@ -56,7 +56,8 @@ def _required_by(conjunction: Conjunction) -> set[Capability]:
             found.add(Capability.ATTRIBUTE_COMPARISON)
         else:
             found |= _required_by_constraint(constraint)
-    if any(is_derived(path) and not is_comparison(path) for path in conjunction.asked()):
+    derived = (path for path in conjunction.asked() if is_derived(path))
+    if not all(is_comparison(path) or reading(path) is not None for path in derived):
         found.add(Capability.FUNCTION)
     return found
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harken.language.intervals import LINES, Intervals, Line, common, integers, united
 from harken.schema import CodedDomain, Domain, IntegerDomain, Kind
-from harken.schema.derived import needs_of, sources_of
+from harken.schema.derived import READ_AS, needs_of, reading, reading_of, sources_of
 from harken.schema.paths import Path
 from harken.schema.values import INT64_MAX, INT64_MIN, KINDS
 
@@ -178,6 +178,21 @@ def implies(left: Constraint, right: Constraint) -> bool:
         return left is right or (right is Presence.PRESENT and left is not Presence.ABSENT)
     theirs = dict(right.parts)
     return all(kind in theirs and not mine.overlaps(theirs[kind].complement()) for kind, mine in left.parts)
+
+
+def lacking(path: Path, known: Mapping[Path, Constraint]) -> Path | None:
+    """The attribute that can have no value from which there is one at a path, given these constraints; None: all can.
+
+    What is read as a timestamp or a date needs a value of that kind or a string, and no value is read as both.
+    """
+    absent = next((need for need in needs_of(path) if known.get(need) is Presence.ABSENT), None)
+    read = reading(path)
+    if absent is not None or read is None:
+        return absent
+    beside, kind = known.get(read.path), read.read_as
+    is_other = isinstance(beside, ValueSet) and not any(each in (Kind.STRING, kind) for each, _ in beside.parts)
+    is_both = any(reading_of(read.path, each) in known for each in READ_AS if each is not kind)
+    return read.path if is_other or is_both else None
 
 
 def line_of(kind: Kind, domain: Domain | None) -> Line:

@@ -21,13 +21,14 @@ from harken.language.normal_form import (
     ValueSet,
     intersection,
     intersection_of,
+    lacking,
     union_of,
 )
 from harken.language.outline import ALWAYS, NEVER, AllOf, AnyOf, Asked, Constants, Draft, Outline, outline
 from harken.language.trees import FALSE, Constrained, Every, Some, Tree, simplified
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema, Value, format_path
-from harken.schema.derived import needs_of
+from harken.schema.derived import place_of
 from harken.schema.paths import Path
 
 # How much a normalisation may do for every conjunction that it may keep: constraints copied and cuts swept.
@@ -76,7 +77,8 @@ class Template:
         builder = _Builder(limits, constants)
         drafts = [draft for draft in builder.drafts(self._outline) if builder.is_possible(*draft)]
         if not drafts:
-            raise ContradictionError("no event can ever match this", path=builder.emptied, hint=builder.why_empty())
+            emptied = None if builder.emptied is None else place_of(builder.emptied)
+            raise ContradictionError("no event can ever match this", path=emptied, hint=builder.why_empty())
         if self._has_schema and _covers_all(drafts):
             drafts = ALWAYS
         # Paths are unique, so sorting never comes to compare constraints.
@@ -157,10 +159,10 @@ class _Builder:
         for residual in residuals:
             asked += residual.paths
         for path in asked:
-            for need in needs_of(path):
-                if constraints.get(need) is Presence.ABSENT:
-                    self.emptied = need
-                    return False
+            need = lacking(path, constraints)
+            if need is not None:
+                self.emptied = need
+                return False
         return True
 
     def why_empty(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -69,6 +70,8 @@ _TRUE_OF = {
 }
 # Integers below this are what many subscriptions compare with.
 _SMALL = 256
+_READ_AS: dict[type, str] = {datetime: "timestamp", date: "date"}
+"""The functions that read strings as values of these types."""
 # At hand, since it takes long to look up a member of an enumeration.
 _NUMBER, _STRING = Kind.NUMBER, Kind.STRING
 
@@ -146,12 +149,13 @@ class _Outliner:
                 presence = Presence.ABSENT if wanted else Presence.PRESENT
                 return Asked(attribute.path, lambda constants: presence, at)
             case Contains(attribute=attribute, value=value):
-                return self._contains(attribute.path, self._hole(value), wanted, lenient, at)
+                return self._contains(attribute.path, value, wanted, lenient, at)
             case Call():
                 raise UnavailableError(f"the operator `{node.name}` is not available")
             case Between(operand=operand, low=low, high=high):
                 domain = self._domain(operand)
                 if has_attributes(operand) and _are_alike(low, high) and not isinstance(domain, CodedDomain):
+                    operand = self._beside(operand, low)
                     constraint = partial(_between, self._hole(low), self._hole(high), domain)
                     return self._asked(operand, constraint, wanted, lenient, at)
                 both = And((Comparison(operand, ">=", low), Comparison(operand, "<=", high)))
@@ -159,6 +163,10 @@ class _Outliner:
             case _ if not isinstance(node, XPathBoolean) and not has_attributes(node.operand):
                 return _settled(self._truth(node), wanted, lenient, at)
             case In(operand=operand, values=values):
+                alike = self._read_alike(values)
+                if len(alike) > 1:
+                    return self.outline(Or(tuple(In(operand, each) for each in alike)), wanted, lenient)
+                operand = self._beside(operand, values[0])
                 constraint = partial(_listed, [*map(self._hole, values)], self._domain(operand))
                 return self._asked(operand, constraint, wanted, lenient, at)
             case Like(operand=operand, pattern=pattern, escape=escape):
@@ -189,7 +197,7 @@ class _Outliner:
                 return lambda constants: found if isinstance(found := value(constants), bool) else None
 
     def _comparison(self, node: Comparison, wanted: bool, lenient: bool, at: int) -> Outline:
-        left, right, operator = node.left, node.right, node.operator
+        left, right, operator = self._beside(node.left, node.right), self._beside(node.right, node.left), node.operator
         if isinstance(left, Attribute) and isinstance(right, Constant) and not lenient:  # as most are
             return Asked(left.path, _compared(operator, self._hole(right), self._domain(left), wanted), at)
         if has_attributes(right):
@@ -205,6 +213,22 @@ class _Outliner:
         else:
             constraint = partial(_compared_with_value, operator, self._value(right), domain)
         return self._asked(left, constraint, wanted, lenient, at)
+
+    def _beside(self, operand: Operand, constant: Operand) -> Operand:
+        """An operand as it compares with a constant: without a schema, as a timestamp or a date with one of these."""
+        read_as = _READ_AS.get(type(constant.value)) if isinstance(constant, Constant) else None
+        if read_as is None or self.schema is not None or not has_attributes(operand):
+            return operand
+        return Function(read_as, (operand,))
+
+    def _read_alike(self, values: Sequence[Constant]) -> list[tuple[Constant, ...]]:
+        """The values in groups, beside each of which an operand is read in one way."""
+        if self.schema is not None:
+            return [tuple(values)]
+        groups: dict[str | None, list[Constant]] = {}
+        for each in values:
+            groups.setdefault(_READ_AS.get(type(each.value)), []).append(each)
+        return [tuple(each) for each in groups.values()]
 
     def _compared_with_other(self, node: Comparison, wanted: bool, lenient: bool, at: int) -> Outline:
         """Attribute against attribute asks for an attribute that is derived from both: how they compare."""
@@ -240,9 +264,10 @@ class _Outliner:
         unknown = Drafted(None, lambda constants: _lacking(made, [_STRING], constants), at)
         return AnyOf((found, unknown), at)
 
-    def _contains(self, path: Path, hole: int, wanted: bool, lenient: bool, at: int) -> Outline:
+    def _contains(self, path: Path, value: Constant, wanted: bool, lenient: bool, at: int) -> Outline:
         domain = None if self.schema is None else self.schema.domain_of(path)
-        found = Drafted(None, _contains(path, hole, domain, wanted, lenient), at)
+        reads = self.schema is None and type(value.value) in _READ_AS
+        found = Drafted(None, _contains(path, self._hole(value), domain, wanted, lenient, reads), at)
         return AnyOf((found, Asked(path, lambda constants: Presence.ABSENT, at)), at) if lenient else found
 
     def _hole(self, operand: Operand) -> int:
@@ -443,12 +468,12 @@ def _listed(holes: list[int], domain: Domain | None, wanted: bool) -> _Constrain
     return constraint
 
 
-def _contains(path: Path, hole: int, domain: Domain | None, wanted: bool, lenient: bool) -> _DraftsOf:
+def _contains(path: Path, hole: int, domain: Domain | None, wanted: bool, lenient: bool, reads: bool) -> _DraftsOf:
     def drafts(constants: Constants) -> list[Draft]:
         value = constants[hole]
         if isinstance(domain, CodedDomain):
             domain.code(str(value))  # raises if it is outside the domain
-        return [({}, (ContainsResidual(path, KINDS[type(value)], value, not wanted, lenient),))]
+        return [({}, (ContainsResidual(path, KINDS[type(value)], value, not wanted, lenient, reads),))]
 
     return drafts
 

@@ -16,7 +16,9 @@ from harken.language.normal_form import Implied, Presence, ValueSet
 from harken.language.predicates import compare, either, like_matcher, rlike_matcher
 from harken.language.registry import evaluator_of
 from harken.schema import Kind, Value
+from harken.schema.derived import reading_of
 from harken.schema.paths import Path
+from harken.schema.scalar_functions import SCALAR
 
 _ANY_STRING = ValueSet(((Kind.STRING, FULL),))
 
@@ -87,6 +89,8 @@ class ContainsResidual:
     negated: bool = False
     lenient: bool = False
     """Whether it also holds where it is unknown because some value does not compare with this one."""
+    reads: bool = False
+    """Whether strings are read as values of the kind."""
     capability: ClassVar[Capability] = Capability.CONTAINS
     of_sets: ClassVar[bool] = True
 
@@ -97,10 +101,13 @@ class ContainsResidual:
     def implied(self) -> Implied:
         if self.negated or self.lenient:
             return ((self.path, Presence.PRESENT),)
-        return ((self.path, ValueSet(((self.kind, LINES[self.kind].canonical(points([self.value]))),))),)
+        path = reading_of(self.path, self.kind) if self.reads else self.path
+        return ((path, ValueSet(((self.kind, LINES[self.kind].canonical(points([self.value]))),))),)
 
     def holds(self, values: Sequence[Any]) -> bool:
         (found,) = values
+        if self.reads:
+            found = [SCALAR[self.kind](each) for each in found]
         # Unknown where there are none, and where none is equal but one could not be compared.
         truth = either(compare("=", each, self.value) for each in found)
         return bool(found) and (truth is not self.negated if self.lenient else truth is (not self.negated))

@@ -10,8 +10,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harken.errors import ContradictionError
-from harken.language.normal_form import Constraint, Presence, Residual, excludes, implies, intersection_of, union_of
-from harken.schema.derived import needs_of, sources_of
+from harken.language.normal_form import (
+    Constraint,
+    Presence,
+    Residual,
+    excludes,
+    implies,
+    intersection_of,
+    lacking,
+    union_of,
+)
+from harken.schema.derived import place_of, sources_of
 from harken.schema.paths import Path, format_path
 
 
@@ -50,7 +59,8 @@ def simplified(tree: Tree) -> Tree:
     simplifier = _Simplifier()
     found = simplifier.simplified(tree, {})
     if found == FALSE:
-        raise ContradictionError("no event can ever match this", path=simplifier.emptied, hint=simplifier.why_empty())
+        emptied = None if simplifier.emptied is None else place_of(simplifier.emptied)
+        raise ContradictionError("no event can ever match this", path=emptied, hint=simplifier.why_empty())
     return found
 
 
@@ -111,8 +121,9 @@ class _Simplifier:
 
     def _lacks(self, paths: Iterable[Path], known: _Known) -> bool:
         """Whether an attribute is to have no value without which a predicate on these paths is unknown."""
-        for need in (need for path in paths for need in needs_of(path)):
-            if known.get(need) is Presence.ABSENT:
+        for path in paths:
+            need = lacking(path, known)
+            if need is not None:
                 self.emptied = need
                 return True
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.errors import DuplicateIdError, HarkenError, LanguageError, LimitError
 from harken.events import looked_at
@@ -25,6 +25,10 @@ from harken.matchers.registry import create_matcher, create_other, refuse_incapa
 from harken.matchers.roles import CallsOperators
 from harken.operators.operating import NOTHING_TO_OPERATE, Operating
 from harken.schema import Schema
+from harken.schema.derived import TimeReading, reading
+
+if TYPE_CHECKING:
+    from harken.codes.columns import Column
 
 _MOST_FORMS = 65_536
 _KEPT_FORMS = 4_096
@@ -64,7 +68,18 @@ class LiveSet:
     """
 
     __slots__ = (
-        *("_asking", "_forms", "_is_limited", "_shrunk", "algorithm", "asked", "catalogue", "compiler", "is_changed"),
+        *(
+            "_asking",
+            "_forms",
+            "_is_limited",
+            "_readings",
+            "_shrunk",
+            "algorithm",
+            "asked",
+            "catalogue",
+            "compiler",
+            "is_changed",
+        ),
         *("documents", "index", "numbering", "operating", "options", "sequence"),
     )
 
@@ -99,6 +114,8 @@ class LiveSet:
         self._forms: dict[int, Form] = {}
         """Forms that were asked for again, by number. They are many times as large as their texts."""
         self._asking: Asking | None = None
+        self._readings: tuple[int, tuple[Column, ...], tuple[TimeReading, ...]] = (-1, (), ())
+        """The attributes that are read as timestamps or dates, with the changes and the columns that they are of."""
         self._shrunk = False
         """Whether subscriptions have left since the names in `asked` were gathered."""
         self.is_changed = False
@@ -145,6 +162,18 @@ class LiveSet:
         if self._asking is None:
             self._asking = FirstSubscriptions(self.catalogue, self._normal_form)
         return self.index.asking() or self._asking
+
+    def readings(self) -> tuple[TimeReading, ...]:
+        """The attributes that columns ask for as timestamps or dates, which strings are read as."""
+        changes, known, found = self._readings
+        if changes == self.catalogue.changes:
+            return found
+        changes, asking = self.catalogue.changes, self.index.asking()
+        columns = () if asking is None else asking.columns()
+        if columns is not known:
+            found = tuple(dict.fromkeys(each for column in columns if (each := reading(column.path)) is not None))
+        self._readings = changes, columns, found
+        return found
 
     def _normal_form(self, number: int) -> NormalForm | None:
         """The normal form of a subscription; None if it is too large, or there is none."""

@@ -18,6 +18,7 @@ from harken.live.subscriptions import Fault, Record, Subscription, records_of
 from harken.matchers import Entry
 from harken.matchers.kinds import OPERATORS, Indexes
 from harken.matchers.roles import AddsInBulk, CallsOperators
+from harken.schema.derived import place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +159,7 @@ def _put_rows(
     live.catalogue.add_columns(first, table())
     try:
         rows = flat(first)
-        live.look_at({each.column.path[0] for each in rows.columns if len(each.rows)})
+        live.look_at({place_of(each.column.path)[0] for each in rows.columns if len(each.rows)})
         live.index.add_flat(rows, [each.number for each in leaving])
     except HarkenError as error:
         live.catalogue.drop_columns()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from harken.errors import HarkenError, MismatchError, MismatchWarning, did_you_mean
 from harken.schema import EventColumns, Kind, Path, Schema, format_path, parse_path
-from harken.schema.derived import is_derived, needed
+from harken.schema.derived import is_derived, needed, place_of, reading
 from harken.schema.event_columns import Fields, Leaf, Node
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ _HINTS = {
     (Kind.DATE, Kind.STRING): "cast the column, or declare its type in a schema",
 }
 """What to do where the first kind is asked for and the second is there."""
+_NO_TIMES = {
+    Kind.TIMESTAMP: "none is a full ISO 8601 timestamp, such as 2026-01-31T12:00:00Z",
+    Kind.DATE: "none is a full ISO 8601 date, such as 2026-01-31",
+}
+"""What to say of strings that were to be read as this kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,8 @@ class Mismatches(Sequence[Mismatch]):
     """Subscriptions that ask for something that is not there, but also match in another way, by an OR."""
     subscriptions: int
     """Subscriptions that were compared."""
+    sample: int | None = None
+    """The events that they were compared with; None: their columns."""
 
     def __len__(self) -> int:
         return len(self.found)
@@ -113,8 +120,9 @@ class Mismatches(Sequence[Mismatch]):
 
     def __str__(self) -> str:
         of = f"of {self.subscriptions:,} subscription{'' if self.subscriptions == 1 else 's'}"
-        heads = [f"{self.never:,} {of} can never match these events"] if self.never else []
-        heads += [f"{self.partly:,} {of} can match them only in part"] if self.partly else []
+        these = "these events" if self.sample is None else f"events like the first {self.sample:,}"
+        heads = [f"{self.never:,} {of} can never match {these}"] if self.never else []
+        heads += [f"{self.partly:,} {of} can match {'them' if heads else these} only in part"] if self.partly else []
         head = ", and ".join(heads) or "subscriptions ask whether columns are null that these events do not have"
         more = [f"and {len(self) - _SHOWN:,} more such columns"] if len(self) > _SHOWN else []
         return "\n  ".join([f"{head}:", *map(str, self.found[:_SHOWN]), *more])
@@ -224,7 +232,7 @@ class Compared:
             if faults <= self._told:
                 return
             self._told |= faults
-        tell(_counted(asking, catalogue, wrong, EventColumns.from_arrow(table)), on_mismatch, stacklevel=3)
+        tell(counted(asking, catalogue, wrong, EventColumns.from_arrow(table)), on_mismatch, stacklevel=3)
 
     def _wrong(self, table: pa.Schema, asked: tuple[Column, ...], schema: Schema | None) -> tuple[Column, ...]:
         for known, asked_then, wrong in self._seen:
@@ -238,7 +246,7 @@ class Compared:
 def mismatches(asking: Asking, catalogue: Catalogue, events: EventColumns, schema: Schema | None = None) -> Mismatches:
     """What subscriptions ask for and events with these columns do not have."""
     wrong = misfits(asking.columns(), events, schema)
-    return _counted(asking, catalogue, wrong, events) if wrong else NO_MISMATCHES
+    return counted(asking, catalogue, wrong, events) if wrong else NO_MISMATCHES
 
 
 def misfits(asked: Iterable[Column], events: EventColumns, schema: Schema | None = None) -> tuple[Column, ...]:
@@ -257,12 +265,25 @@ def may_mismatch(asks: Iterable[tuple[Path, Kind | None]], events: EventColumns)
     return not all(_fits(path, kind, events, None) for path, kind in asks)
 
 
-def _counted(asking: Asking, catalogue: Catalogue, wrong: Sequence[Column], events: EventColumns) -> Mismatches:
-    """Who asks for the columns that are wrong."""
+class AttributeTypes(Protocol):
+    """The attributes of events, by path: `EventColumns`, or what some events had."""
+
+    def at(self, path: Path) -> Node | None:
+        """What is at a path; None if there is nothing."""
+
+    def leaves(self) -> Iterator[tuple[Path, Leaf]]:
+        """Every leaf with its path."""
+
+
+def counted(
+    asking: Asking, catalogue: Catalogue, wrong: Sequence[Column], events: AttributeTypes, sample: int | None = None
+) -> Mismatches:
+    """Who asks for the columns that are wrong. By a sample of events, who also takes what is there is left out."""
     import numpy
 
     askers: dict[tuple[Path, str], list[NDArray[np.int32]]] = {}
     failing, others = [numpy.empty(0, numpy.int32)], [numpy.empty(0, numpy.int32)]
+    takers: dict[Path, list[NDArray[np.int32]]] = {}
     for flat in asking.flats():
         fails = numpy.zeros(len(flat), numpy.bool_)
         for predicates in flat.columns:
@@ -270,23 +291,36 @@ def _counted(asking: Asking, catalogue: Catalogue, wrong: Sequence[Column], even
                 for path, asks, rows in _asked_by(predicates, events):
                     askers.setdefault((path, asks), []).append(flat.numbers[rows])
                     fails[rows] |= asks != _NULL
+            elif sample is not None and predicates.column.kind is not None:
+                takers.setdefault(place_of(predicates.column.path), []).append(flat.numbers[predicates.rows])
         failing.append(flat.numbers[fails])
         others.append(flat.numbers[~fails])
+    named = {
+        (path, asks): numpy.setdiff1d(_distinct(several), _distinct(takers.get(path, [])))
+        for (path, asks), several in askers.items()
+    }
     asked_in_vain = _distinct(failing)
+    if sample is not None:
+        asked_in_vain = numpy.intersect1d(asked_in_vain, _distinct(list(named.values())))
     never = numpy.setdiff1d(asked_in_vain, _distinct(others), assume_unique=True)
     names = [format_path(path) for path, _ in events.leaves()]
     found = [
-        _mismatch(path, asks, events.at(path), _distinct(numbers), names, lambda number: catalogue.of(number).id)
-        for (path, asks), numbers in askers.items()
+        _mismatch(path, asks, events.at(path), numbers, names, lambda number: catalogue.of(number).id)
+        for (path, asks), numbers in named.items()
+        if len(numbers)
     ]
-    found = [each for each in found if each.subscriptions]
     found.sort(key=lambda each: (each.asks == _NULL, -each.subscriptions, each.attribute))
     is_whole = not isinstance(asking, FirstSubscriptions)
     compared = len(catalogue) if is_whole else min(len(catalogue), MOST_COMPARED)
-    return Mismatches(tuple(found), len(never), len(asked_in_vain) - len(never), compared)
+    return Mismatches(tuple(found), len(never), len(asked_in_vain) - len(never), compared, sample)
 
 
-def _fits(path: Path, kind: Kind | None, events: EventColumns, schema: Schema | None) -> bool:
+def _fits(path: Path, kind: Kind | None, events: AttributeTypes, schema: Schema | None) -> bool:
+    read = reading(path)
+    if read is not None:
+        node = events.at(read.path)
+        is_text = _fits(read.path, Kind.STRING, events, schema) and not (isinstance(node, Leaf) and node.has_no_times)
+        return is_text or _fits(read.path, kind, events, schema)
     if is_derived(path):
         return all(_fits(*need, events, schema) for need in needed(path, kind))
     node = events.at(path)
@@ -300,7 +334,7 @@ def _fits(path: Path, kind: Kind | None, events: EventColumns, schema: Schema | 
     return is_declared and node.kind is Kind.STRING and kind in _AS_TEXT
 
 
-def _asked_by(predicates: ColumnPredicates, events: EventColumns) -> Iterator[tuple[Path, str, NDArray[np.int32]]]:
+def _asked_by(predicates: ColumnPredicates, events: AttributeTypes) -> Iterator[tuple[Path, str, NDArray[np.int32]]]:
     """What the predicates of a column ask for, of which attribute, and the rows that ask it."""
     import numpy
 
@@ -328,7 +362,7 @@ def _distinct(numbers: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     """The different numbers, ascending. They are small, so that marking them is quicker than sorting."""
     import numpy
 
-    every = numpy.concatenate(numbers)
+    every = numpy.concatenate([numpy.empty(0, numpy.int32), *numbers])
     marked = numpy.zeros(every.max(initial=-1) + 1, numpy.bool_)
     marked[every] = True
     return numpy.flatnonzero(marked).astype(numpy.int32)
@@ -351,6 +385,8 @@ def _mismatch(
         return Mismatch(name, asks, None, len(numbers), ids, hint)
     if isinstance(node, Leaf):
         hint = None if node.kind is None else _HINTS.get((Kind(asks), node.kind))
+        if node.has_no_times:
+            hint = _NO_TIMES.get(Kind(asks), hint)
         return Mismatch(name, asks, node.type, len(numbers), ids, hint)
     if isinstance(node, Fields):
         inner = next((each for each in names if each.startswith(f"{name}.")), None)

@@ -21,6 +21,7 @@ from harken.live.notebook import (
     pandas_frame,
     polars_frame,
 )
+from harken.live.unparsed import NONE_UNPARSED, UnparsedCounts, by_attribute
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,8 +85,10 @@ class BatchMatches:
         refused: tuple[Refused, ...],
         reading: Reading,
         seconds: dict[str, float],
+        unparsed: UnparsedCounts = NONE_UNPARSED,
     ) -> None:
         self._results = results
+        self._unparsed = unparsed
         self._reading = reading
         self.refused = refused
         self.seconds = seconds
@@ -149,6 +152,11 @@ class BatchMatches:
             for batch, result in self._results
             for index, number, error in result.errors
         ]
+
+    @property
+    def unparsed(self) -> dict[str, dict[str, int]]:
+        """How many strings were compared with timestamps or dates, and are none: {"at": {"timestamp": 3}}."""
+        return by_attribute(self._unparsed)
 
     def arrow_ids(self, *, plain: bool = False) -> pa.LargeListArray:
         """The ids of each event, as an Arrow array of lists of dictionary-encoded strings: no character is copied.

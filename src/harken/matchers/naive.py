@@ -14,6 +14,8 @@ from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.verify import is_match
+from harken.schema.derived import reading
+from harken.schema.paths import Path
 
 
 class Naive:
@@ -25,9 +27,13 @@ class Naive:
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._forms: dict[int, NormalForm] = {}
+        self._readings: set[Path] = set()
+        """Attributes that strings are read for, also for subscriptions that are gone."""
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         new = {entry.number: entry.compiled.normal_form for entry in entries}
+        asked = {path for form in new.values() for each in form.conjunctions for path in each.asked()}
+        self._readings |= {path for path in asked if reading(path) is not None}
         if replaced:  # in one step, for those who match meanwhile
             gone = set(replaced)
             self._forms = {number: form for number, form in self._forms.items() if number not in gone} | new
@@ -39,6 +45,8 @@ class Naive:
             del self._forms[number]
 
     def match(self, batch: EventBatch, form_of: FormOf | None = None) -> MatchResult:
+        for path in list(self._readings):
+            batch.cells(path)  # so that strings that are no timestamps are counted
         forms = list(self._forms.items())  # a snapshot: others may add and remove meanwhile
         offsets = np.zeros(len(batch) + 1, np.int64)
         found: list[int] = []

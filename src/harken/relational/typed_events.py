@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column
-from harken.codes.encode import shared_prefixes
+from harken.codes.encode import binding_prefixes
 from harken.events import EventBatch
 from harken.events.cells import Cells, PathCells
 from harken.relational.typed_values import Storage, is_sayable, storage_of
-from harken.schema.derived import bound_sources, is_derived
+from harken.schema.derived import place_of
 from harken.schema.paths import Path
 
 _BEYOND = 2.0**63
@@ -61,7 +61,8 @@ def typed_events(batch: EventBatch, columns: Sequence[Column]) -> TypedEvents:
     paths: dict[Path, PathCells] = {}
     for place, column in enumerate(columns):
         path = column.path
-        if path[0] and column.kind is not None and path[0] not in names:
+        name = place_of(path)[0]
+        if name and column.kind is not None and name not in names:
             continue
         if path not in paths:
             paths[path] = batch.cells(path)
@@ -69,7 +70,8 @@ def typed_events(batch: EventBatch, columns: Sequence[Column]) -> TypedEvents:
         rows, values = _values(column, paths[path], apart)
         if len(rows):
             found.append(TypedColumn(place + 1, storage_of(column), rows, values))
-    _mark_branching(batch, list(paths), apart)
+    for prefix in binding_prefixes(paths):
+        apart |= batch.branching(prefix)
     if apart.any():
         found = [_without(each, apart) for each in found]
     return TypedEvents(len(batch), [each for each in found if len(each.rows)], apart)
@@ -82,13 +84,6 @@ def _mark_several(found: PathCells, apart: NDArray[np.bool_]) -> None:
         apart |= np.bincount(np.concatenate(rows), minlength=len(apart)) > 1
     if found.open_rows is not None:
         apart[found.open_rows] = True
-
-
-def _mark_branching(batch: EventBatch, paths: list[Path], apart: NDArray[np.bool_]) -> None:
-    for shared in shared_prefixes(path for path in paths if not is_derived(path)):
-        apart |= batch.branching(shared)
-    for source in {source for path in paths if is_derived(path) for source in bound_sources(path)}:
-        apart |= batch.branching(source)
 
 
 def _without(column: TypedColumn, apart: NDArray[np.bool_]) -> TypedColumn:

@@ -5,7 +5,9 @@ no parser: `["lower",{"at":["page"]}]` is lower(page). Equal texts are one attri
 
 Besides the functions of the language there are a few that only an index asks for: `compare` tells how two values
 compare (-1, 0, 1, or 2 where a domain's own order relates them neither way), `address` writes an internet address so
-that networks are intervals, and `lacks` tells whether there is no value of some kinds.
+that networks are intervals, `lacks` tells whether there is no value of some kinds, and `timestamp` and `date` give
+values of that kind as they are, and strings as `read_timestamp` and `read_date` have them. One of these two of an
+attribute is a *reading* of it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ Evaluate = Callable[[Sequence[Any]], Any]
 """From the values of the sources, None for what is missing, to the value, or None."""
 
 _MOST_KNOWN = 65_536
+READ_AS = (Kind.TIMESTAMP, Kind.DATE)
+"""The kinds that strings are read as."""
+_READINGS = tuple(f'["{kind}",{{"at"' for kind in READ_AS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,44 @@ class Derivation:
         return list(found.values())
 
 
+class TimeReading(Derivation):
+    """How an attribute is read as a timestamp or a date. Of a value that is one already, it is next to nothing."""
+
+    __slots__ = ("_last", "_type", "own_path", "path", "read", "read_as")
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.path = self.sources[0].path
+        """That of the attribute."""
+        self.own_path: Path = (*DERIVED, text)
+        self.read_as = Kind(self.tree[0])
+        self.read: Callable[[Any], Any] = SCALAR[self.read_as]
+        self._type = datetime if self.read_as is Kind.TIMESTAMP else date
+        self._last: tuple[Any, Any] = (None, None)
+        """The last string of a single event, and what it was read as: it is asked for several times."""
+
+    def of_one(self, attributes: dict[str, Any]) -> Any:
+        path = self.path
+        value: Any = attributes.get(path[0]) if len(path) == 1 else advance((attributes, path))[0]
+        given = type(value)
+        if given is self._type or given is list:
+            return value
+        last, found = self._last
+        if given is str and value is not last:
+            found = self.read(value)
+            self._last = value, found
+        return found if given is str else None
+
+    def unparsed(self, attributes: dict[str, Any]) -> int:
+        """How many strings of an event are no such timestamp or date."""
+        path = self.path
+        value: Any = attributes.get(path[0]) if len(path) == 1 else advance((attributes, path))[0]
+        if type(value) is str:
+            return int(self.of_one(attributes) is None)
+        every = every_value(attributes, path) if type(value) is list else ()
+        return sum(type(each) is str and self.read(each) is None for each in every)
+
+
 Cursor = tuple[Any, Path]
 """A node of an event, and the path that is left to go from it."""
 
@@ -142,9 +185,26 @@ def is_comparison(path: Path) -> bool:
     return is_derived(path) and path[1].startswith('["compare"')
 
 
+def reading(path: Path) -> TimeReading | None:
+    """How the attribute is read whose reading a path is; None if it is another path."""
+    found = derivation(path) if is_derived(path) else None
+    return found if isinstance(found, TimeReading) else None
+
+
+def place_of(path: Path) -> Path:
+    """Where in an event the values of a path lie: of an attribute that is read, the attribute; else the path itself."""
+    found = reading(path)
+    return path if found is None else found.path
+
+
+def reading_of(path: Path, kind: Kind) -> Path:
+    """The path of an attribute read as a timestamp or a date."""
+    return derived_path(call(str(kind), of_attribute(path)))
+
+
 @lru_cache(maxsize=_MOST_KNOWN)
 def _derivation(text: str) -> Derivation:
-    return Derivation(text)
+    return (TimeReading if text.startswith(_READINGS) else Derivation)(text)
 
 
 def derivation(path: Path) -> Derivation:
@@ -177,7 +237,8 @@ def needs_of(path: Path) -> tuple[Path, ...]:
 
 def needed(path: Path, kind: Kind | None) -> list[tuple[Path, Kind | None]]:
     """The attributes without which there is no value of a kind at a path, each with its own kind; None: any."""
-    return list(derivation(path).needs.items()) if is_derived(path) else [(path, kind)]
+    place = place_of(path)
+    return list(derivation(place).needs.items()) if is_derived(place) else [(place, kind)]
 
 
 # Texts
@@ -270,6 +331,8 @@ def _shown(tree: Any, is_inner: bool = False) -> str:
     if type(tree) is not list:
         return show(_literal(tree))
     name, *arguments = tree
+    if name in READ_AS:  # which nobody has written
+        return _shown(arguments[0], is_inner)
     if name in ARITHMETIC:
         text = f" {name} ".join(_shown(each, True) for each in arguments)
         return f"({text})" if is_inner else text

@@ -65,6 +65,8 @@ class Leaf(NamedTuple):
     """Its type, as Arrow or Spark calls it."""
     is_document: bool = False
     """Whether it is a column of bytes, which are XML documents."""
+    has_no_times: bool = False
+    """Whether it has strings, none of which reads as the timestamp or the date that subscriptions ask for."""
 
     @property
     def kind(self) -> Kind | None:

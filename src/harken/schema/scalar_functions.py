@@ -13,7 +13,7 @@ from ipaddress import ip_address, ip_network
 from math import ceil, floor, fmod, isfinite
 from typing import Any
 
-from harken.schema.values import INT64_MAX, INT64_MIN, KINDS, Kind, Value
+from harken.schema.values import INT64_MAX, INT64_MIN, KINDS, Kind, Value, read_date, read_timestamp
 
 LESS, EQUAL, GREATER, NEITHER = -1, 0, 1, 2
 ARITHMETIC = ("+", "-", "*", "/", "%")
@@ -148,6 +148,11 @@ def rounded(value: Any, digits: int = 0) -> Value | None:
     return fitting(int(found)) if exact is not None else finite(float(found))
 
 
+def _read_as(kind: type, read: Callable[[str], Value | None]) -> Callable[[Any], Any]:
+    """Values of a type as they are, and strings as `read` has them."""
+    return lambda value: read(value) if type(value) is str else value if type(value) is kind else None
+
+
 def _day(function: Callable[[date], int]) -> Callable[[Any], int | None]:
     return lambda value: function(value) if KINDS.get(type(value)) in (Kind.DATE, Kind.TIMESTAMP) else None
 
@@ -202,6 +207,8 @@ SCALAR: dict[str, Callable[..., Any]] = {
     "hour": lambda value: value.hour if type(value) is datetime else None,
     "dayofweek": _day(lambda day: day.isoweekday() % 7 + 1),
     "compare": _compare,
+    "timestamp": _read_as(datetime, read_timestamp),
+    "date": _read_as(date, read_date),
     "lacks": lambda value, *kinds: KINDS.get(type(value)) not in kinds,
     "address": _text(address),  # type: ignore[arg-type]
     "cidr_contains": _cidr_contains,
@@ -215,6 +222,8 @@ RESULTS: dict[str, Kind] = {
     **dict.fromkeys((*_NUMBERS, *_PARTS, "length", "size", "compare"), Kind.NUMBER),
     **dict.fromkeys((*_TEXTS, "address"), Kind.STRING),
     **dict.fromkeys(("lacks", "cidr_contains"), Kind.BOOLEAN),
+    "timestamp": Kind.TIMESTAMP,
+    "date": Kind.DATE,
 }
 ARGUMENTS: dict[str, Kind] = {
     **dict.fromkeys(_NUMBERS, Kind.NUMBER),

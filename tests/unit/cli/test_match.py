@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,31 @@ def test_subscriptions_that_fit_no_event_are_told_also_beside_others(run: Run, w
     assert "`price` is of type number: 1 subscription compares it with a string ('text')" in result.stderr
     quiet = write("quiet.jsonl", [{"id": "none", "where": "error IS NULL AND price > 1"}])
     assert "!" not in run("match", events, "-s", quiet).stderr
+
+
+def test_strings_beside_timestamps_are_read_and_those_that_are_none_are_told(run: Run, write: Write) -> None:
+    times = ["2026-02-01T10:00:00Z", "never", "2026-02-01"]
+    events = write("events.jsonl", [{"at": at, "day": "1 February"} for at in times])
+    rules = {"new": "at > TIMESTAMP '2026-01-01 00:00:00'", "none": "day > DATE '2026-01-01'"}
+    wheres = write("rules.jsonl", [{"id": id, "where": where} for id, where in rules.items()])
+    result = run("match", events, "-s", wheres)
+    assert lines(result.stdout) == [{"event": 0, "subscription": "new"}]
+    assert "`at` is compared with a timestamp, and 2 strings are not full ISO 8601 timestamps" in result.stderr
+    assert "`day` is compared with a date, and 3 strings are not full ISO 8601 dates" in result.stderr
+    never = "`day` is of type string: 1 subscription compares it with a date ('none'); none is a full ISO 8601 date"
+    assert "1 of 2 subscriptions can never match these events:" in result.stderr
+    assert never in result.stderr
+
+
+def test_an_input_that_may_not_end_is_judged_by_its_first_events(run: Run, write: Write) -> None:
+    wheres = write("rules.jsonl", [{"id": "a", "where": "code = 4625"}, {"id": "b", "where": "rare = 1"}])
+    piped = "\n".join(json.dumps({"code": "4625"}) for _ in range(1_500)).encode()
+    result = run("match", "-", "-s", wheres, "--json", "--batch-size", "600", input=piped)
+    first, second, _ = lines(result.stderr)
+    assert "`code` is of type string" in first["message"]
+    assert "`rare`" not in first["message"]
+    assert "`rare` is no column" in second["message"]
+    assert "`code`" in second["message"]  # all that is wrong, once there is more
 
 
 # A saved engine

@@ -27,14 +27,21 @@ TEXTS = (
     "x <> 'c' AND y BETWEEN -1e300 AND 1e-300 AND a.y = 'a' AND a.z IS NOT NULL AND coded = 'a' AND a.x.y > 0",
     "x > 1000000 AND x < 1000007 AND y LIKE 'ab%' AND t = false AND a.y < 7 AND coded = 'b' AND b IS NULL",
 )
-ROWS = Flat.of_forms((n, normalise(parse(text), SCHEMA)) for n, text in enumerate(TEXTS)).coded()
+READ = (
+    "d < DATE '2026-07-01' AND y >= TIMESTAMP '2026-07-01T12:00:00Z' AND y <> 'c'",
+    "a.x = TIMESTAMP '2026-07-01T12:00:00Z' AND y < DATE '2026-07-02' AND x > TIMESTAMP '2026-07-01T11:00:00Z'",
+)
+"""Without a schema, so that strings are read."""
+FORMS = [*(normalise(parse(text), SCHEMA) for text in TEXTS), *(normalise(parse(text)) for text in READ)]
+ROWS = Flat.of_forms(enumerate(FORMS)).coded()
+TIMES = st.sampled_from(["2026-07-01", "2026-06-30", "2026-07-01T12:00Z", "2026-07-01 13:00:00+01:00", "2026-07-01T10"])
 
 NUMBERS = st.one_of(
     *(st.integers(-9, 9), st.integers(999_999, 1_000_009), st.integers(INT64_MIN, INT64_MAX)),
     *(st.floats(allow_nan=False), st.sampled_from([2.5, -0.0, 5.0, 1e-300, 2.0**63, -(2.0**63)])),
 )
 SCALARS = st.one_of(
-    *(NUMBERS, st.booleans(), st.none(), st.sampled_from(["", "a", "ab", "abc", "b", "c", "é", "z"]), st.text()),
+    *(TIMES, NUMBERS, st.booleans(), st.none(), st.sampled_from(["", "a", "ab", "abc", "b", "c", "é", "z"]), st.text()),
     st.dates(date(2026, 6, 29), date(2026, 7, 3)),
     st.integers(-3, 3).map(lambda hours: datetime(2026, 7, 1, 12, tzinfo=UTC) + timedelta(hours=hours)),
 )

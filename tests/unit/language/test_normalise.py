@@ -16,7 +16,7 @@ from harken.language.intervals import Intervals
 from harken.language.normal_form import Conjunction, Constraint, Presence, Residual
 from harken.language.residuals import ContainsResidual, LikeResidual, RLikeResidual
 from harken.limits import Limits
-from harken.schema import EventType, Schema, format_path
+from harken.schema import BUILT_IN, EventType, Schema, format_path
 from harken.schema.values import show
 from unit.deadline import without_hanging
 
@@ -385,6 +385,19 @@ def test_dates_and_timestamps_are_counted_with_or_without_a_schema(text: str, sa
     assert normal(text, schema) == normal(same, schema)
 
 
+def test_comparisons_with_timestamps_are_one_interval_beside_that_of_the_string() -> None:
+    text = "t >= TIMESTAMP '2026-01-01' AND TIMESTAMP '2026-02-01' > t AND t <> 'x' AND t LIKE '2026%'"
+    (conjunction,) = normal(text).conjunctions
+    assert [path for path, _ in conjunction.constraints] == [("", '["timestamp",{"at":["t"]}]'), ("t",)]
+    assert normal("t < TIMESTAMP '2026-01-01' OR t >= TIMESTAMP '2026-01-01'").conjunctions[0].paths() == [("t",)]
+
+
+def test_with_a_schema_strings_are_not_read() -> None:
+    schema = Schema(attributes={("t",): BUILT_IN["timestamp"]})
+    (conjunction,) = normal("t >= TIMESTAMP '2026-01-01'", schema).conjunctions
+    assert [path for path, _ in conjunction.constraints] == [("t",)]
+
+
 # Contradictions
 
 
@@ -410,6 +423,12 @@ def test_dates_and_timestamps_are_counted_with_or_without_a_schema(text: str, sa
         ("d > DATE '9999-12-31'", "d"),
         ("d > DATE '2026-01-01' AND d < DATE '2026-01-02'", "d"),
         ("t > TIMESTAMP '2026-01-01' AND t < TIMESTAMP '2026-01-01 00:00:00.000001'", "t"),
+        ("t IS NULL AND t > TIMESTAMP '2026-01-01'", "t"),
+        ("t > TIMESTAMP '2026-01-01' AND t < 5", "t"),
+        ("t > TIMESTAMP '2026-01-01' AND t >= DATE '2026-01-01'", "t"),
+        ("t NOT IN (TIMESTAMP '2026-01-01', DATE '2026-01-01')", "t"),
+        ("t LIKE '%a%b' AND t > TIMESTAMP '2026-01-01' AND t < TIMESTAMP '2026-01-01'", "t"),
+        ("t LIKE '%a%b' AND t > TIMESTAMP '2026-01-01' AND t < DATE '2026-01-01'", "t"),
         ("b < FALSE", "b"),
         ("a IS NULL AND a < c", "a"),
         ("a IS NULL AND a CONTAINS 1", "a"),

@@ -23,6 +23,7 @@ from harken.codes.tables.predicates import LESS, MORE, OPERATORS, UNEQUAL, Liste
 from harken.errors import HarkenError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Kind
+from harken.schema.derived import READ_AS, reading_of
 
 _BLOCK = 65_536
 """How many texts are written at once: it bounds memory, and keeps Arrow's offsets within 32 bits."""
@@ -160,7 +161,8 @@ def _columns(
             asking, operators, operands, kinds = asking[kept], operators[kept], operands[kept], kinds[kept]
         for kind in np.flatnonzero(np.bincount(kinds)):
             own = slice(None) if (kinds == kind).all() else kinds == kind
-            column = Column(path, OPERAND_KINDS[kind])
+            asked = OPERAND_KINDS[kind]
+            column = Column(reading_of(path, asked) if asked in READ_AS else path, asked)
             yield _column(column, asking[own], operators[own], operands[own], found, is_slow)
 
 

@@ -21,7 +21,7 @@ from harken.schema.paths import Path
 from harken.versions.array_file import ArrayFile
 
 PROGRAMS = "programs"
-LAYOUT = 1
+LAYOUT = 2
 """To be counted up whenever the arrays come to mean something else."""
 _ARRAYS = ("numbers", "starts", "nodes", "ends", "leaf_kind", "leaf_of")
 _PATTERNS = ("column", "kind", "globs", "glob_at", "needle", "needle_length")

@@ -238,7 +238,7 @@ class _Gatherer:
 
     def _contained(self, node: ContainsResidual) -> list[int]:
         self._sets[node.path] = None
-        ((path, equal),) = ContainsResidual(node.path, node.kind, node.value).implied()
+        ((path, equal),) = replace(node, negated=False, lenient=False).implied()
         if node.negated and isinstance(equal, ValueSet):
             equal = ValueSet(tuple((kind, admitted.complement()) for kind, admitted in equal.parts))
         return self._intervals(Constrained(path, equal))
