@@ -49,16 +49,17 @@ class Screen:
             self.err.print(text, soft_wrap=True)
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[int], None]]:
-        """A progress bar, if standard error is a terminal; the yielded function advances it."""
+    def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        """A progress bar, if standard error is a terminal; the yielded function advances it, to about `total`."""
         if self.json or not _is_terminal(sys.stderr):
             yield lambda count: None
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
+        done = "{task.completed:,}" if total is None else "{task.completed:,} of about {task.total:,}"
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(done), TimeElapsedColumn())
         with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task(what, total=None)
+            task = bar.add_task(what, total=total)
             yield lambda count: bar.advance(task, count)
 
 

@@ -18,18 +18,20 @@ def warm_up(
 ) -> None:
     """Compile what matching runs on, once, and keep it on disk.
 
-    It takes two minutes. Without it, the first match on a machine waits for that. Run it when an image is built. What
-    is compiled is kept beside the installed package or, where that cannot be written, in the user's cache folder;
-    NUMBA_CACHE_DIR names another folder, for this command and for whoever matches later. It fits this kind of processor
-    only.
+    It takes about a minute. Without it, what is needed is compiled when it is first needed. Run it when an image is
+    built. What is compiled is kept beside the installed package or, where that cannot be written, in the user's cache
+    folder; NUMBA_CACHE_DIR names another folder, for this command and for whoever matches later. It fits this kind of
+    processor only.
     """
     with session(json, verbose) as screen:
         from harken.kernels.compile import compiling_silently, kept_in
+        from harken.rehearsal import kernels
         from harken.rehearsal import warm_up as rehearse
 
-        compiling_silently()
         started = perf_counter()
-        rehearse(lambda step: screen.aside({"kind": "step", "step": step}, f"warming up {step}"), papers=papers)
+        with screen.progress("compiling kernels", kernels(papers=papers)) as advance:
+            compiling_silently(lambda count: advance(1))
+            rehearse(lambda step: screen.aside({"kind": "step", "step": step}, f"warming up {step}"), papers=papers)
         seconds, folder = round(perf_counter() - started, 1), kept_in()
         where = f"kept in {folder}" if folder else "kept nowhere: set NUMBA_CACHE_DIR to a folder that can be written"
         screen.aside({"kind": "summary", "seconds": seconds, "folder": folder}, f"done in {seconds} s, {where}")

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.frozen import Grid
 
 # The fields of a cluster.
@@ -119,7 +119,7 @@ class Clusters(NamedTuple):
     """Where rows of a cluster ask for unlike attributes: their predicates, row by row."""
 
 
-@kernel
+@inner
 def rest_interval(rest, i, slot, narrow, wide, top):
     """The lowest and the highest code that a slot admits in a column that is compared; the low one is above the high
     one where the interval is wrapped.
@@ -135,7 +135,7 @@ def rest_interval(rest, i, slot, narrow, wide, top):
     return low, (low + span) & width
 
 
-@kernel
+@inner
 def mixed_with(mixed, code):
     """A number of 32 bits for a code and what it is mixed with, whose upper bits are spread evenly.
 

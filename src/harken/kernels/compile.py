@@ -1,7 +1,8 @@
 """How kernels are compiled and kept: the flags stand here, once.
 
 A kernel is compiled when it is first called, and kept on disk: beside the package, in the user's cache, or where
-NUMBA_CACHE_DIR says. Where neither can be written, kernels are kept in a private folder for temporary files.
+NUMBA_CACHE_DIR says. Where neither can be written, kernels are kept in a private folder for temporary files. Of several
+processes that need a kernel one compiles it.
 """
 
 from __future__ import annotations
@@ -17,31 +18,67 @@ from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
+
+from harken.kernels.announcing import Announcer
+from harken.kernels.compile_lock import CompileLock
 
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True}
 IS_PLAIN: bool = getattr(numba.config, "DISABLE_JIT", 0) != 0
 """Whether kernels run as Python, as NUMBA_DISABLE_JIT=1 asks."""
+_NAMED: str = getattr(numba.config, "CACHE_DIR", "")
+"""The folder that NUMBA_CACHE_DIR names, if it names one."""
 _SOURCES = sorted(Path(__file__).parent.rglob("*.py"))
+
 log = logging.getLogger(__name__)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile to machine code at the first call, and keep it on disk; other threads run meanwhile."""
+    return _compiled(function, _FLAGS)
+
+
+def _compiled(function: Callable[..., Any], flags: dict[str, Any]) -> Any:
     if IS_PLAIN:
         return function
     try:
-        compiled = numba.njit(cache=True, **_FLAGS)(function)
+        compiled = numba.njit(cache=True, **flags)(function)
     except RuntimeError:  # neither the package's folder nor the user's can be written
         folder = _private_folder()
         if folder is None:
-            return numba.njit(**_FLAGS)(function)
+            return numba.njit(**flags)(function)
         setattr(numba.config, "CACHE_DIR", str(folder))  # noqa: B010 - Numba makes its settings at run time
-        compiled = numba.njit(cache=True, **_FLAGS)(function)
+        compiled = numba.njit(cache=True, **flags)(function)
     kept: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if kept is not None:
         _date(kept)
         _forget_unreadable(kept)
+        _compile_once(compiled, compiled._cache)
     return compiled
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """A kernel that only other kernels call.
+
+    It has no entry for Python, which takes long to compile where there are many arrays to hand over.
+    """
+    compiled = _compiled(function, {**_FLAGS, "no_cpython_wrapper": True})
+    if IS_PLAIN:
+        return compiled
+
+    def refuse(*given: Any, **named: Any) -> Any:
+        raise TypeError(f"{function.__name__} is a part of kernels: only they call it")
+
+    # Without this, Numba would call an entry that is not there.
+    compiled._insert = lambda *given, **named: None
+    compiled._compile_for_args = refuse
+    return compiled
+
+
+def compiled_for(kernel: Any, signature: Any) -> Any:
+    """What Numba compiled of a kernel for arguments of these types, now unless it is kept."""
+    kernel.compile(signature)
+    return kernel.overloads[signature.args]
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -64,38 +101,6 @@ def _private_folder() -> Path | None:
     return folder if is_private and os.access(folder, os.W_OK) else None
 
 
-class _Announcer(event.Listener):
-    """Says, once a process, that kernels are being compiled: it takes long enough to look like a hang."""
-
-    def __init__(self) -> None:
-        self.is_silent = False
-
-    def on_start(self, started: Any) -> None:
-        compiled = started.data["dispatcher"]
-        if self.is_silent or not compiled.py_func.__module__.startswith(__package__):
-            return
-        self.is_silent = True
-        where = _folder_of(compiled)
-        if where is None:
-            log.warning(
-                "compiling kernels for this processor, each when it is first needed: two minutes in all, in every "
-                "process, because there is no folder to keep them in. Set NUMBA_CACHE_DIR to one that can be written."
-            )
-        else:
-            log.warning(
-                "compiling kernels for this processor, each when it is first needed: two minutes in all. They are "
-                "kept in %s. `harken warm-up` compiles all of them beforehand.",
-                where,
-            )
-
-    def on_end(self, ended: Any) -> None:
-        pass
-
-
-_announcer = _Announcer()
-event.register("numba:compile", _announcer)
-
-
 def _folder_of(compiled: Any) -> str | None:
     """Where the machine code of a kernel is kept."""
     folder: str | None = getattr(getattr(compiled, "_cache", None), "cache_path", None)
@@ -109,9 +114,83 @@ def kept_in() -> str | None:
     return _folder_of(sum_of_mixtures)
 
 
-def compiling_silently() -> None:
-    """Do not say that kernels are being compiled: who calls this says so in its own words."""
+_lock = CompileLock()
+_announcer = Announcer(kept_in, _lock)
+event.register("numba:compile", _announcer)
+
+
+def compiling_silently(watcher: Callable[[int], None] | None = None) -> None:
+    """Do not say that kernels are being compiled: who calls this says so in its own words, or has nobody to say it to.
+
+    A `watcher` is called, whenever one more kernel is compiled, with how many this process has compiled so far.
+    """
     _announcer.is_silent = True
+    _announcer.watcher = watcher
+
+
+def _compile_once(compiled: Any, cache: Any) -> None:
+    """Compile this kernel in one process at a time: others wait, and then read what is kept.
+
+    Where NUMBA_CACHE_DIR can only be read, what is there is used, and only the rest is kept in another folder.
+    """
+    compile, load, save = compiled.compile, cache.load_overload, cache.save_overload
+    own, read_only = cache._cache_file, _read_only(cache)
+
+    def load_kept(signature: Any, context: Any) -> Any:
+        if read_only is not None:
+            cache._cache_file = read_only
+            try:
+                kept = load(signature, context)
+            finally:
+                cache._cache_file = own
+            if kept is not None:
+                return kept
+        return load(signature, context)
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        kept = load_kept(signature, context)
+        if kept is None:
+            folder = _shared_folder(compiled)
+            if _lock.take(folder):
+                kept = load_kept(signature, context)
+            is_first = read_only is None and not any(Path(folder).glob("*.nbi"))
+            _announcer.kernel_is_missing(kept is None and is_first)
+        return kept
+
+    def save_overload(signature: Any, overload: Any) -> None:
+        try:
+            save(signature, overload)
+        except OSError as error:  # a full disk, or a folder that is gone: it is compiled again by the next process
+            log.debug("%s is not kept: %s", compiled.py_func.__qualname__, error)
+
+    def compile_once(signature: Any) -> Any:
+        with global_compiler_lock, _lock.released_after():
+            return compile(signature)
+
+    cache.load_overload, cache.save_overload, compiled.compile = load_overload, save_overload, compile_once
+
+
+def _read_only(cache: Any) -> Any:
+    """Where a kernel is kept in the folder that NUMBA_CACHE_DIR named, if Numba passes that over: it may not write."""
+    if not _NAMED or Path(cache.cache_path).is_relative_to(_NAMED):
+        return None
+    locator = cache._impl.locator
+    source = getattr(locator, "_py_file", None)
+    if source is None:
+        return None
+    folder = Path(_NAMED, locator.get_suitable_cache_subpath(source))
+    if not folder.is_dir():
+        return None
+    file = type(cache._cache_file)(str(folder), cache._impl.filename_base, None)
+    _date(file)
+    _forget_unreadable(file)
+    return file
+
+
+def _shared_folder(compiled: Any) -> str:
+    """The folder of the lock: one for all kernels of Harken, wherever they are kept."""
+    is_ours = compiled.py_func.__module__.startswith(f"{__package__}.")
+    return (kept_in() if is_ours else None) or compiled._cache.cache_path
 
 
 def _date(kept: Any) -> None:

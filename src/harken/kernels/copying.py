@@ -8,15 +8,23 @@ lines of which a part is in the cache could not be written past it.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from harken.kernels.compile import inlined, kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import inlined, inner, kernel
+from harken.kernels.deletes import Deleted
+from harken.kernels.frozen import thawing
+from harken.kernels.runs import Runs
+from harken.kernels.stages import Batch
 from harken.kernels.vector import (
     LANES,
     ROWS,
     borrowed,
     copy_line,
     line_offset,
+    pointer,
     prefetch_read,
     spread_word,
     stream_line,
@@ -32,86 +40,96 @@ _LENGTH = np.uint64(32)
 _START = np.uint64(0xFFFF_FFFF)
 
 
-@kernel
-def copy_runs(runs, events, ids, live, step_ids, ends, staged, out, streaming):
-    """Append the runs to their events' ids; `ends` says where each event's ids end so far.
+class RunCopying(NamedTuple):
+    """What copying runs needs."""
 
-    Whole runs are copied from `live`, the ids of all slots or of those that are not deleted, or from `step_ids`; what
-    passed a comparison, from `ids`. `staged` is room for ids that wait. Streaming, lines go past the cache: a line that
-    is written completely need not be read first, and what does not fit into the cache anyway does not drive out what is
-    needed there.
+    runs: Runs
+    ids: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    """By event of a chunk: where its ids end so far."""
+    staged: NDArray[np.int32]
+    """Room for ids that wait."""
+    cached: int
+    """The ids of a chunk that has more than this are written past the cache."""
+
+
+_thawed, _thawed_deleted, _thawed_batch = thawing(RunCopying), thawing(Deleted), thawing(Batch)
+
+
+@inner
+def copy_runs(copying, gone, batch, codes, out, first, events):
+    """A stage: append the runs to their events' ids.
+
+    Whole runs are copied from the ids of all slots or of those that are not deleted, or from those at steps; what
+    passed a comparison, from the ids of all slots. Streaming, lines go past the cache: a line that is written
+    completely need not be read first, and what does not fit into the cache anyway does not drive out what is needed
+    there.
     """
-    of_event, whole, part, passed = (
-        borrowed(runs.of_event),
-        borrowed(runs.whole),
-        borrowed(runs.part),
-        borrowed(runs.passed),
-    )
-    ids, live, step_ids, ends, staged, out = (
-        borrowed(ids),
-        borrowed(live),
-        borrowed(step_ids),
-        borrowed(ends),
-        borrowed(staged),
-        borrowed(out),
-    )
+    given, deleted, offsets = _thawed(copying), _thawed_deleted(gone), _thawed_batch(batch).offsets
+    runs = given.runs
+    streaming = offsets[first + events] - offsets[first] > given.cached
+    of_event, whole, part, passed = runs.of_event, pointer(runs.whole), pointer(runs.part), pointer(runs.passed)
+    slots, room, most = given.ids.size, runs.passed.size, given.staged.size - 2 * ROWS
+    ids, live, step_ids = pointer(given.ids), pointer(deleted.live), pointer(deleted.step_live)
+    ends, staged, out = pointer(given.ends), pointer(given.staged), pointer(out)
     back = of_event.shape[0] - 1
-    near = 1 + _NEAR * events // (1 + whole[:events].sum() + part[:events].sum())
-    most = staged.size - 2 * ROWS
+    runs_in_all = np.int64(0)
+    for event in range(events):
+        runs_in_all += whole[event] + part[event]
+    near = 1 + _NEAR * events // (1 + runs_in_all)
     # What waits is staged[since:held]. It goes to out[line + since:line + held], where a line starts at out[line].
     since = held = line_offset(out, np.int64(0))
     line = -held
     for event in range(events):
         if event + 2 * near < events:
             for i in range(part[event + 2 * near]):
-                prefetch_read(passed, _start(of_event[back - i, event + 2 * near], passed.size))
+                prefetch_read(passed, _start(of_event[back - i, event + 2 * near], room))
         if event + near < events:
             for i in range(whole[event + near]):
                 start = np.int64(of_event[i, event + near] & _START)
-                if start < ids.size:
+                if start < slots:
                     prefetch_read(live, start)
                 else:
-                    prefetch_read(step_ids, start - ids.size)
+                    prefetch_read(step_ids, start - slots)
             for i in range(part[event + near]):
-                slot = np.int64(passed[_start(of_event[back - i, event + near], passed.size)])
+                slot = np.int64(passed[_start(of_event[back - i, event + near], room)])
                 prefetch_read(ids, slot)
                 prefetch_read(ids, slot + LANES)
                 prefetch_read(ids, slot + 2 * LANES)
         if ends[event] != line + held and whole[event] + part[event]:
-            since, held, line = _write_lines(staged, since, held, out, line, streaming)
-            _write_ids(staged, since, held, out, line)
+            _write_all(staged, since, held, out, line, streaming)
             since = held = line_offset(out, ends[event])
             line = ends[event] - held
         for i in range(whole[event]):
             start, length = np.int64(of_event[i, event] & _START), np.int64(of_event[i, event] >> _LENGTH)
             ends[event] += length
             source = live
-            if start >= ids.size:
+            if start >= slots:
                 source = step_ids
-                start -= ids.size
+                start -= slots
             since, held, line = _append(source, start, length, staged, since, held, most, out, line, streaming)
         for i in range(part[event]):
             start, length = np.int64(of_event[back - i, event] & _START), np.int64(of_event[back - i, event] >> _LENGTH)
             ends[event] += length
-            if start < passed.size:
+            if start < room:
                 for each in range(start, start + length):
                     if held > most:
-                        since, held, line = _write_lines(staged, since, held, out, line, streaming)
+                        since, held, line = _write_full(staged, since, held, out, line, streaming)
                     staged[held] = ids[np.int64(passed[each])]
                     held += 1
                 continue
-            start -= passed.size
+            start -= room
             slot = np.int64(passed[start])
             while length > 0:
                 if held > most:
-                    since, held, line = _write_lines(staged, since, held, out, line, streaming)
+                    since, held, line = _write_full(staged, since, held, out, line, streaming)
                 start += 1
                 length += held
                 held = spread_word(ids, slot, passed[start], staged, held)
                 length -= held
                 slot += ROWS
-    since, held, line = _write_lines(staged, since, held, out, line, streaming)
-    _write_ids(staged, since, held, out, line)
+    _write_all(staged, since, held, out, line, streaming)
+    return np.int64(0)
 
 
 @kernel
@@ -156,7 +174,7 @@ def _append(source, start, length, staged, since, held, most, out, line, streami
         copy_line(source, start, staged, held)
         return since, held + length, line
     if held > most:
-        since, held, line = _write_lines(staged, since, held, out, line, streaming)
+        since, held, line = _write_full(staged, since, held, out, line, streaming)
     for at in range(0, _SHORT, LANES):  # no branch: how many lines it takes is hard to foresee
         copy_line(source, start + at, staged, held + at)
     return since, held + length, line
@@ -177,6 +195,19 @@ def _write_lines(staged, since, held, out, line, streaming):
         done += LANES
     copy_line(staged, done, staged, 0)
     return since, held - done, line + done
+
+
+@inner
+def _write_full(staged, since, held, out, line, streaming):
+    """The same where it is rare: so it stands in the machine code once."""
+    return _write_lines(staged, since, held, out, line, streaming)
+
+
+@inner
+def _write_all(staged, since, held, out, line, streaming):
+    """Write all that waits."""
+    since, held, line = _write_lines(staged, since, held, out, line, streaming)
+    _write_ids(staged, since, held, out, line)
 
 
 @inlined

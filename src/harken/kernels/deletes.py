@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import inlined, kernel
+from harken.kernels.compile import inlined, inner, kernel
 from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, first_bits, ones, spread_word, trailing_zeros
 
 NONE_DELETED, MARKED, COMPACT = range(3)
@@ -34,13 +34,13 @@ class Deleted(NamedTuple):
     """The same for the ids at the steps of clusters."""
 
 
-@kernel
+@inner
 def is_dead(dead, slot):
     """Whether a slot is deleted."""
     return (dead[slot >> 6] >> np.uint64(slot & 63)) & ONE_BIT != NO_BITS
 
 
-@kernel
+@inner
 def live_word(dead, slot):
     """The bits of 64 slots from this one on that are not deleted."""
     shift = np.uint64(slot & 63)

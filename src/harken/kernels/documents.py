@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import IS_PLAIN, inlined, kernel
+from harken.kernels.compile import IS_PLAIN, inlined, inner, kernel
 from harken.kernels.frozen import Grid, thawing
 from harken.kernels.vector import prefetch_read
 
@@ -550,7 +550,7 @@ def _look_up(words, nodes, room, space, count, first):
     return met
 
 
-@kernel
+@inner
 def _read_nodes(context, first, last):
     """Chain the nodes of a document by their keys and values. Returns how many values and keys it has that count."""
     words, tags, nodes = _vocabulary(context[0]), _tags(context[1]), _nodes(context[2])

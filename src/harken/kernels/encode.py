@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import inlined, kernel
+from harken.kernels.compile import inlined, inner, kernel
 from harken.kernels.vector import borrowed
 
 # A slot of the index of strings: hash × 2^32 + rank + 1; 0 is free. All of it stays within int64, so that the kernels
@@ -141,7 +141,7 @@ def fill_index(data: Bytes, offsets: Integers, index: Integers) -> int:
     return farthest
 
 
-@kernel
+@inner
 def _rank_by_hash(data: Bytes, start: int, stop: int, constants: Bytes, ends: Integers, index: Integers) -> Any:
     """The rank of the constant that is equal, or -1."""
     mask = index.size - 1
@@ -162,7 +162,7 @@ def _rank_by_hash(data: Bytes, start: int, stop: int, constants: Bytes, ends: In
     return -1
 
 
-@kernel
+@inner
 def _code_by_search(data: Bytes, start: int, stop: int, constants: Bytes, ends: Integers) -> int:
     """Compared byte by byte: in UTF-8 that is the order of the code points."""
     low = 0
@@ -210,8 +210,9 @@ def encode_strings(
         if _is_missing(valid, bit + i):
             codes[i] = 0
             continue
-        start = offsets[i]
-        stop = offsets[i + 1]
+        # Of 64 bits, whatever the offsets have: so what is called is compiled once.
+        start = np.int64(offsets[i])
+        stop = np.int64(offsets[i + 1])
         rank = _rank_by_hash(data, start, stop, constants, ends, index) if index.size else -1
         if rank >= 0:
             codes[i] = 2 * rank + 2

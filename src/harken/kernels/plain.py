@@ -71,6 +71,14 @@ def borrowed(array: Any) -> Any:
     return array
 
 
+def pointer(array: Any) -> Any:
+    return array
+
+
+def row_pointer(array: Any, row: int) -> Any:
+    return array[row]
+
+
 def and_bitmaps(words: Any, bitmaps: Any, places: Any, columns: Any, chosen: Any, begin: int, end: int) -> int:
     for at, column in zip(places[begin:end], columns[begin:end], strict=True):
         words[:8] &= bitmaps[at + chosen[column] : at + chosen[column] + 8]

@@ -13,8 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import inlined, kernel
-from harken.kernels.frozen import Grid
+from harken.kernels.compile import inlined, inner
+from harken.kernels.deletes import NONE_DELETED, Deleted
+from harken.kernels.frozen import Grid, thawing
+from harken.kernels.presence import PresentBits
+from harken.kernels.stages import Batch
 from harken.kernels.vector import (
     LANES,
     NO_BITS,
@@ -26,6 +29,7 @@ from harken.kernels.vector import (
     fill_block,
     first_bits,
     keep_pieces,
+    pointer,
     prefetch_later,
     prefetch_read,
     spread_pieces,
@@ -115,17 +119,56 @@ class Unwritten(NamedTuple):
     """By event: how many of them are taken."""
 
 
-@kernel
-def find_visits(index, codes, first, events, presence, visits, seen):
-    """Find the blocks that each event has to look at. Returns how many runs of blocks there are, or -1 without room.
+class PoolSearch(NamedTuple):
+    """What finding pieces in pools needs."""
 
-    There has to be room for the runs, and for all pieces of their blocks.
+    pools: Pools
+    visits: Visits
+    presence: PresentBits
+    bitmap_of: Grid[np.uint32]
+    """By event and column: which of the column's bitmaps is the event's, in words."""
+    word: NDArray[np.uint64]
+    """Room for the words of a block."""
+    counts: NDArray[np.int64]
+    """By event of a chunk: how many ids it has."""
+    seen: NDArray[np.int64]
+    """By pool: the slots that were looked at."""
+
+
+class PieceWriting(NamedTuple):
+    """What writing pieces needs, of pools or of a sieve."""
+
+    first_slot: int
+    """Where block 0 starts."""
+    ids: NDArray[np.int32]
+    visits: Visits
+    staged: NDArray[np.int32]
+    """Room for the ids of as many pieces as are written at a time."""
+    unwritten: Unwritten
+    ends: NDArray[np.int64]
+    """By event of a chunk: where its ids end so far."""
+    cached: int
+    """The ids of a chunk that has more than this are written past the cache."""
+
+
+_thawed_search, _thawed_writing = thawing(PoolSearch), thawing(PieceWriting)
+_thawed_deleted, _thawed_batch = thawing(Deleted), thawing(Batch)
+
+
+@inner
+def find_visits(search, gone, batch, codes, out, first, events):
+    """A stage: find the blocks that each event has to look at. Returns how many runs of blocks there are.
+
+    There has to be room for the runs, and for all pieces of their blocks: else it returns -1.
     """
-    pools, columns, cell_starts = borrowed(index.pools), borrowed(index.columns), index.cell_starts
-    present, anyone = borrowed(presence.bits), borrowed(presence.anyone)
-    directory, radix, codes = borrowed(index.directory), borrowed(index.radix), borrowed(codes)
+    searched = _thawed_search(search)
+    index, visits, presence, seen = searched.pools, searched.visits, searched.presence, searched.seen
+    pools, columns, cell_starts = index.pools, pointer(index.columns), pointer(index.cell_starts)
+    present, anyone, codes = presence.bits, presence.anyone, borrowed(codes)
+    directory, radix = pointer(index.directory), pointer(index.radix)
     starts, pending = visits.starts, visits.pending
-    starts[:] = 0
+    for stretch in range(starts.size):
+        starts[stretch] = 0
     room, unseen = pending.shape[0], visits.pieces.size // PIECES
     found = 0
     for number in range(pools.shape[0]):
@@ -155,7 +198,7 @@ def find_visits(index, codes, first, events, presence, visits, seen):
                         final = min(end, ((stretch + 1) << STRETCH_BITS) - 1)
                         unseen -= final - begin + 1
                         if found == room or unseen < 0:
-                            return -1
+                            return np.int64(-1)
                         pending[found, 0] = event
                         pending[found, 1] = begin
                         pending[found, 2] = final
@@ -176,7 +219,7 @@ def find_visits(index, codes, first, events, presence, visits, seen):
     for stretch in range(starts.size - 1):
         starts[stretch] = starts[stretch + 1]
     starts[starts.size - 1] = found
-    return found
+    return np.int64(found)
 
 
 @inlined
@@ -195,29 +238,30 @@ def _cell(pool, directory, radix, combination, codes, event):
     return cell
 
 
-@kernel
-def find_bitmaps(index, codes, first, events, bitmap_of):
+@inlined
+def _find_bitmaps(index, codes, first, events, bitmap_of):
     """For every column of the pools and every event, which of the column's bitmaps is the event's, in words."""
-    columns, class_starts, classes = index.columns, index.class_starts, index.classes
-    for i in range(columns.size):
+    columns, class_starts, classes = pointer(index.columns), pointer(index.class_starts), pointer(index.classes)
+    for i in range(index.columns.size):
         column = columns[i]
         for event in range(events):
             number = np.int64(classes[class_starts[column] + codes[column, first + event]])
             bitmap_of[event, column] = np.uint32(number * WORDS)
 
 
-@kernel
-def find_pieces(index, dead, has_dead, first, visits, bitmap_of, word, ends, candidates):
-    """Combine the bitmaps of every block that is visited into pieces, and add each event's matches to `ends`.
-
-    `word` is room for the words of a block.
-    """
-    bitmaps, bitmap_of, word = borrowed(index.bitmaps), borrowed(bitmap_of), borrowed(word)
-    block_starts, block_columns = borrowed(index.block_starts), borrowed(index.block_columns)
-    block_bitmaps, block_slots = borrowed(index.block_bitmaps), borrowed(index.block_slots)
-    starts, visit_event = borrowed(visits.starts), borrowed(visits.event)
-    visit_first, visit_last = borrowed(visits.first), borrowed(visits.last)
-    pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
+@inner
+def find_pieces(search, gone, batch, codes, out, first, events):
+    """A stage: combine the bitmaps of every block that is visited into pieces, and count each event's matches."""
+    searched, deleted, candidates = _thawed_search(search), _thawed_deleted(gone), _thawed_batch(batch).candidates
+    index, visits, bitmap_of, word = searched.pools, searched.visits, searched.bitmap_of, searched.word
+    dead, has_dead, ends = pointer(deleted.bitmap), deleted.state != NONE_DELETED, pointer(searched.counts)
+    _find_bitmaps(index, borrowed(codes), first, events, bitmap_of)
+    bitmaps = index.bitmaps
+    block_starts, block_columns = index.block_starts, borrowed(index.block_columns)
+    block_bitmaps, block_slots = index.block_bitmaps, pointer(index.block_slots)
+    starts, visit_event = visits.starts, pointer(visits.event)
+    visit_first, visit_last = pointer(visits.first), pointer(visits.last)
+    pieces, piece_ends = visits.pieces, pointer(visits.ends)
     found, visited = np.int64(0), starts[starts.size - 1]
     is_fetched = False
     for stretch in range(starts.size - 1):
@@ -256,16 +300,17 @@ def find_pieces(index, dead, has_dead, first, visits, bitmap_of, word, ends, can
             piece_ends[i] = found
             ends[event] += count
             candidates[first + event] += (last - visit_first[i]) * BLOCK + block_slots[last]  # no other is not full
+    return np.int64(0)
 
 
-@kernel
+@inner
 def _first_bitmap(block_starts, block_bitmaps, bitmaps, stretch):
     """Where the bitmaps of a stretch start, or those of the last one end."""
     at = block_starts[min(stretch << STRETCH_BITS, block_starts.size - 1)]
     return block_bitmaps[at] if at < block_bitmaps.size else np.int64(bitmaps.size)
 
 
-@kernel
+@inner
 def _bitmaps_read(block_starts, visit_first, visit_last, begin, end):
     """How many bitmaps some visits read."""
     read = np.int64(0)
@@ -274,24 +319,28 @@ def _bitmaps_read(block_starts, visit_first, visit_last, begin, end):
     return read
 
 
-@kernel
+@inner
 def _pace(begin, end, line, steps):
     """How much of what is to be fetched, in whole lines, each of so many steps has to fetch."""
     return ((end - begin) // line // steps + 1) * line
 
 
-@kernel
-def write_pieces(first_slot, ids, events, visits, staged, unwritten, ends, out, streaming):
-    """Append the ids of every event's pieces where `ends` says; block 0 starts at `first_slot`.
+@inner
+def write_pieces(writing, gone, batch, codes, out, first, events):
+    """A stage: append the ids of every event's pieces to its ids.
 
-    Whole lines are written: ids that do not fill one wait for the event's next run of blocks. `staged` is room for the
-    ids of as many pieces as are written at a time. Meanwhile the ids of the next stretch are fetched.
+    Whole lines are written: ids that do not fill one wait for the event's next run of blocks. Meanwhile the ids of the
+    next stretch are fetched.
     """
-    ids, out, staged = borrowed(ids), borrowed(out), borrowed(staged)
-    lines, waiting = borrowed(unwritten.lines), borrowed(unwritten.waiting)
-    starts, visit_event = borrowed(visits.starts), borrowed(visits.event)
-    pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
-    waiting[:events] = 0
+    given, offsets = _thawed_writing(writing), _thawed_batch(batch).offsets
+    streaming = offsets[first + events] - offsets[first] > given.cached
+    first_slot, ids, visits, staged = given.first_slot, given.ids, given.visits, given.staged
+    lines, waiting = pointer(given.unwritten.lines), pointer(given.unwritten.waiting)
+    ends, out = pointer(given.ends), borrowed(out)
+    starts, visit_event = visits.starts, pointer(visits.event)
+    pieces, piece_ends = visits.pieces, pointer(visits.ends)
+    for event in range(events):
+        waiting[event] = 0
     piece = np.int64(0)
     for stretch in range(starts.size - 1):
         begin, end = starts[stretch], starts[stretch + 1]
@@ -320,3 +369,4 @@ def write_pieces(first_slot, ids, events, visits, staged, unwritten, ends, out, 
         for i in range(waiting[event]):
             out[ends[event] + i] = lines[event * LANES + i]
         ends[event] += waiting[event]
+    return np.int64(0)

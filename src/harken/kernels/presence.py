@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inlined
 from harken.kernels.frozen import Grid
 from harken.kernels.vector import NO_BITS, borrowed, unlike
 
@@ -24,7 +24,7 @@ class PresentBits(NamedTuple):
     """By column: whether any event has."""
 
 
-@kernel
+@inlined
 def mark_present(codes, has_value, first, events, skipped, presence):
     """Note which of `events` events from `first` on have a value. Columns without a value are not looked at."""
     columns, width = codes.shape

@@ -46,14 +46,17 @@ from harken.kernels.clusters import (
     TILE_BYTES,
     TILE_START,
     WORD_BITS,
+    Clusters,
     hashed_place,
     mixed_with,
 )
-from harken.kernels.compile import inlined, kernel
-from harken.kernels.deletes import COMPACT, NONE_DELETED, live_place
-from harken.kernels.frozen import Grid
+from harken.kernels.compile import inlined, inner
+from harken.kernels.deletes import COMPACT, NONE_DELETED, Deleted, live_place
+from harken.kernels.frozen import Grid, thawing
+from harken.kernels.presence import PresentBits, mark_present
 from harken.kernels.rows import UP_TO
 from harken.kernels.sifting import check_run, compare_run, compare_word, first_of_run, keep_word, sift_run
+from harken.kernels.stages import Batch
 from harken.kernels.vector import (
     NO_BITS,
     ONE_BIT,
@@ -62,7 +65,9 @@ from harken.kernels.vector import (
     borrowed,
     first_bits,
     ones,
+    pointer,
     prefetch_read,
+    row_pointer,
     spread_word,
 )
 
@@ -102,39 +107,52 @@ class Runs(NamedTuple):
     """Room for the events that a cluster applies to, and the slots that each has to look at."""
 
 
-@kernel
-def find_runs(index, ids, deleted, codes, first, events, presence, runs, counts, candidates, seen):
-    """Find the runs of `events` events from `first` on; add to each event's count of ids and of slots looked at.
+class ClusterSearch(NamedTuple):
+    """What finding runs needs."""
 
-    Returns whether what passed did fit: else fewer events have to be taken at once.
+    clusters: Clusters
+    ids: NDArray[np.int32]
+    runs: Runs
+    presence: PresentBits
+    counts: NDArray[np.int64]
+    """By event of a chunk: how many ids it has."""
+    seen: NDArray[np.int64]
+    """By cluster: the slots that were looked at."""
+
+
+_thawed, _thawed_deleted, _thawed_batch = thawing(ClusterSearch), thawing(Deleted), thawing(Batch)
+
+
+@inner
+def find_runs(search, gone, batch, codes, out, first, events):
+    """A stage: find the runs of each event, and count its ids and the slots that are looked at.
+
+    Returns -1 if what passed did not fit: then fewer events have to be taken at once.
     """
-    # A tuple's arrays are named once: each time that one is taken out of its tuple costs a reference count.
-    clusters, masks, starts, hashed = borrowed(index.clusters), index.masks, borrowed(index.starts), index.hashed
-    narrow, wide, compared = borrowed(index.narrow), borrowed(index.wide), borrowed(index.rest)
-    tiles, ids, dead, codes = borrowed(index.tiles), borrowed(ids), borrowed(deleted.bitmap), borrowed(codes)
-    before = borrowed(deleted.before)
-    step_dead, step_before = borrowed(deleted.step_bitmap), borrowed(deleted.step_before)
+    searched, deleted, events_of = _thawed(search), _thawed_deleted(gone), _thawed_batch(batch)
+    index, runs, presence = searched.clusters, searched.runs, searched.presence
+    mark_present(codes, events_of.has_value, first, events, events_of.skipped, presence)
+    clusters, compared, steps, of_event, present = index.clusters, index.rest, index.steps, runs.of_event, presence.bits
+    masks, starts, hashed = pointer(index.masks), pointer(index.starts), pointer(index.hashed)
+    narrow, wide = pointer(index.narrow), pointer(index.wide)
+    tiles, filters, anyone = pointer(index.tiles), pointer(index.filters), presence.anyone
+    list_starts, list_columns = pointer(index.list_starts), pointer(index.list_columns)
+    list_low, list_span = pointer(index.list_low), pointer(index.list_span)
+    dead, before = pointer(deleted.bitmap), pointer(deleted.before)
+    step_dead, step_before = pointer(deleted.step_bitmap), pointer(deleted.step_before)
     has_dead, is_compact = deleted.state != NONE_DELETED, deleted.state == COMPACT
     copies_runs = is_compact or not has_dead
-    list_starts, list_columns = borrowed(index.list_starts), borrowed(index.list_columns)
-    list_low, list_span = borrowed(index.list_low), borrowed(index.list_span)
-    of_event, whole, part, passed = (
-        borrowed(runs.of_event),
-        borrowed(runs.whole),
-        borrowed(runs.part),
-        borrowed(runs.passed),
-    )
-    numbers, who = borrowed(runs.numbers), borrowed(runs.who)
-    begins, stops = borrowed(runs.begins), borrowed(runs.stops)
-    masks, hashed, filters = borrowed(masks), borrowed(hashed), borrowed(index.filters)
-    present, anyone = borrowed(presence.bits), borrowed(presence.anyone)
-    steps, counts = borrowed(index.steps), borrowed(counts)
+    whole, part, passed, room = pointer(runs.whole), pointer(runs.part), pointer(runs.passed), runs.passed.size
+    numbers, who = pointer(runs.numbers), pointer(runs.who)
+    begins, stops = pointer(runs.begins), pointer(runs.stops)
+    slots_in_all, ids, codes = searched.ids.size, pointer(searched.ids), borrowed(codes)
+    counts, candidates, seen = pointer(searched.counts), pointer(events_of.candidates), pointer(searched.seen)
     back = of_event.shape[0] - 1
-    whole[:events] = 0
-    part[:events] = 0
+    for event in range(events):
+        whole[event] = part[event] = 0
     end_of_passed = 0
     for number in range(clusters.shape[0]):
-        cluster = clusters[number]
+        cluster = row_pointer(clusters, number)
         count = _applicable(cluster, masks, present, anyone, events, numbers, who)
         if cluster[FILTER_START] != NONE:
             count = _filtered(cluster, masks, filters, codes, first, count, who, begins)
@@ -143,26 +161,16 @@ def find_runs(index, ids, deleted, codes, first, events, presence, runs, counts,
         if cluster[KEY_COLUMN] != NONE:
             count = _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops)
         else:
-            begins[:count] = 0
-            stops[:count] = cluster[SLOT_COUNT]
+            for i in range(count):
+                begins[i], stops[i] = 0, cluster[SLOT_COUNT]
         if cluster[RANGE_COLUMN] != NONE:
-            if cluster[BOUND_WIDE]:
-                count = _cut_short(cluster, wide, codes, first, count, who, begins, stops)
-            else:
-                count = _cut_short(cluster, narrow, codes, first, count, who, begins, stops)
+            count = _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops)
         looked_at = passed_here = np.int64(0)
         if cluster[STEP_START] != NONE and copies_runs:
-            bounds_of = codes[cluster[STEP_COLUMN]]
-            if cluster[STEP_WIDE]:
-                count, at_steps = _by_steps(
-                    cluster, wide, steps, bounds_of, first, count, who, begins, stops, ids.size, step_dead, step_before,
-                    is_compact, of_event, whole, counts,
-                )  # fmt: skip
-            else:
-                count, at_steps = _by_steps(
-                    cluster, narrow, steps, bounds_of, first, count, who, begins, stops, ids.size, step_dead,
-                    step_before, is_compact, of_event, whole, counts,
-                )  # fmt: skip
+            count, at_steps = _by_steps(
+                cluster, narrow, wide, steps, codes, first, count, who, begins, stops, slots_in_all, step_dead,
+                step_before, is_compact, of_event, whole, counts,
+            )  # fmt: skip
             seen[number] += at_steps
         if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and copies_runs:
             slots = cluster[SLOT_START]
@@ -181,9 +189,9 @@ def find_runs(index, ids, deleted, codes, first, events, presence, runs, counts,
             looked_at += end - start
             # Where few slots pass they are listed, and their ids fetched; where many do, their bits are kept.
             as_slots = cluster[LIST_START] != NONE or passed_here * _DENSE < looked_at - (end - start)
-            if end_of_passed + (end - start if as_slots else (end - start) // ROWS) + _MARGIN > passed.size:
-                return False
-            origin = end_of_passed if as_slots else end_of_passed + passed.size
+            if end_of_passed + (end - start if as_slots else (end - start) // ROWS) + _MARGIN > room:
+                return np.int64(-1)
+            origin = end_of_passed if as_slots else end_of_passed + room
             is_whole = False
             if cluster[TILE_START] != NONE:
                 if k + _TILES_AHEAD < count:
@@ -226,7 +234,7 @@ def find_runs(index, ids, deleted, codes, first, events, presence, runs, counts,
         seen[number] += looked_at
     for event in range(events):
         candidates[first + event] += counts[event]
-    return True
+    return np.int64(0)
 
 
 @inlined
@@ -305,25 +313,29 @@ def _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops):
 
 
 @inlined
-def _cut_short(cluster, bounds, codes, first, count, who, begins, stops):
+def _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops):
     """Leave out the slots whose range an event's value is outside of. Returns how many events have any left."""
     column, offset, is_keyed = cluster[RANGE_COLUMN], cluster[BOUND_START], cluster[KEY_COLUMN] != NONE
+    is_wide = cluster[BOUND_WIDE] != 0
     if is_keyed:  # without a key all events search the same bounds
         for i in range(count):
             for at in range(begins[i], min(stops[i], begins[i] + _FETCHED), _LINE):
-                prefetch_read(bounds, offset + at)
+                if is_wide:
+                    prefetch_read(wide, offset + at)
+                else:
+                    prefetch_read(narrow, offset + at)
     kept = 0
     for i in range(count):
         start, end = begins[i], stops[i]
-        code = codes[column, first + who[i]]
+        code = np.int64(codes[column, first + who[i]])
         if cluster[RANGE_CLASS] == UP_TO:
-            start = _first_from(bounds, offset, start, end, is_keyed, code)
+            start = _first_from(narrow, wide, is_wide, offset, start, end, is_keyed, code)
         else:
-            end = _first_from(bounds, offset, start, end, is_keyed, code + np.uint32(1))
+            end = _first_from(narrow, wide, is_wide, offset, start, end, is_keyed, code + 1)
             # Of an interval with two ends the low one is at most as far away as the longest is long.
-            lowest = np.int64(code) - cluster[RANGE_SPAN]
+            lowest = code - cluster[RANGE_SPAN]
             if lowest > 1:
-                start = _first_from(bounds, offset, start, stops[i], is_keyed, np.uint32(lowest))
+                start = _first_from(narrow, wide, is_wide, offset, start, stops[i], is_keyed, lowest)
         who[kept], begins[kept], stops[kept] = who[i], start, end
         kept += np.int64(start < end)
     return kept
@@ -331,14 +343,16 @@ def _cut_short(cluster, bounds, codes, first, count, who, begins, stops):
 
 @inlined
 def _by_steps(
-    cluster, bounds, steps, codes, first, count, who, begins, stops, slots, dead, before, is_compact, of_event, whole,
-    counts,
+    cluster, narrow, wide, steps, codes, first, count, who, begins, stops, slots, dead, before, is_compact, of_event,
+    whole, counts,
 ):  # fmt: skip
     """Find the run at the last step within what each event has to look at, and leave the slots up to it.
 
     Returns how many events have slots left, and how many ids there are in the runs.
     """
     start_of_steps, size, is_up_to = cluster[STEP_START], cluster[STEP_SIZE], cluster[RANGE_CLASS] == UP_TO
+    column, is_wide = cluster[STEP_COLUMN], cluster[STEP_WIDE] != 0
+    is_keyed, zero = np.bool_(False), np.int64(0)  # not as literals: Numba would compile the search once more for these
     kept = at_steps = np.int64(0)
     for i in range(count):
         event, start, end = np.int64(who[i]), begins[i], stops[i]
@@ -349,13 +363,13 @@ def _by_steps(
             number = end // size
             start = number * size
         if number * size <= cluster[SLOT_COUNT]:
-            code, step = codes[first + event], start_of_steps + 2 * number
+            code, step = np.int64(codes[column, first + event]), start_of_steps + 2 * number
             # The last of the upper ends, and the first of the lower ends, which stand behind these: one run.
             uppers = steps[step, STEP_COUNT]
-            from_upper = _first_from(bounds, steps[step, STEP_BOUNDS], np.int64(0), uppers, False, code)
+            from_upper = _first_from(narrow, wide, is_wide, steps[step, STEP_BOUNDS], zero, uppers, is_keyed, code)
             step += 1
             to_lower = _first_from(
-                bounds, steps[step, STEP_BOUNDS], np.int64(0), steps[step, STEP_COUNT], False, code + np.uint32(1)
+                narrow, wide, is_wide, steps[step, STEP_BOUNDS], zero, steps[step, STEP_COUNT], is_keyed, code + 1
             )
             begin = steps[step, STEP_IDS] - uppers + from_upper
             stop = steps[step, STEP_IDS] + to_lower
@@ -396,19 +410,23 @@ def _fetch_tiles(cluster, tiles, start, end):
         prefetch_read(tiles, at)
 
 
-@kernel
-def _first_from(bounds, offset, start, end, is_keyed, code):
+@inner
+def _first_from(narrow, wide, is_wide, offset, start, end, is_keyed, code):
     """The first slot in start:end whose bound is at least the code, or the end.
 
     Without a key these are all slots of a cluster, and every 64th bound stands behind the last one.
     """
     if not is_keyed:
-        start = ROWS * _first_among(bounds, offset + end, np.int64(0), end // ROWS, code)
+        first, blocks = np.int64(0), end // ROWS
+        if is_wide:
+            start = ROWS * _first_among(wide, offset + end, first, blocks, code)
+        else:
+            start = ROWS * _first_among(narrow, offset + end, first, blocks, code)
         end = min(end, start + ROWS)
-    return _first_among(bounds, offset, start, end, code)
+    return _first_among(wide, offset, start, end, code) if is_wide else _first_among(narrow, offset, start, end, code)
 
 
-@kernel
+@inner
 def _first_among(bounds, offset, start, end, code):
     """The first in start:end whose bound is at least the code, or the end."""
     while end - start > ROWS:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
 from harken.kernels.clusters import hashed_place, rest_interval
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, spread
 
@@ -29,7 +29,7 @@ class EventCodes(NamedTuple):
     columns: int
 
 
-@kernel
+@inner
 def meets_any(values, begin, end, low, high):
     """Whether one of the codes begin:end lies in the interval from `low` to `high`, which may be wrapped."""
     if begin == end:
@@ -162,7 +162,7 @@ def find_in_pools(index, ids, dead, event_codes, place, admitted, words, out, en
     return end
 
 
-@kernel
+@inner
 def _any_bitmap(index, event_codes, first, j, admitted, words):
     """words[:8] &= the union of the bitmaps of all of an event's codes in one column of a block."""
     column = index.block_columns[j]

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
-from harken.kernels.deletes import is_dead
-from harken.kernels.frozen import Grid
+from harken.kernels.compile import inlined, inner, kernel
+from harken.kernels.deletes import NONE_DELETED, Deleted, is_dead
+from harken.kernels.frozen import Grid, thawing
 from harken.kernels.pool import BLOCK, BLOCK_BITS, PIECES, STRETCH, STRETCH_BITS, WORDS, Visits
+from harken.kernels.presence import PresentBits
 from harken.kernels.several import meets_any
+from harken.kernels.stages import Batch
 from harken.kernels.vector import (
     NO_BITS,
     ONE_BIT,
@@ -28,7 +30,9 @@ from harken.kernels.vector import (
     first_bits,
     keep_pieces,
     ones,
+    pointer,
     prefetch_read,
+    row_pointer,
     trailing_zeros,
 )
 
@@ -105,7 +109,7 @@ class SieveRoom(NamedTuple):
     """The words of a block."""
 
 
-@kernel
+@inner
 def bucket_of_code(cuts, begin, end, code):
     """The bucket of a code of the column whose cuts are begin:end."""
     if code == 0:
@@ -121,8 +125,8 @@ def bucket_of_code(cuts, begin, end, code):
     return low - begin + 1
 
 
-@kernel
-def find_buckets(index, codes, first, events, room):
+@inlined
+def _find_buckets(index, codes, first, events, room):
     """For every column of the sieve and every event: its code, its bucket, and the buckets next to that."""
     cuts, is_whole, codes = borrowed(index.cuts), borrowed(index.is_whole), borrowed(codes)
     bucket_of, before, after, own = room.bucket_of, room.before, room.after, room.codes
@@ -143,30 +147,44 @@ def find_buckets(index, codes, first, events, room):
             after[event, column] = np.uint32(upper * WORDS)
 
 
-@kernel
-def sift(index, dead, has_dead, first, events, present, room, word, ends, candidates, seen):
-    """Find the slots that hold for each event, as pieces, and add how many they are to `ends`.
+class SieveSearch(NamedTuple):
+    """What sifting needs."""
 
-    `present` has a bit for every event that is not skipped, `word` is room for the words of a block. Returns how many
-    visits there are, or -1 without room for them.
+    sieve: Sieve
+    room: SieveRoom
+    presence: PresentBits
+    word: NDArray[np.uint64]
+    """Room for the words of a block."""
+    counts: NDArray[np.int64]
+    """By event of a chunk: how many ids it has."""
+    seen: NDArray[np.int64]
+    """One element: the slots that were looked at."""
+
+
+_thawed, _thawed_deleted, _thawed_batch = thawing(SieveSearch), thawing(Deleted), thawing(Batch)
+
+
+@inner
+def sift(search, gone, batch, codes_of_events, out, first, events):
+    """A stage: find the slots that hold for each event, as pieces, and count them.
+
+    Returns how many visits there are, or -1 without room for them.
     """
+    searched, deleted, candidates = _thawed(search), _thawed_deleted(gone), _thawed_batch(batch).candidates
+    index, room, word, seen = searched.sieve, searched.room, searched.word, searched.seen
+    dead, has_dead, ends = pointer(deleted.bitmap), deleted.state != NONE_DELETED, pointer(searched.counts)
     visits = room.visits
-    bitmaps, block_starts, block_columns = (
-        borrowed(index.bitmaps),
-        borrowed(index.block_starts),
-        borrowed(index.block_columns),
-    )
-    block_bitmaps, block_slots, in_doubt = (
-        borrowed(index.block_bitmaps),
-        borrowed(index.block_slots),
-        borrowed(index.in_doubt),
-    )
-    row_starts, rows, dead = borrowed(index.row_starts), borrowed(index.rows), borrowed(dead)
-    bucket_of, before, after = borrowed(room.bucket_of), borrowed(room.before), borrowed(room.after)
-    codes, live, waiting = borrowed(room.codes), borrowed(room.live), borrowed(room.waiting)
-    kept, kept_blocks, sure, word = borrowed(room.kept), borrowed(room.kept_blocks), borrowed(room.sure), borrowed(word)
-    pieces, piece_ends = borrowed(visits.pieces), borrowed(visits.ends)
-    visit_event, starts = borrowed(visits.event), borrowed(visits.starts)
+    _find_buckets(index, borrowed(codes_of_events), first, events, room)
+    # The row behind the last column has a bit for every event that is not skipped.
+    present = row_pointer(searched.presence.bits, codes_of_events.shape[0])
+    bitmaps, block_starts, block_columns = index.bitmaps, pointer(index.block_starts), index.block_columns
+    block_bitmaps, block_slots, in_doubt = index.block_bitmaps, pointer(index.block_slots), pointer(index.in_doubt)
+    row_starts, rows = pointer(index.row_starts), pointer(index.rows)
+    bucket_of, before, after, codes = room.bucket_of, room.before, room.after, room.codes
+    live, waiting, sure = room.live, pointer(room.waiting), room.sure
+    kept, kept_blocks = pointer(room.kept), pointer(room.kept_blocks)
+    pieces, piece_ends = visits.pieces, pointer(visits.ends)
+    visit_event, starts = visits.event, visits.starts
     _find_live(index, events, present, room, word)
     found = visited = np.int64(0)
     starts[0] = 0
@@ -255,10 +273,10 @@ def sift(index, dead, has_dead, first, events, present, room, word, ends, candid
                     visited += 1
                     ends[event] += count
         starts[stretch + 1] = visited
-    return visited
+    return np.int64(visited)
 
 
-@kernel
+@inlined
 def _find_live(index, events, present, room, word):
     """For every event the blocks that are worth a look."""
     summaries, summary_bitmaps = borrowed(index.summaries), borrowed(index.summary_bitmaps)

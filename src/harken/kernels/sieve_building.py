@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.pool import BLOCK, BLOCK_BITS, WORDS
 from harken.kernels.sieve import MOST_BUCKETS
 from harken.kernels.vector import ALL_BITS, NO_BITS, ONE_BIT, first_bits
@@ -172,7 +172,7 @@ def sort_rows(starts, columns, low, high, first, last, places, below, order):
         waiting += 2
 
 
-@kernel
+@inner
 def _gain(tally, reach, below, rows, least):
     """The share of rows whose slice fails as a whole by a column, on average, more than fail so together.
 
@@ -262,7 +262,7 @@ def choose_columns(
         expected[block, 2] = doubtful / max(passed, 1e-9)
 
 
-@kernel
+@inner
 def _chances(starts, columns, low, high, first, last, places, below, is_whole, has_bitmaps, row):
     """How likely a row passes the bitmaps of its block, and how likely one that passes is not in doubt."""
     passing, sure = 1.0, 1.0
@@ -330,7 +330,7 @@ def _buckets(cut_starts, column):
     return cut_starts[column + 1] - cut_starts[column] + 2
 
 
-@kernel
+@inner
 def _clear_outside(bitmaps, at, mask, first, last, is_wrapped, buckets):
     """Clear the bit of a slot in the bitmaps of the buckets of which it admits no code."""
     bitmaps[at] &= mask

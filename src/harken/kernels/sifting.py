@@ -23,7 +23,7 @@ from harken.kernels.clusters import (
     TILE_START,
     rest_interval,
 )
-from harken.kernels.compile import inlined, kernel
+from harken.kernels.compile import inlined, inner
 from harken.kernels.deletes import is_dead, live_word
 from harken.kernels.vector import (
     NO_BITS,
@@ -158,7 +158,7 @@ def _keep(word, slot, ids, as_slots, passed, end):
     return end
 
 
-@kernel
+@inner
 def _sift(word, tiles, narrow, wide, compared, rest, rest_count, at, slot, codes, event):
     """Those bits of a word that stand for a slot which an event matches, of the tile at `at`, whose first is `slot`."""
     doubted = NO_BITS
@@ -191,7 +191,7 @@ def _sift(word, tiles, narrow, wide, compared, rest, rest_count, at, slot, codes
     return word
 
 
-@kernel
+@inner
 def _is_between(code, low, high):
     """Whether a code lies in an interval, which is wrapped if its low end is above the high one."""
     return low <= code <= high if low <= high else code >= low or code <= high

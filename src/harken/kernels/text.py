@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import inlined, kernel
+from harken.kernels.compile import inlined, inner, kernel
 
 CONTAINS, STARTS, ENDS, GLOB = 0, 1, 2, 3
 """What has to be true of a text in which the needle of a pattern was found."""
@@ -95,7 +95,7 @@ def hash_grams(column, size, gram, hashes):
         hashes[place] = _hash(gram[place], column[place], size[place])
 
 
-@kernel
+@inner
 def fits_glob(data, begin, end, globs, first, last):
     """Whether a text fits a glob: the last ANY is given more of the text whenever what follows it does not fit."""
     at, piece = begin, first

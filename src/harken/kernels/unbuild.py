@@ -7,7 +7,7 @@ import numpy as np
 from harken.kernels import clusters as cluster
 from harken.kernels import pool as pools
 from harken.kernels.clusters import rest_interval
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.deletes import is_dead
 from harken.kernels.rows import UP_TO, WITHIN
 from harken.kernels.sieve import PREDICATE
@@ -67,7 +67,7 @@ def cluster_rows(index, dead, tops, keys, slots, columns, lows, highs):
     return found
 
 
-@kernel
+@inner
 def _keys_of_slots(index, fields, keys):
     """The code of the key of every slot of a cluster."""
     if fields[cluster.HASH_START] == cluster.NONE:

@@ -23,6 +23,7 @@ at_an_end, admitted_by_end, level_with_end = _unit.at_an_end, _unit.admitted_by_
 trailing_zeros, ones = _unit.trailing_zeros, _unit.ones
 and_bitmaps, fill_block = _unit.and_bitmaps, _unit.fill_block
 compressed, borrowed = _unit.compressed, _unit.borrowed
+pointer, row_pointer = _unit.pointer, _unit.row_pointer
 compressed_pieces, compressed_piece = _unit.compressed_pieces, _unit.compressed_piece
 prefetch_read, prefetch_later = _unit.prefetch_read, _unit.prefetch_later
 stream_line, line_offset = _unit.stream_line, _unit.line_offset
@@ -72,7 +73,7 @@ def spread_word(ids, at, word, out, end):
     """The same where there is room for 64 elements behind `end`, and no knowing how many bits there will be."""
     if CAN_COMPRESS:
         return compressed(ids, at, word, out, end)
-    return spread(ids, at, word, out, end, out.size)
+    return spread(ids, at, word, out, end, end)
 
 
 @kernel

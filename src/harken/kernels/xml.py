@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import inlined, kernel
+from harken.kernels.compile import inlined, inner, kernel
 from harken.kernels.frozen import thawing
 from harken.kernels.scanning import HAS_CONTROL, HAS_HIGH, HAS_RETURN, WIDTH, copy_bytes, finder, same_bytes, tally
 
@@ -420,7 +420,7 @@ def _reference(data, at, stop, text, to):
     return at, to + 1
 
 
-@kernel
+@inner
 def _after_declaration(data, at, stop):
     """Where an XML declaration ends whose `<?xml` ends here, or -1: version 1.0, in UTF-8."""
     stage = 0
@@ -466,7 +466,7 @@ def _after_declaration(data, at, stop):
         at += 1
 
 
-@kernel
+@inner
 def _after_comment(data, at, stop):
     """Where a comment ends whose `<!` ends here, or -1."""
     if at + 1 >= stop or data[at] != _DASH or data[at + 1] != _DASH:
@@ -482,7 +482,7 @@ def _after_comment(data, at, stop):
         at += 1
 
 
-@kernel
+@inner
 def _after_instruction(data, at, stop):
     """Where a processing instruction ends whose `<?` ends here, or -1."""
     start = at
@@ -506,7 +506,7 @@ def _after_instruction(data, at, stop):
         at += 1
 
 
-@kernel
+@inner
 def _end_of_cdata(data, at, stop):
     """Where the `]]>` of a CDATA section stands, or -1."""
     while True:
@@ -519,7 +519,7 @@ def _end_of_cdata(data, at, stop):
         at += 1
 
 
-@kernel
+@inner
 def _normalised(data, at, stop, text, to):
     """Write the value of an attribute in which there is something to replace: where it ends, or -1."""
     while at < stop:
@@ -535,7 +535,7 @@ def _normalised(data, at, stop, text, to):
     return to
 
 
-@kernel
+@inner
 def _bind(room, data, text, bound, level, attribute, value, value_end):
     """Take a declaration of a namespace; tell how many bindings there are now, or -1."""
     start, end = room.attribute[attribute], room.attribute_end[attribute]
@@ -610,7 +610,7 @@ def _expanded(room, data, text, bound, start, end, colon):
     return size + 2 + end - start
 
 
-@kernel
+@inner
 def _expanded_path(table, room, data, text, bound, start, end, colon, parent, kind, may_add):
     """The tag path of a name in a namespace, as `_looked_up` tells it; -3 if the prefix is not declared."""
     length = _expanded(room, data, text, bound, start, end, colon)

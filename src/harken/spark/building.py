@@ -18,6 +18,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.mismatch import IGNORE, OnMismatch, require_word, tell
 from harken.live.subscriptions import Fault
 from harken.operators import Operator
+from harken.rehearsal import compile_silently
 from harken.schema import Schema
 from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import mapped
@@ -190,6 +191,7 @@ def _builder(
         several = list(batches)
         if not several:
             return
+        compile_silently()
         engine = operators.engine(schema=schema, limits=limits, background=False)
         report = engine.subscribe_many(pyarrow.Table.from_batches(several))
         part = None

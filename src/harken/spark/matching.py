@@ -22,6 +22,7 @@ from harken.spark.index import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
 from harken.spark.mismatches import columns_of, compare, refuse_unreadable
 from harken.spark.plugged import NO_OPERATORS, Plugged, plugged
+from harken.spark.rehearsing import rehearse
 from harken.spark.session_facts import (
     is_connect,
     is_local,
@@ -113,6 +114,8 @@ def match(
 
     A string or binary column `document` holds the XML documents that XPath subscriptions are about.
 
+    Where workers run on this machine, what the index needs is compiled here and now, unless it is kept already.
+
     `operators` are those that subscriptions call, each as such or as "module:name", which every worker imports; `order`
     is the order in which they are asked. They are called in the workers, for many events at once.
     """
@@ -148,6 +151,7 @@ def match(
         documents=version.documents,
     )
     needed = events.select(*map(column, _needed(events, version, identified, columns)))
+    rehearse(question, needed)
     if chosen.name == SHARDED:
         return _sharded(needed, question, types, chosen)
     return mapped(needed, _named(question, chosen), types)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from harken.rehearsal import kernels
+
 SOURCES = Path(__file__).parents[3] / "src"
 PROGRAM = """
 import sys
@@ -51,6 +53,8 @@ def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert [line["kind"] for line in lines] == ["step"] * 6 + ["summary"], "and no warning that kernels are compiled"
     assert lines[-1]["folder"].startswith(str(tmp_path))
+    kept = len(list(tmp_path.rglob("*.nbc")))
+    assert abs(kept - kernels()) < kernels() / 10, "the progress bar knows about how far it is"
     for size in ("20", "3000"):
         found = run("-c", PROGRAM, size, folder=tmp_path)
         assert found.stdout == "100\n", found.stdout + found.stderr

@@ -64,6 +64,22 @@ def test_within_and_below(kind: type) -> None:
 
 
 @kernel
+def _by_pointer(numbers, grid, row, at):
+    pointed, in_row = intrinsics.pointer(numbers), intrinsics.row_pointer(grid, row)
+    pointed[at] += 5
+    return pointed[at], in_row[at]
+
+
+def test_pointers_read_and_write_the_array() -> None:
+    numbers, grid = np.arange(6, dtype=np.int32), np.arange(18, dtype=np.uint16).reshape(3, 6)
+    grid.flags.writeable = False
+    assert _by_pointer(numbers, grid, 2, 4) == (9, 16)
+    assert numbers.tolist() == [0, 1, 2, 3, 9, 5]
+    assert plain.pointer(numbers)[4] == 9
+    assert plain.row_pointer(grid, 2)[4] == 16
+
+
+@kernel
 def _sketch_tests(columns, low, span, code, doubled):
     return (
         intrinsics.within(columns, low, span, code),

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from harken.kernels.compile import inner, kernel
 
 pytestmark = pytest.mark.seconds
 
@@ -40,3 +43,21 @@ def test_what_is_kept_and_cannot_be_read_is_compiled_anew(tmp_path: Path, kept: 
     index.write_bytes(pickle.dumps(version) + kept)
     assert run(program) == ["42", "0"]
     assert run(program) == ["42", "1"], "and is kept again"
+
+
+@inner
+def _halved(numbers, at):
+    return numbers[at] // 2
+
+
+@kernel
+def _half_of(numbers, at):
+    return _halved(numbers, at)
+
+
+def test_only_kernels_call_an_inner_kernel() -> None:
+    numbers = np.arange(10)
+    assert _half_of(numbers, 9) == 4
+    for _ in range(2):
+        with pytest.raises(TypeError, match="_halved is a part of kernels"):
+            _halved(numbers, 9)

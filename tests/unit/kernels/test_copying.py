@@ -5,12 +5,34 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harken.kernels.copying import copy_runs, repeat_lines
+from harken.kernels.compile import kernel
+from harken.kernels.copying import RunCopying, copy_runs, repeat_lines
+from harken.kernels.deletes import NONE_DELETED, Deleted
+from harken.kernels.frozen import frozen, thawing
 from harken.kernels.runs import Runs
+from harken.kernels.stages import Batch, Stage, call_stage, stage
 from harken.kernels.vector import LANES, ROWS, aligned
 
 IDS = 3_000
 CANARY = -77
+_thawed = thawing(Stage)
+
+
+@kernel
+def _call(copying, deleted, batch, codes, out, events):
+    return call_stage(_thawed(copying), deleted, batch, codes, out, 0, events)
+
+
+def copy(drawn: Drawn, ends: np.ndarray, room: int, out: np.ndarray, *, streaming: bool) -> None:
+    """Have the stage copy all runs of a chunk."""
+    events, nothing = len(ends), np.empty(0, np.int64)
+    words, counts = np.empty(0, np.uint64), np.empty(0, np.int32)
+    offsets = np.append(ends, ends[-1] + len(out))
+    copying = RunCopying(drawn.runs, drawn.ids, ends, aligned(room, np.int32), -1 if streaming else 1 << 40)
+    deleted = Deleted(NONE_DELETED, words, counts, drawn.ids, words, counts, drawn.step_ids)
+    batch = Batch(np.empty(0, np.bool_), np.empty(0, np.bool_), nothing, offsets, nothing)
+    copier = stage(copy_runs, copying)
+    _call(frozen(copier), frozen(deleted), frozen(batch), np.empty((0, events), np.uint32), out, events)
 
 
 class Drawn:
@@ -91,9 +113,7 @@ def test_every_id_is_copied_to_its_place(streaming: bool, gaps: bool, room: int)
         space[:] = CANARY
         out = space[shift : len(space) - LANES]
         ends = begins.copy()
-        copy_runs(
-            drawn.runs, events, drawn.ids, drawn.ids, drawn.step_ids, ends, aligned(room, np.int32), out, streaming
-        )
+        copy(drawn, ends, room, out, streaming=streaming)
         assert ends.tolist() == (begins + counts).tolist()
         untouched = np.ones(len(space), np.bool_)
         for begin, expected in zip(begins.tolist(), drawn.expected, strict=True):
@@ -107,7 +127,7 @@ def test_no_runs_leave_everything_as_it_was() -> None:
     drawn = Drawn(rng, 3, 40)
     drawn.runs.whole[:] = drawn.runs.part[:] = 0
     out, ends = np.full(20, CANARY, np.int32), np.array([3, 5, 9])
-    copy_runs(drawn.runs, 3, drawn.ids, drawn.ids, drawn.step_ids, ends, aligned(4 * ROWS, np.int32), out, True)
+    copy(drawn, ends, 4 * ROWS, out, streaming=True)
     assert ends.tolist() == [3, 5, 9]
     assert (out == CANARY).all()
 

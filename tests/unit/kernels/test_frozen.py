@@ -24,7 +24,8 @@ class Outer(NamedTuple):
     nothing: NDArray[np.float64]
 
 
-_thawed = thawing(Outer)
+_thawed, _flags, _nothing = thawing(Outer), thawing(Outer, "inner", "flags"), thawing(Outer, "nothing")
+_inner, _size = thawing(Outer, "inner"), thawing(Outer, "size")
 
 
 @kernel
@@ -33,6 +34,11 @@ def _read_and_write(words, row, column):
     outer.numbers[1] = 77
     shape = outer.inner.grid.shape[0] * 10 + outer.inner.grid.shape[1]
     return outer.inner.grid[row, column], shape, outer.inner.flags[2], outer.size, outer.nothing.size
+
+
+@kernel
+def _read_fields(words):
+    return _flags(words)[2], _inner(words).grid[2, 3], _size(words), _nothing(words).size
 
 
 def given() -> Outer:
@@ -45,6 +51,11 @@ def test_a_kernel_reads_and_writes_the_arrays_themselves() -> None:
     outer.inner.grid.flags.writeable = False  # as in a mapped file: that makes no difference
     assert _read_and_write(frozen(outer), 2, 1) == (9, 34, True, -3, 0)
     assert outer.numbers.tolist() == [0, 77, 0, 0, 0]
+
+
+def test_a_field_is_thawed_by_itself() -> None:
+    outer = given()
+    assert _read_fields(frozen(outer)) == (True, 11, -3, 0)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harken.kernels.compile import kernel
 from harken.kernels.presence import PresentBits, mark_present
+
+
+@kernel
+def _mark_present(codes, has_value, first, events, skipped, presence):
+    mark_present(codes, has_value, first, events, skipped, presence)
 
 
 @pytest.mark.parametrize("events", [1, 63, 64, 65, 200])
@@ -15,7 +21,7 @@ def test_which_events_have_a_value(events: int) -> None:
     skipped = rng.random(events + 7) < 0.2
     codes[1, 7:] = codes[3] = 0
     presence = PresentBits(np.full((6, 4), 12_345, np.uint64), np.ones(5, np.bool_))
-    mark_present(codes, np.array([True, True, True, False, True]), 7, events, skipped, presence)
+    _mark_present(codes, np.array([True, True, True, False, True]), 7, events, skipped, presence)
     bits = np.unpackbits(presence.bits.view(np.uint8), axis=1, bitorder="little")[:, :events].astype(bool)
     assert (bits[5] == ~skipped[7:]).all()
     assert (bits[:5] == ((codes[:, 7:] != 0) & ~skipped[7:])).all()

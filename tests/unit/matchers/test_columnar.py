@@ -14,7 +14,7 @@ import pytest
 
 from harken import Engine
 from harken.errors import CapabilityError
-from harken.kernels.columnar import Room
+from harken.kernels.runs import Runs
 from harken.matchers import candidates
 from harken.matchers.columnar import Columnar, index, match_one, matcher
 from harken.matchers.columnar.costs import LAYOUT_NAMES
@@ -744,9 +744,9 @@ def test_layers_of_unlike_sizes_are_merged_where_that_pays() -> None:
 
 def test_what_an_event_matches_behind_a_key_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upper ends and lower ends in one column, which are compared: those that hold follow each other."""
-    rooms: list[Room] = []
-    make_room = index._room
-    monkeypatch.setattr(index, "_room", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
+    rooms: list[Runs] = []
+    make_room = index._runs
+    monkeypatch.setattr(index, "_runs", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
     draw = Random(1)
     asked = {f"{n}": (n % 10, draw.choice(["<", "<=", ">", ">="]), draw.randrange(40)) for n in range(400)}
     engine = columnar(layouts=["cluster"])
@@ -756,14 +756,14 @@ def test_what_an_event_matches_behind_a_key_is_one_run(monkeypatch: pytest.Monke
     for x in range(-1, 41):
         expected = [id for id, (key, sign, bound) in asked.items() if key == 3 and tests[sign](x, bound)]
         assert sorted(engine.match({"k": 3, "x": x}).ids, key=int) == expected
-        assert (sum(each.runs.whole[0] for each in rooms), sum(each.runs.part[0] for each in rooms)) == (1, 0)
+        assert (sum(each.whole[0] for each in rooms), sum(each.part[0] for each in rooms)) == (1, 0)
 
 
 def test_runs_may_fill_the_room_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """One event that has a run in every cluster, and two where there are steps, and no room for more."""
-    rooms: list[Room] = []
-    make_room = index._room
-    monkeypatch.setattr(index, "_room", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
+    rooms: list[Runs] = []
+    make_room = index._runs
+    monkeypatch.setattr(index, "_runs", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
     engine = columnar(layouts=["cluster"], settings=STEPPED)
     asked = {f"{n}": (n % 997, n * 7 % 991) for n in range(2_000)}
     engine.subscribe_many((id, f"x >= {x} AND y >= {y}") for id, (x, y) in asked.items())
@@ -773,9 +773,9 @@ def test_runs_may_fill_the_room_of_an_event(monkeypatch: pytest.MonkeyPatch) -> 
     for place, (x, y) in enumerate((x, y) for x in range(450, 600) for y in (500, 990)):
         expected = [id for id, (low, other) in asked.items() if low <= x and other <= y]
         assert sorted(found.ids[place]) == sorted([*expected, "p", "q", "r"])
-    (room,) = (each for each in rooms if each.runs.of_event.shape[0] > 1)
-    assert room.runs.of_event.shape[0] == 5
-    assert (room.runs.whole + room.runs.part).max() == 5
+    (room,) = (each for each in rooms if each.of_event.shape[0] > 1)
+    assert room.of_event.shape[0] == 5
+    assert (room.whole + room.part).max() == 5
 
 
 # Fresh subscriptions, and small engines

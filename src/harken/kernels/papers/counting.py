@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from harken.kernels.compile import IS_PLAIN, kernel
+from harken.kernels.compile import IS_PLAIN, inner, kernel
 from harken.kernels.papers.lists import ListTable, append_to, has_room, needed, release, remove_from
 from harken.kernels.papers.predicates import (
     FREE,
@@ -127,7 +127,7 @@ def numbers_of(index, table, row, equalities, out):
     return count, holding, cells
 
 
-@kernel
+@inner
 def number_all(index, table, row, equalities, numbers):
     """Number the predicates of a row that have no number yet, and count one more use of each."""
     count = 0
@@ -185,7 +185,7 @@ def delete_from_lists(index, lists, packed, table, rows, slots, equalities, numb
                 drop_predicate(index, number)
 
 
-@kernel
+@inner
 def _append_run(runs, used, begin, end):
     """Append a run, or extend the last one if it ends where this one begins."""
     if used and runs[used - 1] == begin:
@@ -250,7 +250,7 @@ class Counted(NamedTuple):
     """How many slots there are."""
 
 
-@kernel
+@inner
 def count_event(counted, codes, event, space, out, end, examined):
     """Append the rows that hold for an event. Returns where they end."""
     index, lists, packed, counters, always, size = counted

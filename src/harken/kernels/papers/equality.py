@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.papers.counting import FEW_INCREMENTS, count_event, runs_of
 from harken.kernels.papers.lists import ListTable, append_to, has_room, needed, release, remove_from
 from harken.kernels.papers.numbers import give_number_back, take_number
@@ -60,7 +60,7 @@ def mixed(hash, value):
     return (product ^ product >> 29) & _HASH_BITS
 
 
-@kernel
+@inner
 def _hash_of_columns(table, row):
     found = np.int64(1)
     for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
@@ -69,7 +69,7 @@ def _hash_of_columns(table, row):
     return found
 
 
-@kernel
+@inner
 def _hash_of_labels(table, row, cluster):
     found = np.int64(cluster)
     for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
@@ -100,7 +100,7 @@ def _cluster_of(clusters, table, row, hash):
     return np.int32(NONE)
 
 
-@kernel
+@inner
 def _entry_of(clusters, table, cluster, hash, row):
     """The entry of a cluster that asks for the same values as a row, or -1."""
     places = clusters.entry_places
@@ -115,7 +115,7 @@ def _entry_of(clusters, table, cluster, hash, row):
     return np.int32(NONE)
 
 
-@kernel
+@inner
 def _asks_the_same(table, first, second):
     """Whether two rows of one cluster ask for the same values."""
     left, right = table.starts[first], table.starts[second]
@@ -141,7 +141,7 @@ def _place(places, hash, entry):
     places[place] = np.int64(hash) << 32 | entry
 
 
-@kernel
+@inner
 def _displace(places, hash, entry):
     """Remove an entry, and move up those behind it that could not be found otherwise."""
     mask = places.size - 1
@@ -197,7 +197,7 @@ def insert_rows(clusters, table, rows, first):
     return rows.size
 
 
-@kernel
+@inner
 def _new_cluster(clusters, table, row, hash):
     cluster = take_number(clusters.free_clusters, clusters.state, FREE_CLUSTERS)
     for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
@@ -208,7 +208,7 @@ def _new_cluster(clusters, table, row, hash):
     return cluster
 
 
-@kernel
+@inner
 def _new_entry(clusters, cluster, hash):
     entry = take_number(clusters.free_entries, clusters.state, FREE_ENTRIES)
     clusters.owners[entry] = cluster
@@ -217,7 +217,7 @@ def _new_entry(clusters, cluster, hash):
     return entry
 
 
-@kernel
+@inner
 def _drop_cluster(clusters, cluster, hash):
     _displace(clusters.cluster_places, hash, cluster)
     clusters.columns.sizes[cluster] = 0
@@ -272,7 +272,7 @@ def _asked(clusters, codes, event, probes):
     return count
 
 
-@kernel
+@inner
 def _entry_for(clusters, table, cluster, hash, codes, event):
     """The entry of a cluster whose values an event has, or -1."""
     places = clusters.entry_places

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 
 NONE = -1
 BUILT, TOO_LARGE, NO_ROOM = range(3)
@@ -135,7 +135,7 @@ def _count(rows, sweep, row, by):
     sweep.state[_SECOND_HASH] ^= rows.hashes[row, 1]
 
 
-@kernel
+@inner
 def _come(rows, sweep, row):
     size = sweep.state[_ACTIVE]
     sweep.active[size] = row
@@ -144,7 +144,7 @@ def _come(rows, sweep, row):
     _count(rows, sweep, row, 1)
 
 
-@kernel
+@inner
 def _go(rows, sweep, row):
     size = sweep.state[_ACTIVE] - 1
     last = sweep.active[size]

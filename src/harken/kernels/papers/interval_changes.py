@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.papers.interval_marks import (
     add_interval,
     add_mark,
@@ -61,7 +61,7 @@ from harken.kernels.papers.lists import append_to, has_room, needed, release
 # Nodes
 
 
-@kernel
+@inner
 def _new_node(trees, key, parent):
     """A node without children; or NONE if there is no room."""
     state = trees.state
@@ -92,7 +92,7 @@ def add_columns(trees, first):
     return trees.roots.size
 
 
-@kernel
+@inner
 def _plant(trees, column, key):
     """Ensure a node for a constant. Returns whether there was room.
 
@@ -113,7 +113,7 @@ def _plant(trees, column, key):
     return settle(trees)
 
 
-@kernel
+@inner
 def _set_height(trees, node):
     tallest = 0
     for side in range(2):
@@ -123,14 +123,14 @@ def _set_height(trees, node):
     trees.heights[node] = tallest + 1
 
 
-@kernel
+@inner
 def _replace_kid(trees, parent, kid, other):
     trees.nodes[parent, LEFT + (trees.nodes[parent, RIGHT] == kid)] = other
     if other != NONE:
         trees.nodes[other, PARENT] = parent
 
 
-@kernel
+@inner
 def _rotate(trees, node, side):
     """Rotate: the child at a side takes the place of its parent. Returns whether there was room for the marks."""
     kid = trees.nodes[node, LEFT + side]
@@ -149,7 +149,7 @@ def _rotate(trees, node, side):
     return True
 
 
-@kernel
+@inner
 def _move_marks(trees, kid, node, near, far):
     """Move the marks of a node and its child to where they belong once the child has the node's place.
 
@@ -189,14 +189,14 @@ def _move_marks(trees, kid, node, near, far):
             mark = following
 
 
-@kernel
+@inner
 def _tallness(trees, node):
     """Height of a node's right side minus that of its left."""
     left, right = trees.nodes[node, LEFT], trees.nodes[node, RIGHT]
     return (trees.heights[right] if right != NONE else 0) - (trees.heights[left] if left != NONE else 0)
 
 
-@kernel
+@inner
 def _rebalance(trees):
     """Rotate from the pending node upwards until all is balanced. Returns whether there was room."""
     state = trees.state
@@ -222,7 +222,7 @@ def _rebalance(trees):
     return True
 
 
-@kernel
+@inner
 def _splice(trees, node):
     """Remove a node at which no interval ends, and that has at most one child.
 
@@ -241,7 +241,7 @@ def _splice(trees, node):
     state[PENDING] = parent
 
 
-@kernel
+@inner
 def _uproot(trees, column, key):
     """Remove the node of a constant, if no interval ends there. Returns whether there was room."""
     node = find_node(trees, column, key)

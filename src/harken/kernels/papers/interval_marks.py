@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.papers.interval_tree import (
     ABOVE,
     AFTER,
@@ -55,7 +55,7 @@ _SCATTER, _MIX, _LOW_BITS = 0x1E37_79B1, 0x05EB_CA77, 0xFFFF_FFFF
 # Lists of marks
 
 
-@kernel
+@inner
 def room_for_marks(trees, count):
     """Whether there is room for this many marks; if not, the shortage is noted."""
     state = trees.state
@@ -66,7 +66,7 @@ def room_for_marks(trees, count):
     return False
 
 
-@kernel
+@inner
 def link_mark(trees, mark, node, kind):
     """Put a mark at the head of a list of a node."""
     marks, head = trees.marks, trees.nodes[node, kind]
@@ -78,7 +78,7 @@ def link_mark(trees, mark, node, kind):
     trees.nodes[node, kind] = mark
 
 
-@kernel
+@inner
 def unlink_mark(trees, mark):
     """Remove a mark from its list."""
     marks = trees.marks
@@ -91,7 +91,7 @@ def unlink_mark(trees, mark):
         marks[after, BEFORE] = before
 
 
-@kernel
+@inner
 def add_mark(trees, node, kind, interval):
     """Mark an interval on a list of a node, for which there is room."""
     state, marks = trees.state, trees.marks
@@ -112,7 +112,7 @@ def add_mark(trees, node, kind, interval):
     trees.intervals[interval, FIRST_MARK] = mark
 
 
-@kernel
+@inner
 def erase_mark(trees, mark):
     """Remove a mark from its node and its interval, and free it."""
     state, marks = trees.state, trees.marks
@@ -129,7 +129,7 @@ def erase_mark(trees, mark):
     state[MARKS] -= 1
 
 
-@kernel
+@inner
 def count_marks(trees, node, kind):
     """How many marks are on a list of a node."""
     count = 0
@@ -143,7 +143,7 @@ def count_marks(trees, node, kind):
 # Where an interval is marked
 
 
-@kernel
+@inner
 def _cover_part(trees, interval, low, high):
     """Mark the labels from low to high for an interval. There is room, and nodes at both ends."""
     root = trees.roots[trees.intervals[interval, COLUMN]]
@@ -189,7 +189,7 @@ def cover(trees, interval):
         _cover_part(trees, interval, low, np.int64(END - 1))
 
 
-@kernel
+@inner
 def uncover(trees, interval):
     """Erase all marks of an interval but those of its ends."""
     mark = trees.intervals[interval, FIRST_MARK]
@@ -200,7 +200,7 @@ def uncover(trees, interval):
         mark = following
 
 
-@kernel
+@inner
 def most_marks(trees, column):
     """The most marks that an interval of a column can have."""
     root = trees.nodes[trees.roots[column], LEFT]
@@ -229,7 +229,7 @@ def rehash(trees):
             trees.buckets[bucket] = interval
 
 
-@kernel
+@inner
 def find_interval(trees, column, low, high):
     """The interval with these labels; or NONE."""
     intervals = trees.intervals
@@ -242,7 +242,7 @@ def find_interval(trees, column, low, high):
     return NONE
 
 
-@kernel
+@inner
 def add_interval(trees, column, low, high):
     """A new interval, whose ends have nodes, with all its marks; or NONE if there is no room."""
     state, intervals = trees.state, trees.intervals
@@ -272,7 +272,7 @@ def add_interval(trees, column, low, high):
     return interval
 
 
-@kernel
+@inner
 def drop_interval(trees, interval):
     """Remove an interval that no row asks for. The nodes of its ends become doomed."""
     state, intervals = trees.state, trees.intervals

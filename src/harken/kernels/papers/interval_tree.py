@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 
 NONE = -1
 ALWAYS = 0
@@ -89,19 +89,19 @@ class RowPlaces(NamedTuple):
     """Its place in the list of that interval."""
 
 
-@kernel
+@inner
 def key_of_low(low):
     """The constant at which an interval with this lowest label ends; 0 if it has no lower end."""
     return np.int64(low) & ~1
 
 
-@kernel
+@inner
 def key_of_high(high):
     """The constant at which an interval with this highest label ends; END if it has no upper end."""
     return (np.int64(high) + 1) & ~1
 
 
-@kernel
+@inner
 def find_node(trees, column, key):
     """The node of a constant; or NONE."""
     node = trees.roots[column]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 
 TOP, WASTED = range(2)
 _LEAST_ROOM = 2
@@ -59,7 +59,7 @@ def append_to(lists, which, value):
     lists.sizes[which] = size + 1
 
 
-@kernel
+@inner
 def insert_at(lists, which, place, value):
     """Insert a value before the one at a place, into a list for which there is room."""
     append_to(lists, which, value)
@@ -69,7 +69,7 @@ def insert_at(lists, which, place, value):
     lists.cells[start + place] = value
 
 
-@kernel
+@inner
 def remove_at(lists, which, place):
     """Remove the value at a place. Those behind it move up."""
     start = lists.starts[which]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 
 NONE = -1
 LAST_LABEL = 0xFFFF_FFFF
@@ -107,7 +107,7 @@ def _slot(slots, key):
     return at
 
 
-@kernel
+@inner
 def _vacate(slots, hole):
     """Empty a slot, and move up those behind it that could not be found otherwise."""
     last = slots.shape[0] - 1
@@ -152,7 +152,7 @@ def _field(edge):
     return YES if edge == BY_YES else NO
 
 
-@kernel
+@inner
 def end_of(tree, node, edge, label):
     """Where an edge of a node leads; NONE if there is no such edge."""
     if edge == BY_LABEL:
@@ -182,7 +182,7 @@ def lead(tree, node, edge, label, child):
         tree.slots[at, END] = child
 
 
-@kernel
+@inner
 def unlead(tree, node, edge, label):
     """Remove an edge."""
     if node == NONE:
@@ -197,14 +197,14 @@ def unlead(tree, node, edge, label):
         tree.state[HASHED] -= 1
 
 
-@kernel
+@inner
 def has_results(tree, node):
     """Whether a node has any edge but the *-edge."""
     nothing = NONE if tree.nodes[node, KIND] == RANGE else 0
     return tree.nodes[node, YES] != NONE or tree.nodes[node, NO] != nothing
 
 
-@kernel
+@inner
 def new_node(tree, kind, column, low, high):
     """A node without edges, for which there is room."""
     node = tree.state[FREE]
@@ -222,7 +222,7 @@ def new_node(tree, kind, column, low, high):
     return node
 
 
-@kernel
+@inner
 def free_node(tree, node):
     """Free a node that no edge leads to."""
     tree.state[NODES] -= 1

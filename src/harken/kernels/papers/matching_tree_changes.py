@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.papers.matching_tree import (
     BEFORE,
     BY_LABEL,
@@ -124,7 +124,7 @@ def insert_rows(tree, table, order, rows, keys, tests, first, most):
     return rows.size
 
 
-@kernel
+@inner
 def _has_room(tree, nodes):
     """Whether there is room for one more entry with so many new nodes and edges."""
     state = tree.state
@@ -145,7 +145,7 @@ def _copy(tests, source, target):
     _set(tests, target, tests.kinds[source], tests.columns[source], tests.low[source], tests.high[source])
 
 
-@kernel
+@inner
 def _tests_of(table, order, row, keys, tests):
     """Write the tests of a row, and return how many there are."""
     for i in range(order.factors):
@@ -166,7 +166,7 @@ def _tests_of(table, order, row, keys, tests):
     return _with_levels(order, tests, count) if order.has_levels else count
 
 
-@kernel
+@inner
 def _with_levels(order, tests, count):
     """Add an examination for every column that is not tested."""
     source = count - 1
@@ -184,7 +184,7 @@ def _with_levels(order, tests, count):
     return count + missing
 
 
-@kernel
+@inner
 def _comes_first(tree, order, node, tests, at):
     """Whether a test belongs above a node."""
     kind = tree.nodes[node, KIND]
@@ -196,7 +196,7 @@ def _comes_first(tree, order, node, tests, at):
     return rank < other or (rank == other and tests.kinds[at] == EXAMINE and kind == RANGE)
 
 
-@kernel
+@inner
 def _edge(tree, node, tests, at):
     """The edge of a node that a row takes, by its next test."""
     kind = tree.nodes[node, KIND]

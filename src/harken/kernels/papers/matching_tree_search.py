@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.papers.matching_tree import (
     BY_LABEL,
     BY_NO,
@@ -193,7 +193,7 @@ def find_with_successors(tree, kept, rows, codes, labels, stack, first, out, off
     return codes.shape[1]
 
 
-@kernel
+@inner
 def _push_next(tree, kept, node, stack, size):
     """Push where a search goes on from a node without a result: the end of its *-edge, and its successors."""
     if tree.nodes[node, STAR] != NONE:
@@ -206,7 +206,7 @@ def _push_next(tree, kept, node, stack, size):
     return size
 
 
-@kernel
+@inner
 def _prepare(tree, kept, node):
     """Compute the successors of a node, and those they depend on. Returns whether there was room."""
     kept.work[0] = node
@@ -230,14 +230,14 @@ def _keep(kept, node, size):
     kept.state[USED] += max(size, 0)
 
 
-@kernel
+@inner
 def _is_in_run(tree, node):
     """Whether the run of a node is not empty: a result edge leads to it."""
     parent = tree.nodes[node, PARENT]
     return parent != NONE and tree.edges[node] != BY_STAR and tree.nodes[parent, KIND] != FACTOR
 
 
-@kernel
+@inner
 def _gather(tree, kept, node):
     """Compute the successors of a node and return NONE; or return a node whose successors are needed first."""
     if not _is_in_run(tree, node):
@@ -283,7 +283,7 @@ def _replace(tree, kept, node, parent):
     return np.int64(NONE)
 
 
-@kernel
+@inner
 def _foreseen(tree, kept, node):
     """Where the result edge of a node leads, by what the run implies: a node, NONE, or undecided."""
     kind = tree.nodes[node, KIND]
@@ -298,7 +298,7 @@ def _foreseen(tree, kept, node):
     return end_of(tree, node, edge, NO_LABEL) if edge != BY_STAR else np.int64(_UNKNOWN)
 
 
-@kernel
+@inner
 def _know(tree, kept, node):
     """Record what a node's run implies for labels. Tests below its *-edges are never of columns before it."""
     while _is_in_run(tree, node):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.papers.lists import ListTable, append_to, has_room, needed, release
 
 EQUAL, AT_LEAST, AT_MOST, OTHER, ALWAYS = range(5)
@@ -140,7 +140,7 @@ def match(predicates, operations, types, counting, room, codes, first, out, offs
     return codes.shape[1]
 
 
-@kernel
+@inner
 def _evaluate(predicates, operations, of_type, counting, codes, event, size):
     """Count the predicates of all operations of a type. Returns how many rows are touched, and how many evaluated."""
     counts, touched, passed = counting.counts, counting.touched, counting.passed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner
 
 
-@kernel
+@inner
 def take_number(free, state, at):
     """Take a number. `state[at]` is how many are free, `state[at + 1]` the next one if none is."""
     if state[at]:
@@ -17,7 +17,7 @@ def take_number(free, state, at):
     return np.int32(state[at + 1] - 1)
 
 
-@kernel
+@inner
 def give_number_back(free, state, at, number):
     """Free a number. `free` has room for all."""
     free[state[at]] = number

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import kernel
+from harken.kernels.compile import inner, kernel
 from harken.kernels.papers.lists import ListTable, insert_at, needed, remove_at
 from harken.kernels.papers.numbers import give_number_back, take_number
 
@@ -84,7 +84,7 @@ def place_of(index, group, label):
     return low - start
 
 
-@kernel
+@inner
 def find_predicate(index, group, label):
     """The number of a predicate, or -1."""
     column = group // GROUPS
@@ -98,7 +98,7 @@ def find_predicate(index, group, label):
     return NONE
 
 
-@kernel
+@inner
 def cells_needed(index, group):
     """How many new cells one more predicate of a group takes."""
     return 0 if index.table_starts[group // GROUPS] != NO_TABLE else needed(index.groups, group)
@@ -120,7 +120,7 @@ def add_predicate(index, group, label):
     return number
 
 
-@kernel
+@inner
 def drop_predicate(index, number):
     """Drop a predicate that no row uses any more."""
     group, label = index.owners[number], index.labels[number]
@@ -148,7 +148,7 @@ def satisfied(index, codes, event, out):
     return end
 
 
-@kernel
+@inner
 def held_in(index, group, label):
     """The predicates of an ordered list that hold: begin, end, and a place in between that does not hold, or -1."""
     kind = group % GROUPS
@@ -165,7 +165,7 @@ def held_in(index, group, label):
     return np.int64(0), size, place if is_there else np.int64(NONE)
 
 
-@kernel
+@inner
 def _from_lists(index, column, label, out, end):
     for group in range(column * GROUPS, (column + 1) * GROUPS):
         if index.groups.sizes[group]:
@@ -178,7 +178,7 @@ def _from_lists(index, column, label, out, end):
     return end
 
 
-@kernel
+@inner
 def from_tables(index, column, label, out, end):
     """Append the numbers of the predicates of a column with tables that hold for a label."""
     size = index.table_sizes[column]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.compile import inlined, kernel
+from harken.kernels.compile import inlined, inner, kernel
 from harken.kernels.papers.row_table import row_holds
 from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, borrowed, trailing_zeros
 
@@ -88,7 +88,7 @@ def _mark(rows, begin, stop, marked):
     return stop - begin
 
 
-@kernel
+@inner
 def _first_above(labels, begin, stop, label):
     """The first place of begin:stop with a greater label, or `stop`."""
     while begin < stop:

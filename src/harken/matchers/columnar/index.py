@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,30 @@ from numpy.typing import NDArray
 from harken.codes.encode import EncodedBatch
 from harken.errors import CapabilityError
 from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Clusters
-from harken.kernels.columnar import IndexSearch, One, Room, match_codes, match_one
+from harken.kernels.columnar import IndexSearch, match_codes
+from harken.kernels.copying import RunCopying, copy_runs
 from harken.kernels.deletes import bury
 from harken.kernels.frozen import frozen
-from harken.kernels.pool import BLOCK, PIECES, STAGED, STRETCH, STRETCH_BITS, WORDS, Pools, Unwritten, Visits
+from harken.kernels.pool import (
+    BLOCK,
+    PIECES,
+    STAGED,
+    STRETCH,
+    STRETCH_BITS,
+    WORDS,
+    PieceWriting,
+    Pools,
+    PoolSearch,
+    Unwritten,
+    Visits,
+    find_pieces,
+    find_visits,
+    write_pieces,
+)
 from harken.kernels.presence import PresentBits
-from harken.kernels.runs import Runs
-from harken.kernels.sieve import GROUP, PREDICATE, Sieve, SieveRoom
+from harken.kernels.runs import ClusterSearch, Runs, find_runs
+from harken.kernels.sieve import GROUP, PREDICATE, Sieve, SieveRoom, SieveSearch, sift
+from harken.kernels.stages import NO_STAGE, Batch, Stage, frozen_batch, stage
 from harken.kernels.vector import LANES, ROWS, aligned
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.clusters import ClusterBuilder
@@ -138,13 +156,13 @@ class Finder:
         clusters = index.clusters.clusters
         runs = len(clusters) + int((clusters[:, STEP_START] != NONE).sum())
         self._chunk = max(64, min(settings.chunk_events, settings.most_runs // max(1, columns, runs) // 64 * 64))
-        self._room = _room(index, columns, self._chunk, runs, settings)
         self.seen = np.zeros(index.parts(), np.int64)
         """By cluster, then by pool, and of the sieve: the slots that were looked at so far."""
-        self._search = IndexSearch(
-            index.clusters, index.pools, index.sieve, index.ids, self._room, _one(columns), self.seen
-        )
+        self._search, self._kept = _search(index, columns, self._chunk, runs, settings, self.seen)
+        """What is frozen needs its arrays alive."""
         self._frozen = frozen(self._search)
+        self._one = _one(columns)
+        self._frozen_one = frozen_batch(self._one)
         self._ids_of_one = np.empty(settings.first_ids, np.int32)
 
     def find(
@@ -170,36 +188,39 @@ class Finder:
             reserved = np.zeros(events, np.int64)
         kept = deletions or self.index.deletions()  # to the end: what is frozen needs its arrays alive
         deleted = kept.frozen_for(events, self._settings.compacted_rows)
+        batch = frozen_batch(Batch(has_value, skipped, reserved, offsets, candidates))
         ids = buffers.take(self._settings.first_ids)
-        offsets[0] = event = 0
-        self._room.pending[:] = 0
+        event, resumes = 0, False
         while True:
-            event, needed = match_codes(
-                self._frozen, deleted, codes, has_value, skipped, event, events, self._chunk, reserved, offsets,
-                candidates, ids,
-            )  # fmt: skip
+            event, needed = match_codes(self._frozen, deleted, batch, codes, ids, event, events, self._chunk, resumes)
             if event == events:
                 return buffers.answer(ids, int(offsets[-1])), candidates
             # What was found so far tells what the rest will need.
             hoped = needed * events // min(events, event + self._chunk)
             ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, self._settings.projected * needed), hoped)
+            resumes = True
 
     def find_one(self, codes: NDArray[np.uint32], deletions: Deletions) -> tuple[list[int], int]:
         """The numbers of one event, which has one code a column, and how many slots were looked at."""
         if len(codes) > self._columns:
             codes = codes[: self._columns]
         deleted = deletions.frozen_for(1, self._settings.compacted_rows)
-        count, candidates = match_one(self._frozen, deleted, codes, self._ids_of_one)
-        if count < 0:
-            self._ids_of_one = np.empty(-count, np.int32)
-            count, candidates = match_one(self._frozen, deleted, codes, self._ids_of_one)
-        return self._ids_of_one[:count].tolist(), candidates
+        one = self._one
+        done, needed = match_codes(
+            self._frozen, deleted, self._frozen_one, codes, self._ids_of_one, 0, 1, 1, False
+        )  # fmt: skip
+        if not done:
+            self._ids_of_one = np.empty(needed, np.int32)
+            match_codes(self._frozen, deleted, self._frozen_one, codes, self._ids_of_one, 0, 1, 1, True)
+        return self._ids_of_one[: one.offsets.item(1)].tolist(), one.candidates.item(0)
 
 
-def _one(columns: int) -> One:
+def _one(columns: int) -> Batch:
     """A batch of one event: each column may have a value, and nothing is skipped or reserved."""
     nothing = np.zeros(1, np.int64)
-    return One(np.ones(columns, np.bool_), np.zeros(1, np.bool_), nothing, np.zeros(2, np.int64), np.zeros(1, np.int64))
+    return Batch(
+        np.ones(columns, np.bool_), np.zeros(1, np.bool_), nothing, np.zeros(2, np.int64), np.zeros(1, np.int64)
+    )
 
 
 def _most_passed(index: ColumnarIndex, least: int) -> int:
@@ -207,50 +228,90 @@ def _most_passed(index: ColumnarIndex, least: int) -> int:
     return max(len(index.ids) + len(index.clusters.clusters), least) + 2 * ROWS
 
 
-def _room(index: ColumnarIndex, columns: int, chunk: int, runs: int, settings: Settings) -> Room:
-    """Space to match in."""
-    blocks = len(index.pools.block_starts)
-    stretches = (blocks >> STRETCH_BITS) + 1
-    visits = min(max(settings.most_visits, blocks), blocks * chunk)  # of a block each, or of more
+def _search(
+    index: ColumnarIndex, columns: int, chunk: int, runs: int, settings: Settings, seen: NDArray[np.int64]
+) -> tuple[IndexSearch, list[Any]]:
+    """What searches an index, with space to work in, and what its stages need, which whoever calls this keeps alive.
+
+    Stages that the index does not need are not compiled.
+    """
+    kept: list[Any] = []
+
+    def stage_of(kernel: Any, needed: Any) -> Stage:
+        kept.append(needed)
+        return stage(kernel, needed)
+
+    clusters, pools, sieve, ids = index.clusters, index.pools, index.sieve, index.ids
+    room_for_runs = _runs(index, chunk, runs, settings)
+    presence = PresentBits(np.empty((columns + 1, chunk // 64), np.uint64), np.empty(columns, np.bool_))
+    counts, staged, word = np.empty(chunk, np.int64), aligned((STAGED + 2) * LANES, np.int32), aligned(WORDS, np.uint64)
+    looked_at = np.empty(index.parts(), np.int64)
+    unwritten = Unwritten(aligned(chunk * LANES, np.int32), np.empty(chunk, np.int64))
+    in_pools, in_sieve = len(clusters.clusters), len(clusters.clusters) + len(pools.pools)
+    visiting = combining = writing = sifting = writing_sifted = NO_STAGE
+    if len(pools.pools):
+        visits = _visits(pools, chunk, settings)
+        bitmap_of = np.empty((chunk, columns), np.uint32)
+        searched = PoolSearch(pools, visits, presence, bitmap_of, word, counts, looked_at[in_pools:in_sieve])
+        visiting, combining = stage_of(find_visits, searched), stage_of(find_pieces, searched)
+        writing = stage_of(
+            write_pieces, PieceWriting(pools.first_slot, ids, visits, staged, unwritten, counts, settings.cached_ids)
+        )
+    if len(sieve.block_slots):
+        room = _sieve_room(sieve, columns, chunk, settings)
+        sifting = stage_of(sift, SieveSearch(sieve, room, presence, word, counts, looked_at[in_sieve:]))
+        writing_sifted = stage_of(
+            write_pieces,
+            PieceWriting(sieve.first_slot, ids, room.visits, staged, unwritten, counts, settings.cached_ids),
+        )
+    search = IndexSearch(
+        stage_of(find_runs, ClusterSearch(clusters, ids, room_for_runs, presence, counts, looked_at[:in_pools])),
+        stage_of(copy_runs, RunCopying(room_for_runs, ids, counts, staged, settings.cached_ids)),
+        visiting,
+        combining,
+        writing,
+        sifting,
+        writing_sifted,
+        counts,
+        looked_at,
+        np.zeros(3, np.int64),
+        seen,
+    )
+    return search, kept
+
+
+def _runs(index: ColumnarIndex, chunk: int, runs: int, settings: Settings) -> Runs:
     # An odd number of lines in each row of runs: those of an event would else fall into few places of the cache.
     width = (-(-chunk // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
-    return Room(
-        Runs(
-            aligned(runs * width, np.uint64).reshape(runs, width),
-            np.zeros(chunk, np.int64),
-            np.zeros(chunk, np.int64),
-            np.empty(_most_passed(index, settings.least_passed), np.uint64),
-            np.arange(chunk, dtype=np.int32),
-            np.empty(chunk + ROWS, np.int32),
-            np.empty(chunk, np.int64),
-            np.empty(chunk, np.int64),
-        ),
-        Visits(
-            np.empty(stretches + 1, np.int64),
-            np.empty(visits, np.int32),
-            np.empty(visits, np.int32),
-            np.empty(visits, np.int32),
-            np.empty((visits, 3), np.int32),
-            np.empty(visits, np.int64),
-            np.empty(visits * PIECES, np.uint32),
-        ),
-        aligned(WORDS, np.uint64),
-        aligned((STAGED + 2) * LANES, np.int32),
-        Unwritten(aligned(chunk * LANES, np.int32), np.empty(chunk, np.int64)),
-        PresentBits(np.empty((columns + 1, chunk // 64), np.uint64), np.empty(columns, np.bool_)),
-        np.empty((chunk, columns), np.uint32),
+    return Runs(
+        aligned(runs * width, np.uint64).reshape(runs, width),
+        np.zeros(chunk, np.int64),
+        np.zeros(chunk, np.int64),
+        np.empty(_most_passed(index, settings.least_passed), np.uint64),
+        np.arange(chunk, dtype=np.int32),
+        np.empty(chunk + ROWS, np.int32),
         np.empty(chunk, np.int64),
-        np.empty(index.parts(), np.int64),
-        np.zeros(3, np.int64),
-        _sieve_room(index.sieve, columns, chunk, settings),
+        np.empty(chunk, np.int64),
+    )
+
+
+def _visits(pools: Pools, chunk: int, settings: Settings) -> Visits:
+    blocks = len(pools.block_starts)
+    visits = min(max(settings.most_visits, blocks), blocks * chunk)  # of a block each, or of more
+    return Visits(
+        np.empty((blocks >> STRETCH_BITS) + 2, np.int64),
+        np.empty(visits, np.int32),
+        np.empty(visits, np.int32),
+        np.empty(visits, np.int32),
+        np.empty((visits, 3), np.int32),
+        np.empty(visits, np.int64),
+        np.empty(visits * PIECES, np.uint32),
     )
 
 
 def _sieve_room(sieve: Sieve, columns: int, chunk: int, settings: Settings) -> SieveRoom:
-    """Space to match in a sieve; next to none if there is none."""
+    """Space to match in a sieve."""
     blocks = len(sieve.block_slots)
-    if not blocks:
-        columns = chunk = 0
     # One event may have something in all blocks; what needs more is done in shorter chunks.
     visits = min(max(settings.most_visits // GROUP, blocks), blocks * chunk)
     pieces = min(max(settings.most_visits, blocks), blocks * chunk) * PIECES + GROUP * PIECES

@@ -47,6 +47,8 @@ class Settings:
     """Slots of an index with those at its steps, at most: where a run begins is kept in 32 bits."""
     first_ids: int = 1 << 15
     """Room that is taken before anything is found: enough for the ids of most single events."""
+    cached_ids: int = 1 << 20
+    """The ids of a chunk that has more than this are written past the cache."""
     projected: int = 4
     """Room for ids is enlarged to at most this many times what the first chunks need: they may match most."""
     finders_kept: int = 4
