@@ -18,7 +18,6 @@ RATES = (1_000, 10_000, 100_000, 1_000_000)
 BUSY = 0.5
 """How busy a core, a server or an executor is to be at most."""
 TEXT_BYTES = 200
-TAKING_BYTES = 3_500
 
 
 def results(name: str) -> Any:
@@ -49,9 +48,10 @@ def sizing_rows() -> Iterator[str]:
     per_event = {each["subscriptions"]: each["us_per_event"] for each in results("user.json")["sizes"]}
     per_second = results("server.json")["per_second"]
     executor = results("spark.json")["found"]["stock_pairs"]["2 cores"]["events_per_second"]["median"]
+    taking_bytes = results("shape_cache.json")["load"]["bytes_a_text"]
     for size in SIZES:
         loaded = resident[size] + size * TEXT_BYTES / 2**20
-        taking = loaded + size * TAKING_BYTES / 2**20
+        taking = loaded + size * taking_bytes / 2**20
         for rate in RATES:
             dicts, arrow = (cores(rate, per_event[size][name]["median"]) for name in ("fresh_batch", "reloaded_arrow"))
             executors = ceil(rate / (BUSY * executor))
@@ -94,7 +94,7 @@ def test_the_sizes_follow_from_the_results() -> None:
     words = " ".join(table.split())
     assert [each for each in sentences() if each not in words] == []
     assert f"{TEXT_BYTES} bytes" in words
-    assert f"{TAKING_BYTES:,} bytes" in words
+    assert f"{results('shape_cache.json')['load']['bytes_a_text']:,} bytes" in words
 
 
 def test_the_metrics_that_it_names_exist() -> None:

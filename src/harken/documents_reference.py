@@ -6,7 +6,9 @@ limits with the rest, no more.
 
 from __future__ import annotations
 
+import codecs
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
@@ -146,11 +148,12 @@ class _Reader:
         self.pieces: list[str] = []
 
     def read(self, document: bytes | str) -> Node:
-        data = document.encode(errors="surrogatepass") if isinstance(document, str) else document
-        if len(data) > self.limits.max_event_bytes:
-            message = f"the document has {len(data):,} bytes, more than {self.limits.max_event_bytes:,}"
-            raise LimitError(message, limit="max_event_bytes")
-        parser = expat.ParserCreate("utf-8" if isinstance(document, str) else None, namespace_separator="}")
+        self.check_size(len(document))
+        data = (document if isinstance(document, str) else _decoded(document)).encode(errors="surrogatepass")
+        self.check_size(len(data))
+        if b"\0" in data:
+            raise DecodeError("the document is not well-formed XML: it has a character that is none")
+        parser = expat.ParserCreate("utf-8", namespace_separator="}")
         parser.buffer_text = True
         parser.ordered_attributes = True
         parser.StartDoctypeDeclHandler = self._doctype
@@ -163,9 +166,12 @@ class _Reader:
             parser.Parse(data, True)
         except expat.ExpatError as error:
             raise DecodeError(f"the document is not well-formed XML: {error}") from None
-        except ValueError as error:  # an encoding that Python does not know, or that has several bytes a character
-            raise DecodeError(f"the document cannot be read: {error}") from None
         return self.root
+
+    def check_size(self, size: int) -> None:
+        if size > self.limits.max_event_bytes:
+            message = f"the document has {size:,} bytes, more than {self.limits.max_event_bytes:,}"
+            raise LimitError(message, limit="max_event_bytes")
 
     def _doctype(self, *_: object) -> None:
         raise DecodeError("the document has a DOCTYPE, which is refused")
@@ -198,6 +204,56 @@ class _Reader:
     def _add(self, node: Node) -> Node:
         self.open[-1].children.append(node)
         return node
+
+
+def _decoded(document: bytes) -> str:
+    """The characters of a document in UTF-8, UTF-16 or an encoding of one byte a character that extends ASCII.
+
+    Raises DecodeError for bytes that are no characters of it, and where it declares another one than it has.
+    """
+    has_mark = document.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"))
+    codec = "utf-8"
+    if document.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in document[:2]:
+        codec = "utf-16-be" if document.startswith((b"\xfe\xff", b"\0")) else "utf-16-le"
+    head = document.decode("latin-1" if codec == "utf-8" else codec, errors="replace")
+    head = head.removeprefix("\xef\xbb\xbf" if codec == "utf-8" else "\ufeff")
+    found = re.match(r"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""", head, re.ASCII)
+    if found is not None:
+        name = found[1].lower()
+        if codec != "utf-8":
+            is_told = name in ("utf-16", codec.replace("utf-16-", "utf-16"))
+        elif has_mark:
+            is_told = _is_utf_8(name)
+        else:
+            is_told = _is_utf_8(name) or _has_one_byte_a_character(name)
+            codec = name
+        if not is_told:
+            raise DecodeError(f"the document is not in an encoding {found[1]}, as it declares")
+    try:
+        return document.decode(codec).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"the document is not in the encoding {codec}: {error.reason}") from None
+
+
+def _is_utf_8(name: str) -> bool:
+    try:
+        return codecs.lookup(name).name == "utf-8"
+    except LookupError:
+        return False
+
+
+def _has_one_byte_a_character(name: str) -> bool:
+    """Whether each byte stands for a character or for none, whatever follows it, and those of ASCII for theirs."""
+    try:
+        alone = [bytes([byte]).decode(name, errors="replace") for byte in range(256)]
+        pairs = [(one, other) for one in range(256) for other in (0x40, 0x61, 0x80, 0xA1, 0xFE)]
+        return (
+            alone[:128] == [chr(byte) for byte in range(128)]
+            and all(len(each) == 1 for each in alone)
+            and all(bytes(pair).decode(name, errors="replace") == alone[pair[0]] + alone[pair[1]] for pair in pairs)
+        )
+    except (LookupError, ValueError):
+        return False
 
 
 def _expanded(name: str) -> str:

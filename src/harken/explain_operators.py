@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +29,7 @@ from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.operators.calling import Caller, Row
 from harken.operators.operator import FREE
-from harken.operators_reference import Found, calls, substitution, substitutions, under
-from harken.reference import find_binding
+from harken.operators_reference import Found, calls, elements, substitution, substitutions, under
 from harken.schema import Schema
 from harken.schema.values import show
 
@@ -117,7 +116,7 @@ class _Teller:
         self.picked: Mapping[str, Any] | None = None
         """What the binding of arrays picked that made the event match, if one did."""
         if bound is not None:
-            self.picked = find_binding(under(expression, bound, found), event, schema, None, limits.max_bindings)
+            self.picked = elements(under(expression, bound, found), event, schema, None, limits.max_bindings)
 
     def part(self, node: Expression, is_positive: bool = True, beside: tuple[Expression, ...] = ()) -> Clause:
         """A part that stands under an even number of NOT or not, and the calls that bind variables beside it."""
@@ -163,7 +162,7 @@ class _Teller:
         """The wanted truth if some substitution gives it; unknown if one leaves it open; else the other truth."""
         names = _variables(node).keys()
         binding = [each for each in beside if names & _variables(each).keys() - self.bound.keys()]
-        given = list(substitutions(node, self.found, self.bound, is_positive=wanted))
+        given = substitutions(node, self.found, self.bound, is_positive=wanted)
         if binding:
             own = {name for call in calls(node) for name in _variables(call)}
             given = self._bound_beside(node, names - own, binding, wanted)
@@ -176,19 +175,25 @@ class _Teller:
 
     def _bound_beside(
         self, node: Expression, names: set[str], binding: Sequence[Expression], wanted: bool
-    ) -> list[dict[str, Any]]:
+    ) -> Iterator[dict[str, Any]]:
         """Substitutions under which the calls beside a part hold; if none does, all with a value for these names."""
         joined = conjunction(list(binding))
-        values = list(substitutions(joined, self.found, self.bound))
-        holding = [each for each in values if self._plain_truth(under(joined, each, self.found), True)]
-        chosen = holding or [each for each in values if names <= each.keys()] or [dict(self.bound)]
-        return [bound for each in chosen for bound in substitutions(node, self.found, each, is_positive=wanted)]
+        others: list[dict[str, Any]] = []
+        has_any = False
+        for each in substitutions(joined, self.found, self.bound):
+            if self._plain_truth(under(joined, each, self.found), True):
+                has_any = True
+                yield from substitutions(node, self.found, each, is_positive=wanted)
+            elif names <= each.keys():
+                others.append(each)
+        for each in () if has_any else others or [dict(self.bound)]:
+            yield from substitutions(node, self.found, each, is_positive=wanted)
 
     def _plain_truth(self, plain: Expression, wanted: bool) -> bool | None:
         """The truth of a part without calls and variables: the wanted one, if some binding of arrays gives it."""
         for truth in (wanted, not wanted):
             tried = plain if truth else Not(plain)
-            if find_binding(tried, self.event, self.schema, self.picked, self.limits.max_bindings) is not None:
+            if elements(tried, self.event, self.schema, self.picked, self.limits.max_bindings) is not None:
                 return truth
         return None
 

@@ -64,7 +64,7 @@ def _solutions(
     expression: Expression, event: Mapping[str, Any], found: Mapping[Call, Found], schema: Schema | None
 ) -> Iterator[dict[str, Any]]:
     for bound in substitutions(expression, found):
-        if find_binding(under(expression, bound, found), event, schema) is not None:
+        if elements(under(expression, bound, found), event, schema) is not None:
             yield bound
 
 
@@ -119,6 +119,20 @@ def _can_be_bound(value: Any) -> bool:
     if isinstance(value, str):
         return not any("\ud800" <= character <= "\udfff" for character in value)
     return value is None or isinstance(value, bool | date)
+
+
+def elements(
+    plain: Expression,
+    event: Mapping[str, Any],
+    schema: Schema | None = None,
+    picked: Mapping[str, Any] | None = None,
+    most: int = _MOST,
+) -> Mapping[str, Any] | None:
+    """The event with an element picked of each array, so that an expression without calls and variables is true.
+
+    None if no elements make it true. Some may be `picked` already. Raises LimitError.
+    """
+    return find_binding(plain, event, schema, picked, most)
 
 
 def calls(expression: Any) -> list[Call]:

@@ -259,6 +259,17 @@ def test_max_values():
     assert refusal("a = 1 OR b = 2", Limits(max_values=1)).limit == "max_values"
 
 
+def test_max_xpath_steps():
+    most = "a" + "/a" * 59
+    assert Compiler().compile("/" + most, "xpath")
+    for text, language in ((f"/{most}/a", "xpath"), (f"xpath_boolean(doc, '/{most}/a')", "sql")):
+        with pytest.raises(LimitError) as caught:
+            Compiler().compile(text, language)
+        assert caught.value.limit == "max_xpath_steps"
+        assert "more than 60 steps" in caught.value.message
+        assert Compiler(limits=Limits(max_xpath_steps=61)).compile(text, language)
+
+
 def test_max_conjunctions():
     def product(factors: int) -> str:
         return " AND ".join(f"(a{index} = 1 OR b{index} = 1)" for index in range(factors))

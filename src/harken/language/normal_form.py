@@ -133,8 +133,10 @@ def intersection(left: Constraint, right: Constraint) -> Constraint | None:
 
 def intersection_of(several: Sequence[Constraint]) -> Constraint | None:
     """The constraint that admits what all of them admit, or None if nothing can. There is one at least."""
-    if len(several) < 3:
-        return intersection(several[0], several[-1])
+    if len(several) == 1:
+        return several[0]
+    if len(several) == 2:
+        return intersection(*several)
     sets = [each for each in several if not isinstance(each, Presence)]
     if not sets or Presence.ABSENT in several:
         return several[0] if all(each is several[0] for each in several) else None

@@ -28,10 +28,36 @@ def test_the_encoding_is_the_one_that_the_document_tells(data: bytes, expected: 
     assert found == expected if expected is not None else found.endswith(("<a>é</a>", "<a>€</a>"))
 
 
-@pytest.mark.parametrize("encoding", ["unicode_escape", "UTF-7", "rot13", "base64", "klingon", "utf-8"])
+@pytest.mark.parametrize("encoding", ["utf-8", "us-ascii", "windows-1253"])
 def test_what_is_no_text_in_it_is_refused(encoding: str) -> None:
     with pytest.raises(DecodeError, match="is not text in the encoding"):
         text_of(f"<?xml version='1.0' encoding='{encoding}'?><a>".encode() + b"\xff</a>")
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("unicode_escape", "raw_unicode_escape", "UTF-7", "rot13", "base64", "zlib", "klingon", "utf-32", "utf-8-sig"),
+        *("idna", "punycode", "undefined", "shift_jis", "gb18030", "big5", "euc_kr", "hz", "iso2022_jp", "cp037"),
+    ],
+)
+def test_encodings_of_several_bytes_and_what_is_none_are_not_known(encoding: str) -> None:
+    with pytest.raises(DecodeError, match=f"its encoding `{encoding}` is not known"):
+        text_of(f"<?xml version='1.0' encoding='{encoding}'?><a>x</a>".encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "declared"),
+    [
+        (b"<?xml version='1.0' encoding='UTF-16'?><a/>", "UTF-16"),
+        (b"\xef\xbb\xbf<?xml version='1.0' encoding='latin-1'?><a/>", "latin-1"),
+        ("<?xml version='1.0' encoding='UTF-8'?><a/>".encode("utf-16"), "UTF-8"),
+        ("<?xml version='1.0' encoding='UTF-16BE'?><a/>".encode("utf-16-le"), "UTF-16BE"),
+    ],
+)
+def test_what_tells_two_encodings_is_refused(data: bytes, declared: str) -> None:
+    with pytest.raises(DecodeError, match=f"its encoding is not the one that it declares `{declared}`"):
+        text_of(data)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +66,10 @@ def test_what_is_no_text_in_it_is_refused(encoding: str) -> None:
         (b"<a/>", True),
         (b"<?xml version='1.0' encoding='utf-8'?><a/>", True),
         (b"<?xml version='1.0' encoding='latin-1'?><a/>", False),
+        (b"<?xml version='1.0' encoding='us-ascii'?><a/>", False),
+        (b"<?xml version='1.0' encoding='klingon'?><a/>", False),
+        (b"\xef\xbb\xbf<a/>", False),
+        (" <a/>".encode("utf-16-le"), False),
         ("<a/>".encode("utf-16"), False),
         ("<a/>".encode("utf-16-le"), False),
     ],

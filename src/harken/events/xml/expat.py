@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.errors import DecodeError, HarkenError, LimitError, Place, caret_excerpt
+from harken.events.encodings import text_of
 from harken.events.excerpt import settled
 from harken.events.xml.tag_paths import TagPaths
 from harken.limits import Limits
@@ -76,7 +77,32 @@ def read_by_expat(data: bytes, paths: TagPaths, limits: Limits, *, is_text: bool
     """
     check_size(len(data), limits)
     _refuse_doctype(data)
-    reader = _Reader(data, paths, limits, "utf-8" if is_text else None)
+    if not is_text:
+        try:
+            text = text_of(data).encode()
+        except DecodeError as refusal:
+            if isinstance(refusal.__cause__, UnicodeDecodeError):
+                _read(data, paths, limits, None)  # expat says better what is wrong, unless it overlooks it
+            raise refusal.at(_place_of(refusal)) from None
+        check_size(len(text), limits)
+        data = text
+    return _read(data, paths, limits, "utf-8")
+
+
+def _place_of(refusal: DecodeError) -> Place:
+    """Where the bytes are that are none of the encoding; the beginning, where it is the encoding."""
+    cause = refusal.__cause__
+    if not isinstance(cause, UnicodeDecodeError):
+        return Place(1, 1)
+    before = cause.object[: cause.start].decode(cause.encoding)
+    return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def _read(data: bytes, paths: TagPaths, limits: Limits, encoding: str | None) -> Nodes:
+    if encoding is not None and 0 in data[:2]:  # expat would take it for UTF-16
+        place = Place(1, 1 + data.index(0))
+        raise DecodeError(f"the document cannot be read: {_REASONS[4]}", place=place)
+    reader = _Reader(data, paths, limits, encoding)
     try:
         return reader.nodes()
     except HarkenError as error:
