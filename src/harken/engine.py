@@ -333,7 +333,8 @@ class Engine:
         live = self._live
         if not isinstance(live.matcher, Plans):
             raise CapabilityError(f"the algorithm `{self.algorithm}` does not learn from events")
-        batch = validate(events, self.schema, self.limits, live.asked).batch
+        decoded = validate(events, self.schema, self.limits, live.asked)
+        batch = without_bad_documents(decoded, live.index.document_paths(), self.limits).batch
         for matcher in live.index.matchers().values():
             if isinstance(matcher, Plans):
                 matcher.learn(batch)
@@ -581,9 +582,7 @@ def _summary(stats: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _match(live: LiveSet, decoded: Decoded, started: float, threads: int, unparsed: Unparsed) -> BatchMatches:
-    documents = live.index.document_paths()
-    if documents:
-        decoded = without_bad_documents(decoded, documents, live.limits)
+    decoded = without_bad_documents(decoded, live.index.document_paths(), live.limits)
     batch = decoded.batch
     began = perf_counter()
     reading = Reading(live.catalogue, live.numbering)

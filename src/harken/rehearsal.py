@@ -25,7 +25,7 @@ _VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "gough": ({}, {"share": False}),
 }
 """The options of algorithms that need kernels of their own."""
-_KERNELS, _KERNELS_OF_PAPERS = 225, 115
+_KERNELS, _KERNELS_OF_PAPERS = 155, 215
 """About as many kernels are compiled where none are kept."""
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

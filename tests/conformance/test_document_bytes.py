@@ -16,6 +16,8 @@ from harken import Engine, Schema
 from harken.documents_reference import read
 from harken.errors import HarkenError
 from harken.events import read_events
+from harken.events.encodings import text_of
+from harken.limits import Limits
 
 ANY = "/a = 'x' or /a != 'x'"
 BOMS = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-8": b"\xef\xbb\xbf"}
@@ -206,3 +208,115 @@ WAYS: dict[str, Callable[[bytes, Path], bool]] = {
 @ways
 def test_every_way_accepts_the_same(name: str, document: bytes, way: Callable[..., bool], tmp_path: Path) -> None:
     assert way(document, tmp_path) is (name in GOOD)
+
+
+@pytest.mark.parametrize("text", [SQL, ("document LIKE '%x%' OR NOT document LIKE '%x%'", "sql")])
+@ways
+def test_where_only_its_text_is_asked_for_a_document_has_to_be_one(
+    name: str, document: bytes, text: tuple[str, str]
+) -> None:
+    """It need not be well-formed, but what no codec reads is refused, alone."""
+    try:
+        text_of(document)
+        is_text = True
+    except HarkenError:
+        is_text = False
+    found = engine(text).match_batch([b"<a/>", document, b"<a>y</a>"])
+    assert [each.position for each in found.refused] == ([] if is_text else [1])
+    assert found.ids == [["0"], ["0"] if is_text else [], ["0"]]
+    assert by_match(document, text) is is_text
+    table = pa.table({"document": pa.array([b"<a/>", document], pa.binary())})
+    found = engine(text).match_batch(table)
+    assert found.ids == [["0"], ["0"] if is_text else []]
+
+
+@ways
+def test_who_does_not_ask_for_it_is_not_told(name: str, document: bytes) -> None:
+    found = engine(("price IS NULL", "sql")).match_batch([b"<a/>", document])
+    assert found.ids == [["0"], ["0"]]
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16-le", "latin-1"])
+@pytest.mark.parametrize("content", ["x", "é", "€"])
+def test_the_limit_on_bytes_is_the_same_on_every_way(codec: str, content: str, tmp_path: Path) -> None:
+    """It is on the bytes that came and on the UTF-8 that is made of them."""
+    if (codec, content) == ("latin-1", "€"):
+        pytest.skip("it has no such character")
+    text = declared({"utf-8": "UTF-8", "utf-16-le": "UTF-16", "latin-1": "ISO-8859-1"}[codec], content * 300)
+    document = wide(text, codec) if codec == "utf-16-le" else text.encode(codec)
+    most = max(len(document), len(text.encode()))
+    for bytes_, fits in ((most, True), (most - 1, False)):
+        limits = Limits(max_event_bytes=bytes_)
+        for texts in ((XPATH,), (INSIDE,), (XPATH, SQL)):
+            assert by_match(document, *texts, limits=limits) is fits
+            found = engine(*texts, limits=limits).match_batch([b"<a/>", document])
+            assert bool(found.ids[1]) is fits
+            table = pa.table({"document": pa.array([b"<a/>", document], pa.binary())})
+            found = engine(*texts, limits=limits).match_batch(table)
+            assert bool(found.ids[1]) is fits
+        (decoded,) = read_events(io.BytesIO(document), "xml", limits=limits)
+        assert any(engine(XPATH, limits=limits).match_decoded(decoded).ids) is fits
+        try:
+            read(document, limits)
+            assert fits
+        except HarkenError:
+            assert not fits
+
+
+TEXTS = {
+    "plain": ("<a>x</a>", True),
+    "wide": ("<a>é€😀</a>", True),
+    "declares another encoding": (declared("UTF-16", "é"), True),
+    "with a mark": ("\ufeff<a>x</a>", True),
+    "zeros between, little": ("<\0a\0/\0>\0", False),
+    "zeros between, big": ("\0<\0a\0/\0>", False),
+    "a zero": ("<a>\0</a>", False),
+    "a high surrogate": ("<a>\ud800x</a>", False),
+    "a low surrogate": ("<a>\udc00</a>", False),
+    "no character": ("<a>\ufffe</a>", False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_good"), TEXTS.values(), ids=TEXTS)
+def test_documents_that_come_as_text(text: str, is_good: bool) -> None:
+    for texts in ((XPATH,), (INSIDE,), (XPATH, SQL)):
+        try:
+            found = bool(engine(*texts).match({"document": text}).ids)
+        except HarkenError:
+            found = False
+        assert found is is_good
+        batch = engine(*texts).match_batch([{"document": "<a/>"}, {"document": text}])
+        assert batch.ids[0]
+        assert bool(batch.ids[1]) is is_good
+        if "\ud800" not in text and "\udc00" not in text:
+            table = pa.table({"document": ["<a/>", text]})
+            assert bool(engine(*texts).match_batch(table).ids[1]) is is_good
+    try:
+        read(text)
+        assert is_good
+    except HarkenError:
+        assert not is_good
+
+
+def test_the_place_of_a_lone_surrogate_is_told() -> None:
+    document = wide("<a>\n  é\ud800x</a>", "utf-16-le")
+    (refused,) = engine(XPATH).match_batch([b"<a/>", document]).refused
+    assert str(refused.error) == "the document is not text in the encoding utf-16-le (line 2, column 4)"
+
+
+@pytest.mark.parametrize("text", [XPATH, SQL, INSIDE])
+def test_bad_documents_are_left_out_of_what_is_learnt(text: tuple[str, str]) -> None:
+    made = engine(text)
+    made.learn([b"<a/>", BAD["not UTF-8"], BAD["utf-16-le with a lone high surrogate"], b"<a>x</a>"])
+    assert made.match(b"<a/>").ids == ["0"]
+
+
+def test_the_issue() -> None:
+    """A lone surrogate and a malformed document in one batch."""
+    document = b"\xff\xfe" + "<a>\ud800x</a>".encode("utf-16-le", "surrogatepass")
+    made = engine(("/a", "xpath"))
+    found = made.match_batch([document, b"<a>", b"<a/>"])
+    assert found.ids == [[], [], ["0"]]
+    assert [each.position for each in found.refused] == [0, 1]
+    with pytest.raises(HarkenError):
+        made.match(document)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import pairwise, repeat
 from typing import Any
 
-from harken.errors import DecodeError, LimitError, SourceError
+from harken.errors import HarkenError, LimitError, SourceError
 from harken.events.arrow_columns import is_one_of
 from harken.events.canonical import Unreadable
-from harken.events.encodings import text_of
+from harken.events.encodings import text_within
 from harken.events.excerpt import short_name, shorten, shorten_object
 from harken.limits import Limits
 from harken.schema.paths import Path
@@ -68,7 +69,8 @@ def fields(
         if field.name in found:
             raise SourceError(f"the column {short_name(inner)} is there twice", hint="rename or drop one of them")
         is_document = of_events and is_binary(field.type)
-        found[field.name] = documents if is_document else converter(field.type, inner, limits, depth)
+        convert = partial(documents, limits=limits) if is_document else converter(field.type, inner, limits, depth)
+        found[field.name] = convert
     return found
 
 
@@ -77,18 +79,18 @@ def is_binary(kind: Any) -> bool:
     return is_one_of(_BINARIES, kind)
 
 
-def documents(array: Any) -> list[Any]:
+def documents(array: Any, limits: Limits) -> list[Any]:
     """XML documents as their texts. They come as bytes or, where all of their bytes are UTF-8, as strings."""
     if not is_binary(array.type):
         return _strings(array)
-    return [None if data is None else _text(data) for data in array.to_pylist()]
+    return [None if data is None else _text(data, limits) for data in array.to_pylist()]
 
 
-def _text(data: bytes) -> str | Unreadable:
+def _text(data: bytes, limits: Limits) -> str | Unreadable:
     try:
-        return text_of(data)
-    except DecodeError as error:
-        return Unreadable(f"cannot be read: {error.message}")
+        return text_within(data, limits)
+    except HarkenError as error:
+        return Unreadable(f"cannot be read: {error.message.removeprefix('the document cannot be read: ')}")
 
 
 def records(columns: Iterable[Any], converters: dict[str, Converter], rows: int) -> Iterable[dict[str, Any]]:

@@ -7,25 +7,26 @@ from typing import Any
 from harken.events.arrow_cells import documents, is_binary
 from harken.events.canonical import Unreadable
 from harken.events.encodings import is_utf8
+from harken.limits import Limits
 
 _HEAD = 256
 """Bytes of a document that usually hold its XML declaration."""
 
 
-def with_texts(table: Any) -> Any:
+def with_texts(table: Any, limits: Limits) -> Any:
     """The table with its binary columns as strings, not copied where all are UTF-8.
 
     A column in which something is no text stays as it is: only its rows can tell which are bad.
     """
     for place, kind in enumerate(table.schema.types):
         if is_binary(kind):
-            texts = _texts(table.column(place))
+            texts = _texts(table.column(place), limits)
             if texts is not None:
                 table = table.set_column(place, table.column_names[place], texts)
     return table
 
 
-def _texts(column: Any) -> Any:
+def _texts(column: Any, limits: Limits) -> Any:
     import pyarrow
 
     is_small = pyarrow.types.is_binary(column.type)
@@ -36,7 +37,7 @@ def _texts(column: Any) -> Any:
         if all(map(_are_utf8, column.chunks)):
             # Whether the bytes are UTF-8 is looked at later, as for any string.
             return pyarrow.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
-        cells = [cell for chunk in column.chunks for cell in documents(chunk)]
+        cells = [cell for chunk in column.chunks for cell in documents(chunk, limits)]
         if any(isinstance(cell, Unreadable) for cell in cells):
             return None
         return pyarrow.chunked_array([pyarrow.array(cells, pyarrow.large_string())])

@@ -29,7 +29,7 @@ from harken.events.utf8 import utf8_of
 from harken.events.views import Views
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.derived import TimeReading, reading
-from harken.schema.paths import DERIVED, Path
+from harken.schema.paths import DERIVED, DOCUMENT, Path
 from harken.schema.values import Kind
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class EventBatch(Sequence[Event]):
         cls, event: Event | bytes, limits: Limits, names: frozenset[str] | None = None, source: Any = None
     ) -> EventBatch:
         """A batch of one event, or of one bare document."""
-        views: Views = ObjectViews((event,)) if isinstance(event, Event) else DocumentViews((event,), limits)
+        views: Views = ObjectViews((event,)) if isinstance(event, Event) else DocumentViews((event,), limits, names)
         return cls(views, _FIRST, names, None if source is None else RawEvents(source))
 
     def __len__(self) -> int:
@@ -226,7 +226,7 @@ def validate(
     if is_arrow(rows):
         return validate_table(*whole_table(rows, limits, names), schema, limits, names)
     if type(rows) is list and rows and schema is None and set(map(type, rows)) == {bytes}:
-        return Decoded(EventBatch(DocumentViews(rows, limits), range(len(rows)), names), ())
+        return Decoded(EventBatch(DocumentViews(rows, limits, names), range(len(rows)), names), ())
     if type(rows) is list and schema is None and names is not None:
         views = dict_views(rows, names, limits)
         if views is not None:
@@ -238,8 +238,14 @@ def validate(
 
 
 def without_bad_documents(decoded: Decoded, paths: Collection[Path], limits: Limits) -> Decoded:
-    """The same without events of which a document at one of these paths cannot be read: those are refused."""
+    """The same without events of which a document at one of these paths cannot be read: those are refused.
+
+    So is a document that comes as bytes and whose text is looked at, where nobody can read that.
+    """
+    views = decoded.batch.views
     bad: dict[int, HarkenError] = {}
+    if isinstance(views, DocumentViews) and DOCUMENT not in paths:
+        bad.update(views.unreadable())
     for path in paths:
         for event, error in decoded.batch.documents(path, limits).errors:
             bad.setdefault(event, error)
@@ -281,7 +287,7 @@ def validate_table(
     source: str = IN_MEMORY,
 ) -> Decoded:
     """The events of a table that has the columns of these names; `first` is the position of the first one."""
-    table = with_texts(table)
+    table = with_texts(table, limits)
     if not are_sound(table, schema, limits):
         return collect(rows_of_table(table, converters, first, source), schema, limits, names)
     views = ArrowEvents(table, converters, schema, limits)

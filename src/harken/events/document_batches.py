@@ -61,7 +61,7 @@ def _decoded(
     is_read = names is None or DOCUMENT[0] in names
     if schema is None and is_read:
         raw = [pieces[place].data for place in good]
-        batch = EventBatch(DocumentViews(raw, limits), tuple(first + place for place in good), names)
+        batch = EventBatch(DocumentViews(raw, limits, names), tuple(first + place for place in good), names)
         decoded = Decoded(batch, ())
     else:
         rows = (Row(first + place, None, pieces[place].data, None, None) for place in good)  # type: ignore[arg-type]

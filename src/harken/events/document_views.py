@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from harken.errors import HarkenError
 from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import PathCells
 from harken.events.event import Event
@@ -22,26 +23,36 @@ if TYPE_CHECKING:
 class DocumentViews:
     """Documents as bytes. Their text is decoded only if somebody asks for the attribute as such."""
 
-    __slots__ = ("_limits", "_made", "_raw")
+    __slots__ = ("_limits", "_made", "_names", "_raw")
 
     is_lazy = True
 
-    def __init__(self, raw: Sequence[bytes], limits: Limits) -> None:
+    def __init__(self, raw: Sequence[bytes], limits: Limits, names: frozenset[str] | None = None) -> None:
+        """With names, the document is an attribute only if it is among these."""
         self._raw = raw
         self._limits = limits
+        self._names = names
         self._made: ObjectViews | None = None
 
     def __len__(self) -> int:
         return len(self._raw)
 
     def __iter__(self) -> Iterator[Event]:
-        return (Event.of(each, None, self._limits) for each in self._raw)
+        return (Event.of(each, None, self._limits, self._names) for each in self._raw)
 
     def event(self, index: int) -> Event:
-        return Event.of(self._raw[index], None, self._limits)
+        return Event.of(self._raw[index], None, self._limits, self._names)
 
     def part(self, rows: slice) -> DocumentViews:
-        return DocumentViews(self._raw[rows], self._limits)
+        return DocumentViews(self._raw[rows], self._limits, self._names)
+
+    def unreadable(self) -> Iterator[tuple[int, HarkenError]]:
+        """The documents whose text nobody can read, and why."""
+        for index in range(len(self)):
+            try:
+                self.event(index)
+            except HarkenError as error:
+                yield index, error
 
     def documents(self, path: Path, limits: Limits) -> Documents | None:
         import numpy as np

@@ -11,7 +11,8 @@ import codecs
 import re
 from functools import lru_cache
 
-from harken.errors import DecodeError
+from harken.errors import DecodeError, LimitError
+from harken.limits import Limits
 
 UTF_8, UTF_16_LE, UTF_16_BE = "utf-8", "utf-16-le", "utf-16-be"
 _MARKS = ((codecs.BOM_UTF8, UTF_8), (codecs.BOM_UTF16_LE, UTF_16_LE), (codecs.BOM_UTF16_BE, UTF_16_BE))
@@ -29,6 +30,22 @@ def text_of(data: bytes) -> str:
         return data[size:].decode(encoding)
     except UnicodeDecodeError as error:
         raise DecodeError(f"the document is not text in the encoding {encoding}") from error
+
+
+def text_within(data: bytes, limits: Limits) -> str:
+    """The same, of a document that is not too long, neither as it came nor in UTF-8. Raises LimitError too."""
+    _check_size(len(data), limits)
+    text = text_of(data)
+    if 3 * len(text) > limits.max_event_bytes:
+        _check_size(len(text.encode()), limits)
+    return text
+
+
+def _check_size(size: int, limits: Limits) -> None:
+    most = limits.max_event_bytes
+    if size > most:
+        message = f"the document has more than {most:,} bytes, the most there may be"
+        raise LimitError(message, limit="max_event_bytes")
 
 
 def encoding_of(data: bytes) -> tuple[str, int]:

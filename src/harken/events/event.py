@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import InvalidValueError, LimitError
+from harken.errors import InvalidValueError
 from harken.events.canonical import canonical, too_deep
 from harken.events.conform import conform
 from harken.events.records import content_of, is_record
@@ -84,14 +84,9 @@ def _mapping(raw: object, names: Collection[str] | None) -> Mapping[Any, Any]:
 
 
 def _document(raw: bytes | bytearray | memoryview, limits: Limits) -> dict[str, Any]:
-    from harken.events.encodings import text_of
+    from harken.events.encodings import text_within
 
-    if len(raw) > limits.max_event_bytes:
-        raise LimitError(
-            f"the document has more than {limits.max_event_bytes:,} bytes, the most there may be",
-            limit="max_event_bytes",
-        )
-    return {DOCUMENT[0]: text_of(bytes(raw))}
+    return {DOCUMENT[0]: text_within(bytes(raw), limits)}
 
 
 def _add_each(value: Any, found: list[Any]) -> None:

@@ -12,8 +12,9 @@ from typing import Any, BinaryIO
 from xml.parsers import expat
 
 from harken.errors import DecodeError, HarkenError, LimitError, Place
+from harken.events.encodings import UTF_8, encoding_of
 from harken.events.excerpt import MAX_EXCERPT, settled
-from harken.events.pieces import BOM, Piece, too_long
+from harken.events.pieces import Piece, too_long
 from harken.events.xml.expat import malformed
 from harken.limits import DEFAULT_LIMITS, Limits
 
@@ -22,8 +23,6 @@ _MOST_LEVELS = 10_000
 """Elements inside one another, wherever they stand: expat remembers each."""
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _NAME = re.compile(rb"<[^\s/>]+")
-_ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
-_UTF_8 = frozenset({"utf-8", "utf8"})
 _ESCAPES = {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 Scope = dict[str, str]
@@ -218,39 +217,23 @@ def _pairs(attributes: list[str]) -> Iterator[tuple[str, str]]:
 def _in_utf_8(stream: BinaryIO) -> Iterator[bytes]:
     """The bytes of a stream, of whatever encoding it declares, in UTF-8 and without a byte order mark."""
     head = stream.read(_CHUNK)
-    encoding = _encoding_of(head)
-    if encoding is None:
-        chunk = head.removeprefix(BOM)
+    try:
+        encoding, mark = encoding_of(head)
+    except DecodeError as error:
+        message = error.message.replace("the document cannot be read", "the file cannot be read")
+        raise DecodeError(message, place=Place(1, 1)) from None
+    chunk = head[mark:]
+    if encoding == UTF_8:
         while chunk:
             yield chunk
             chunk = stream.read(_CHUNK)
         return
     decoder = codecs.getincrementaldecoder(encoding)()
-    chunk = head
     try:
         while chunk:
-            yield decoder.decode(chunk).removeprefix("\ufeff").encode()
+            yield decoder.decode(chunk).encode()
             chunk = stream.read(_CHUNK)
         yield decoder.decode(b"", True).encode()
-    except UnicodeError:
+    except UnicodeDecodeError as error:
+        yield error.object[: error.start].decode(encoding).encode()  # what comes before is whole
         raise DecodeError(f"the file is not in the encoding `{encoding}`, as it says") from None
-
-
-def _encoding_of(head: bytes) -> str | None:
-    """The codec of a file that begins like this; None for UTF-8."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if head.startswith((b"<\x00", b"\x00<")):
-        return "utf-16-le" if head.startswith(b"<") else "utf-16-be"
-    declared = _ENCODING.match(head.removeprefix(BOM))
-    name = declared[1].decode().lower() if declared else "utf-8"
-    if name in _UTF_8:
-        return None
-    try:
-        # As expat: eight bits a character, and ASCII as it is.
-        decoded = bytes(range(256)).decode(name, "replace")
-        if len(decoded) == 256 and decoded[:128].isascii() and decoded[:128].encode() == bytes(range(128)):
-            return name
-    except (LookupError, ValueError):
-        pass
-    raise DecodeError(f"the encoding `{name}` of the file is not known", place=Place(1, 1))

@@ -94,8 +94,12 @@ def test_an_external_doctype_is_skipped_and_another_refused() -> None:
         ("<c><r>1</r>", 1, "cannot be read"),
         ("", 0, "the file is empty"),
         ("nothing", 0, "cannot be read"),
-        (b"<?xml version='1.0' encoding='klingon'?><c/>", 0, "`klingon` of the file is not known"),
-        (b"<?xml version='1.0' encoding='us-ascii'?><c><r>\xe9</r></c>", 0, "not in the encoding `us-ascii`"),
+        (
+            b"<?xml version='1.0' encoding='klingon'?><c/>",
+            0,
+            "the file cannot be read: its encoding `klingon` is not known",
+        ),
+        (b"<?xml version='1.0' encoding='us-ascii'?><c><r>\xe9</r></c>", 0, "not in the encoding `ascii`"),
         (b"<c><r>1</r><r>\xe9</r></c>", 1, "not allow here"),
     ],
 )
@@ -112,6 +116,31 @@ def test_encodings(codec: str) -> None:
     data = f"<?xml version='1.0'{declared}?><c><r>é</r></c>"
     assert records(data.encode(codec)) == ["<r>é</r>"]
     assert codecs.lookup(codec)
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("has_mark", [True, False])
+@pytest.mark.parametrize("half", [0xD800, 0xDC00], ids=hex)
+def test_what_comes_before_half_of_a_character_is_whole(codec: str, has_mark: bool, half: int) -> None:
+    text = "\ufeff" * has_mark + f"<c><r>é</r><r>😀</r><r>{chr(half)}x</r><r>2</r></c>"
+    *good, last = pieces(text.encode(codec, "surrogatepass"))
+    assert [piece.data.decode() for piece in good] == ["<r>é</r>", "<r>😀</r>"]
+    assert str(last.error) == f"the file is not in the encoding `{codec}`, as it says"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbf<?xml version='1.0' encoding='latin-1'?><c><r>1</r></c>",
+        b"<?xml version='1.0' encoding='UTF-16'?><c><r>1</r></c>",
+        "<?xml version='1.0' encoding='UTF-8'?><c><r>1</r></c>".encode("utf-16"),
+        b"<?xml version='1.0' encoding='shift_jis'?><c><r>1</r></c>",
+    ],
+)
+def test_a_file_that_tells_two_encodings_or_one_of_several_bytes(data: bytes) -> None:
+    (last,) = pieces(data)
+    ((_, error),) = read_document(data).errors
+    assert str(last.error) == str(error).replace("document", "file").partition(" (")[0]
 
 
 def test_cut_anywhere() -> None:
