@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import signal
 import socket
 from contextlib import suppress
 from types import FrameType
@@ -133,7 +134,10 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
     class Server(uvicorn.Server):
         """Tells the service of a signal first: uvicorn waits for streams, which would never end."""
 
+        ended_by: int | None = None
+
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            self.ended_by = sig
             service.refuse_more()
             super().handle_exit(sig, frame)
 
@@ -152,8 +156,12 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
         _bound_silent_clients(listener, settings.stream_timeout)
         place = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         screen.aside({"kind": "serving", "url": place}, f"Harken listens on {printable(place)}; Ctrl-C stops it.")
+        server = Server(config)
         try:
-            Server(config).run(sockets=[listener])
+            server.run(sockets=[listener])
+            if server.ended_by is not None:
+                # uvicorn raises it again inside its loop, where asyncio may only cancel what has ended by then.
+                signal.raise_signal(server.ended_by)
         finally:
             if service.problem is not None:
                 raise HarkenError(service.problem)
