@@ -13,6 +13,7 @@ from harken.engine import Engine
 from harken.errors import SourceError
 from harken.events import read_events, rows_from_arrow, validate
 from harken.events.arrow_documents import with_texts
+from harken.limits import DEFAULT_LIMITS
 
 KINDS = [pa.binary(), pa.large_binary(), pa.binary_view()]
 LATIN = "<?xml version='1.0' encoding='iso-8859-1'?><a>é</a>".encode("latin-1")
@@ -48,7 +49,7 @@ def test_documents_are_read_as_their_text(kind: pa.DataType) -> None:
 def test_utf8_is_not_copied(kind: pa.DataType) -> None:
     array = pa.array([b"<b/>", b"<a/>", "<a>é</a>".encode(), None], kind).slice(1)
     table = pa.table({"document": pa.chunked_array([array, array]), "n": range(6)})
-    found = with_texts(table).column("document")
+    found = with_texts(table, DEFAULT_LIMITS).column("document")
     assert found.type in (pa.string(), pa.large_string())
     assert found.to_pylist() == ["<a/>", "<a>é</a>", None] * 2
     assert found.chunk(0).buffers()[2].address == array.buffers()[2].address
@@ -58,7 +59,7 @@ def test_utf8_is_not_copied(kind: pa.DataType) -> None:
 
 def test_a_table_without_bytes_is_left_alone() -> None:
     table = pa.table({"document": ["<a/>"], "n": [1]})
-    assert with_texts(table) is table
+    assert with_texts(table, DEFAULT_LIMITS) is table
 
 
 def test_only_what_is_asked_for_is_read() -> None:
