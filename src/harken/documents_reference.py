@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import math
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
@@ -18,6 +19,9 @@ from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind,
 from harken.limits import DEFAULT_LIMITS, Limits
 
 _SPACES = " \t\r\n"
+
+UNBOUNDED = Limits(max_event_bytes=sys.maxsize, max_event_depth=sys.maxsize)
+"""For a document that was accepted by other limits before."""
 
 
 @dataclass(slots=True, eq=False)

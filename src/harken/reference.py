@@ -139,9 +139,10 @@ def _predicate_truth(
             return re2.search(str(pattern.value), value) is not None if isinstance(value, str) else None
         case XPathBoolean(operand=operand, xpath=xpath):
             value = value_of(operand, whole, bound)
-            return (
-                documents_reference.holds(parse_accepted(str(xpath.value)), value) if isinstance(value, str) else None
-            )
+            if not isinstance(value, str):
+                return None
+            document = documents_reference.read(value, documents_reference.UNBOUNDED)
+            return documents_reference.holds(parse_accepted(str(xpath.value)), document)
         case Holds(operand=operand):
             value = value_of(operand, whole, bound)
             return value if isinstance(value, bool) else None

@@ -296,3 +296,11 @@ def test_an_unknown_says_if_types_are_why() -> None:
     assert (part.truth, part.note) == (None, "a string does not compare with a number")
     assert explained("time > 5", {}).tree.note is None
     assert explained("time > 5", {"time": {}}).tree.note == "an object does not compare with a number"
+
+
+def test_documents_as_deep_as_a_raised_limit_admits() -> None:
+    engine = Engine(limits=Limits(max_event_depth=200))
+    engine.subscribe("nested", "xpath_boolean(doc, '//b')")
+    event = {"doc": "<a>" * 100 + "<b/>" + "</a>" * 100}
+    assert engine.match(event).ids == ["nested"]
+    assert engine.explain("nested", event).tree.truth is True

@@ -63,6 +63,7 @@ class _Splitter:
 
     def __init__(self, tag: str, limits: Limits) -> None:
         self._tag, self._limits = tag, limits
+        self._most_levels = max(_MOST_LEVELS, limits.max_event_depth)
         self._parser: Any = expat.ParserCreate("utf-8")
         self._parser.ordered_attributes = True
         self._parser.StartElementHandler = self._start
@@ -143,8 +144,8 @@ class _Splitter:
 
     def _start(self, name: str, attributes: list[str]) -> None:
         self._level += 1
-        if self._level > _MOST_LEVELS:
-            raise LimitError(f"elements are nested deeper than {_MOST_LEVELS}", limit="max_event_depth")
+        if self._level > self._most_levels:
+            raise LimitError(f"elements are nested deeper than {self._most_levels}", limit="max_event_depth")
         if self._record >= 0:
             return
         if name == self._tag or name.rpartition(":")[2] == self._tag:

@@ -215,6 +215,12 @@ def test_memory_is_bounded() -> None:
     assert peak < 10_000_000
 
 
+def test_a_raised_depth_holds_for_containers_too() -> None:
+    deep = "<c><r>" + "<a>" * 15_000 + "</a>" * 15_000 + "</r></c>"
+    assert [type(piece.error) for piece in pieces(deep)] == [LimitError]
+    assert [piece.error for piece in pieces(deep, max_event_depth=20_000)] == [None]
+
+
 def test_whole_files() -> None:
     assert list(documents_of(io.BytesIO(b"<a/>"), Limits())) == [Piece(b"<a/>", 1)]
     (piece,) = documents_of(io.BytesIO(b"<a>xxxx</a>"), Limits(max_event_bytes=5))
