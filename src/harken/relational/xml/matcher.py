@@ -246,7 +246,7 @@ class RelationalXPath:
                 if tags is not None:
                     self._paths.forget_tags(database)
                 tags = self._tags = TagNumbers(documents.paths)
-            tags.take(lambda new: self._paths.take_tags(database, new))
+            tags.take(np.unique(documents.path), lambda new: self._paths.take_tags(database, new))
         query = self._predicates.query()
         batch = Messages(documents, tags, self._paths.reached)
         parts = [np.empty((0, 2), np.int64)]

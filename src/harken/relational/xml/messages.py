@@ -32,24 +32,28 @@ COLUMNS = {
 
 
 class TagNumbers:
-    """The ids that tag paths of a process have in the tables."""
+    """The ids that tag paths have in the tables: those that occurred in documents that were matched."""
 
     def __init__(self, paths: TagPaths) -> None:
         self.paths = paths
-        self._texts: list[str] = []
+        self._texts = {0: ""}
         self.ids = np.empty(0, np.int64)
+        """By the numbers that tag paths have in this process; `NO_PATH` for those that have no id."""
 
-    def take(self, take_tags: Callable[[Sequence[str]], list[int]]) -> None:
-        """Have the tables know all tag paths that there are by now."""
-        known = len(self.paths)
-        first = len(self._texts)
-        if known == first:
-            return
-        parent, kind = self.paths.parent, self.paths.kind
-        for path in range(first, known):
-            above = self._texts[parent[path]] if path and parent[path] else ""
-            self._texts.append(f"{above}/{node_text(int(kind[path]), self.paths.name(path).decode())}" if path else "/")
-        self.ids = np.concatenate([self.ids, np.array(take_tags(self._texts[first:]), np.int64)])
+    def take(self, occurring: NDArray[np.int64], take_tags: Callable[[Sequence[str]], list[int]]) -> None:
+        """Have the tables know the tag paths that occur in documents. What others of the process have brought does
+        not count: among many nested elements it could be laid on a linear path in very many ways."""
+        self.ids = np.append(self.ids, np.full(len(self.paths) - len(self.ids), NO_PATH, np.int64))
+        new = occurring[self.ids[occurring] == NO_PATH]
+        if len(new):
+            self.ids[new] = take_tags([self._text(path) or "/" for path in new.tolist()])
+
+    def _text(self, path: int) -> str:
+        found = self._texts.get(path)
+        if found is None:
+            name = node_text(int(self.paths.kind[path]), self.paths.name(path).decode())
+            found = self._texts[path] = f"{self._text(int(self.paths.parent[path]))}/{name}"
+        return found
 
 
 class Messages:

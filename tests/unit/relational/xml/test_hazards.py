@@ -10,6 +10,7 @@ import pytest
 
 from harken import Engine, Limits
 from harken.errors import CapabilityError, StoreUnavailableError
+from unit.deadline import without_hanging
 from unit.relational.xml.test_plans import matcher_of, subscribed
 
 ITEM = "/o/i[s = 'x' and q > 1 and p < 5]"
@@ -28,6 +29,17 @@ def test_many_equal_branching_points_do_not_multiply(plan: str, database: str) -
         [],
     ]
     assert engine.match(nested).ids == ["2"]
+
+
+def test_tag_paths_of_documents_that_others_match_do_not_count() -> None:
+    """Branching points lie in a tag path of 400 equal names in ten million ways."""
+    other = Engine(limits=Limits(max_event_depth=500))
+    other.subscribe("any", "/z", language="xpath")
+    other.match(b"<a>" * 400 + b"</a>" * 400)
+    engine = subscribed({"1": "//a[@x]//a[@x]//a[@x]/b"}, "xpath_shared", "sqlite")
+    with without_hanging():
+        assert engine.match(b"<a x='1'><a x='1'><a x='1'><b/></a></a></a>").ids == ["1"]
+    assert matcher_of(engine).stats()["tag_paths"] <= 10
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
