@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.exits import ExitCode
 from harken.cli.options import Json, SchemaFile, Verbose
 from harken.cli.screen import Screen, printable
 from harken.cli.session import session
@@ -159,9 +160,12 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
         server = Server(config)
         try:
             server.run(sockets=[listener])
+            # uvicorn raises it again inside its loop, where asyncio may only cancel what has ended by then; and who was
+            # started to ignore a signal, as by `&` in a script, would take no notice.
+            if server.ended_by == signal.SIGINT:
+                raise KeyboardInterrupt
             if server.ended_by is not None:
-                # uvicorn raises it again inside its loop, where asyncio may only cancel what has ended by then.
-                signal.raise_signal(server.ended_by)
+                raise typer.Exit(ExitCode.TERMINATED)
         finally:
             if service.problem is not None:
                 raise HarkenError(service.problem)

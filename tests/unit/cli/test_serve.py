@@ -64,8 +64,23 @@ def test_a_store_is_served_once_and_keeps_its_schema(program: Program, tmp_path:
     wider.write_text(SCHEMA + 'weight = "float"\n')
     other.write_text(SCHEMA.replace("float", "string"))
 
+    # As a script starts it in the background: Python then installs no handler of SIGINT, and the server still has one.
+    ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    *python, main = PROGRAM
+
     def serve(schema: Path) -> subprocess.Popen[str]:
-        command = [*PROGRAM, "serve", "--json", "--port", "0", "--store", str(store), "--schema", str(schema)]
+        command = [
+            *python,
+            ignoring + main,
+            "serve",
+            "--json",
+            "--port",
+            "0",
+            "--store",
+            str(store),
+            "--schema",
+            str(schema),
+        ]
         return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
     def wait_until_ready(process: subprocess.Popen[str]) -> None:
