@@ -63,9 +63,9 @@ bench: $(STAMP) ## run every script in benchmarks/
 
 clean: ## remove caches and builds; .venv stays
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src lab tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(RUN_STAMP): pyproject.toml constraints.txt
+$(RUN_STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	    echo "Harken needs Python 3.11 or later, which $(PYTHON) is not. Try: make setup PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -75,7 +75,7 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 	@# Build backends come first and pip fetches none of its own: so they are pinned too. setuptools is for pyspark, and
 	@# vl-convert-python brings the scripts that draw the charts of the server's page.
 	@$(INSTALL) hatchling setuptools vl-convert-python
-	@$(INSTALL) -e .
+	@$(INSTALL) -e . -e lab
 	@# The kernels are compiled when they are first used, and kept: better now than in the middle of a demo or a test.
 	@echo "Bringing Spark and, meanwhile, compiling the kernels."
 	@$(BIN)/harken warm-up >/dev/null 2>&1 & kernels=$$!; \
@@ -87,8 +87,8 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 
 $(STAMP): $(RUN_STAMP)
 	@echo "Bringing what tests and checks need and, meanwhile, compiling the papers' kernels: all tests share them."
-	@$(BIN)/harken warm-up --papers >/dev/null 2>&1 & kernels=$$!; \
-	    $(INSTALL) -e '.[dev]'; status=$$?; wait $$kernels; exit $$status
+	@$(BIN)/harken warm-up-papers >/dev/null 2>&1 & kernels=$$!; \
+	    $(INSTALL) -e '.[dev]' -e 'lab[databases,plots]'; status=$$?; wait $$kernels; exit $$status
 	@# What warns when it is compiled would fail the tests that import it first.
 	@$(BIN)/python -W ignore -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
 	@touch $@

@@ -28,9 +28,9 @@ from lxml import etree
 
 from harken import Engine
 from harken.events.xml import read_documents
-from harken.lab.harness.environment import environment
-from harken.lab.harness.results import to_json
-from harken.lab.workloads.nasa import Nasa
+from harken_lab.harness.environment import environment
+from harken_lab.harness.results import to_json
+from harken_lab.workloads.nasa import Nasa
 
 RESULTS = Path(__file__).parent / "results" / "documents.json"
 SIZES = (10, 100, 1_000, 10_000, 100_000)

@@ -172,8 +172,8 @@ def main() -> None:
     if given.child:
         child(given.child)
         return
-    from harken.lab.harness.environment import environment
-    from harken.lab.harness.results import to_json
+    from harken_lab.harness.environment import environment
+    from harken_lab.harness.results import to_json
 
     rows = []
     for name in given.scenarios:

@@ -19,15 +19,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harken.lab.harness.answers import verify
-from harken.lab.harness.contestants import Contestant, Filled, entries_of, sample_of
-from harken.lab.harness.environment import environment
-from harken.lab.harness.postgres import running_postgres
-from harken.lab.harness.processor_clock import ProcessorClock
-from harken.lab.harness.results import Unavailable, to_json
-from harken.lab.workloads import generate
-from harken.lab.workloads.workload import Workload
 from harken.matchers import Entry, create_matcher
+from harken_lab.harness.answers import verify
+from harken_lab.harness.contestants import Contestant, Filled, entries_of, sample_of
+from harken_lab.harness.environment import environment
+from harken_lab.harness.postgres import running_postgres
+from harken_lab.harness.processor_clock import ProcessorClock
+from harken_lab.harness.results import Unavailable, to_json
+from harken_lab.workloads import generate
+from harken_lab.workloads.workload import Workload
 
 RESULTS = Path(__file__).parent / "results" / "relational.json"
 FLOORS = {"stock": 20, "le-subscribe": 3}

@@ -33,10 +33,10 @@ from typing import Any
 import httpx
 
 from harken import Engine
-from harken.lab.bench.http_load import Load, request_bytes, run_load
-from harken.lab.harness.environment import environment
-from harken.lab.harness.results import to_json
-from harken.lab.workloads import generate
+from harken_lab.bench.http_load import Load, request_bytes, run_load
+from harken_lab.harness.environment import environment
+from harken_lab.harness.results import to_json
+from harken_lab.workloads import generate
 
 RESULTS = Path(__file__).parent / "results" / "server.json"
 CONNECTIONS = 64
@@ -59,7 +59,7 @@ class Served:
     def start(self) -> float:
         """Start it, and return the seconds until it is ready."""
         began = time.perf_counter()
-        command = [sys.executable, "-m", "harken.lab.bench.journal_server", str(self.port), str(self.store)]
+        command = [sys.executable, "-m", "harken_lab.bench.journal_server", str(self.port), str(self.store)]
         self._process = subprocess.Popen(command)
         while time.perf_counter() < began + START_SECONDS:
             try:

@@ -16,11 +16,11 @@ from statistics import median
 from time import perf_counter
 
 from harken import Engine
-from harken.lab.harness.environment import environment
-from harken.lab.harness.results import to_json
-from harken.lab.harness.rounds import interleaved
 from harken.language import Compiler, normalise, parse
 from harken.language.sql import check
+from harken_lab.harness.environment import environment
+from harken_lab.harness.results import to_json
+from harken_lab.harness.rounds import interleaved
 
 RESULTS = Path(__file__).parent / "results" / "shape_cache.json"
 SHAPES = 1_000

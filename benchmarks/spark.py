@@ -24,11 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harken import Engine
-from harken.lab.harness.environment import environment
-from harken.lab.harness.results import to_json
-from harken.lab.harness.rounds import interleaved
-from harken.lab.workloads import generate
 from harken.spark import Index, build_index, match
+from harken_lab.harness.environment import environment
+from harken_lab.harness.results import to_json
+from harken_lab.harness.rounds import interleaved
+from harken_lab.workloads import generate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -181,7 +181,7 @@ def _bounds(spark: SparkSession, workload: Any, folder: Path) -> DataFrame:
 
 
 def workload_less() -> int:
-    from harken.lab.workloads.conditions import LESS
+    from harken_lab.workloads.conditions import LESS
 
     return LESS
 

@@ -22,9 +22,9 @@ from typing import Any
 import pyarrow as pa
 
 from harken import Engine
-from harken.lab.harness.environment import environment
-from harken.lab.harness.results import to_json
-from harken.lab.workloads import generate
+from harken_lab.harness.environment import environment
+from harken_lab.harness.results import to_json
+from harken_lab.workloads import generate
 
 RESULTS = Path(__file__).parent / "results" / "user.json"
 SIZES = (10, 100, 1_000, 4_000, 10_000, 100_000, 1_000_000)

@@ -18,8 +18,8 @@ ROOT = Path(harken.__file__).parent
 # From left to right: a room may import itself and whatever stands in a line before its own. docs/architecture.md
 # draws the same picture. A module belongs to the longest name here that its own begins with.
 LAYERS: list[set[str]] = [
-    {"errors", "limits", "caching", "collecting", "forking", "kernels", "kernels.papers"},
-    {"toml"},
+    {"errors", "limits", "caching", "collecting", "forking", "kernels"},
+    {"toml", "announced"},
     {"schema"},
     {"language", "language.sql", "language.xpath", "events"},
     {"events.xml", "operators"},
@@ -29,7 +29,7 @@ LAYERS: list[set[str]] = [
     {"codes", "codes.tables"},
     {"matchers", "explain", "explain_documents"},
     {"explain_operators"},
-    {"matchers.columnar", "matchers.papers", "matchers.documents", "relational"},
+    {"matchers.columnar", "matchers.documents", "relational"},
     {"matchers.programs", "matchers.operators"},
     {"live"},
     {"engine"},
@@ -39,17 +39,11 @@ LAYERS: list[set[str]] = [
     {"spark"},
     {"pipeline.config"},
     {"pipeline", "server"},
-    {"lab"},
-    {"lab.workloads"},
-    {"lab.harness", "lab.demo"},
-    {"lab.bench", "lab.experiments"},
-    {"lab.report"},
     {"cli"},
     {"__init__", "__main__"},
 ]
 # Some rooms of one line do know each other; others know less than their line would let them.
 ALSO: dict[str, set[str]] = {
-    "kernels.papers": {"kernels"},
     "language": {"language.sql", "language.xpath"},
     "language.sql": {"language", "language.xpath"},
     "language.xpath": {"language", "language.sql"},
@@ -65,9 +59,6 @@ NEVER: dict[str, set[str]] = {
     "language.sql": {"forking", "kernels"},
     "language.xpath": {"forking", "kernels"},
     "events": {"forking", "kernels"},
-    "matchers.columnar": {"kernels.papers"},
-    "matchers.programs": {"kernels.papers"},
-    "matchers.documents": {"kernels.papers"},
     "engine": {"kernels"},
     "spark": {"kernels"},
     "pipeline.config": {"kernels"},
@@ -77,11 +68,10 @@ ONLY_TO: dict[str, set[str]] = {
     "reference": {"explain", "explain_operators", "operators_reference"},  # the oracle judges what the rest finds
     "operators_reference": {"explain_operators"},
     "documents_reference": {"reference", "explain_documents"},
-    "kernels.papers": {"matchers.papers"},
 }
 
 # Where every module works on arrays, they stand at its head; elsewhere they are imported where they are used.
-ON_ARRAYS = {"kernels", "events.xml", "codes", "versions", "matchers", "live", "lab", "spark", "pipeline", "relational"}
+ON_ARRAYS = {"kernels", "events.xml", "codes", "versions", "matchers", "live", "spark", "pipeline", "relational"}
 ON_ARRAYS |= {"store"}
 # `import harken` loads nothing of these: their modules may have httpx and fastapi at their heads.
 ON_REQUEST = {"client", "server"}
@@ -104,9 +94,9 @@ HEAVY: dict[str, set[str]] = {
     "pyspark": {"spark", "pipeline", "cli"},
     "pandas": {"spark", "pipeline"},
     "duckdb": {"operators", "relational"},
-    "fastapi": {"server", "lab"},
+    "fastapi": {"server"},
     "starlette": {"server"},
-    "uvicorn": {"cli", "lab", "server"},
+    "uvicorn": {"cli", "server"},
     "pydantic": {"server"},
     "prometheus_client": {"server"},
     "httpx": {"client", "server"},
@@ -118,13 +108,11 @@ HEAVY: dict[str, set[str]] = {
     "numpy": {"events", "cli", "operators"} | ON_ARRAYS,
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
-    "altair": {"lab"},
-    "vl_convert": {"lab"},
     "typer": {"cli"},
     "rich": {"cli"},
 }
 # `import harken` loads none of these.
-LAZY = ("pyspark", "pandas", "duckdb", "pyarrow", "numpy", "numba", "llvmlite", "altair", "vl_convert")
+LAZY = ("pyspark", "pandas", "duckdb", "pyarrow", "numpy", "numba", "llvmlite")
 LAZY += ("psycopg", "rapidfuzz", "rdflib", "shapely", "httpx", "fastapi", "starlette", "uvicorn")
 LAZY += ("pydantic", "prometheus_client")
 
@@ -199,6 +187,7 @@ def test_imports_point_left(path: Path) -> None:
     room = room_of(module_of(path))
     for name, _ in imports(path):
         package, _, inner = name.partition(".")
+        assert package != "harken_lab", "the product knows nothing of the laboratory"
         if package == "harken":
             target = room_of(inner)
             assert may_import(room, target), f"{room} may not import {target}"

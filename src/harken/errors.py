@@ -50,7 +50,6 @@ _EXCERPT_WIDTH = 120
 _EXTRAS = {
     "spark": ("pyspark", "pandas"),
     "connect": ("grpc", "grpc_status", "google"),
-    "bench": ("altair", "vl_convert"),
     "operators": ("duckdb", "psycopg", "rapidfuzz", "rdflib", "shapely"),
     "server": ("cryptography", "fastapi", "uvicorn", "prometheus_client"),
     "client": ("httpx",),
@@ -291,21 +290,26 @@ class FolderLockedError(SegmentError):
 
 def require_extra(extra: str) -> None:
     """Raise MissingExtraError, which says what to install, unless all libraries of an extra are there."""
-    missing = [library for library in _EXTRAS[extra] if find_spec(library) is None]
+    require_libraries(f"harken[{extra}]", _EXTRAS[extra])
+
+
+def require_libraries(brought_by: str, libraries: Iterable[str]) -> None:
+    """Raise MissingExtraError unless all libraries are there that this installs."""
+    missing = [library for library in libraries if find_spec(library) is None]
     if missing:
-        raise _missing(extra, missing)
+        raise _missing(brought_by, missing)
 
 
 def missing_extra(error: Exception) -> MissingExtraError | None:
     """The error for an import that failed because an extra is not installed; None for any other."""
     library = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    return next((_missing(extra, [library]) for extra, known in _EXTRAS.items() if library in known), None)
+    return next((_missing(f"harken[{extra}]", [library]) for extra, known in _EXTRAS.items() if library in known), None)
 
 
-def _missing(extra: str, libraries: list[str]) -> MissingExtraError:
+def _missing(brought_by: str, libraries: list[str]) -> MissingExtraError:
     are = "are" if len(libraries) > 1 else "is"
     message = f"this needs {' and '.join(libraries)}, which {are} not installed"
-    return MissingExtraError(message, hint=f"pip install 'harken[{extra}]'")
+    return MissingExtraError(message, hint=f"pip install '{brought_by}'")
 
 
 def caret_excerpt(text: str, line: int, column: int) -> str:

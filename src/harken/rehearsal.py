@@ -1,4 +1,4 @@
-"""`harken warm-up`: a small life of engines, in which every kernel of the default algorithm, or of all, is compiled."""
+"""`harken warm-up`: a small life of engines, in which every kernel is compiled."""
 
 from __future__ import annotations
 
@@ -10,31 +10,21 @@ from random import Random
 from typing import Any
 
 from harken.engine import Engine
-from harken.matchers.base import Trait
-from harken.matchers.registry import ALGORITHMS, algorithm_traits
 from harken.operators import FREE, ORDERS, operator
 
 _LARGE = 6_000
 _EVENTS = 200
 _VERIFIED = 50
 """One condition in this many is of a form that is verified one by one."""
-_OF_PAPERS = "harken.matchers.papers."
-_VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
-    **dict.fromkeys(("counting_lists", "counting_bits", "counting_bytes"), ({}, {"index": "table"})),
-    "matching_tree": ({}, {"collapse": False}, {"successors": False}, {"factor": 1}),
-    "gough": ({}, {"share": False}),
-}
-"""The options of algorithms that need kernels of their own."""
-_KERNELS, _KERNELS_OF_PAPERS = 155, 215
+_KERNELS = 155
 """About as many kernels are compiled where none are kept."""
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def warm_up(progress: Callable[[str], None] | None = None, *, papers: bool = False) -> int:
+def warm_up(progress: Callable[[str], None] | None = None) -> int:
     """Compile every kernel that matching needs and that is not cached yet. Returns the number of matches made.
 
     It takes about a minute on a new machine, and some seconds afterwards. `progress` is told what is being done.
-    With `papers`, those of the papers' algorithms too, which takes a minute more.
     """
     tell = progress or (lambda step: None)
     draw = Random(1)
@@ -53,17 +43,12 @@ def warm_up(progress: Callable[[str], None] | None = None, *, papers: bool = Fal
         matches += _documents(Path(folder))
     tell("operators")
     matches += sum(map(_operators, ORDERS))
-    if papers:
-        for name in ALGORITHMS:
-            if ALGORITHMS[name].factory.startswith(_OF_PAPERS):
-                tell(name)
-                matches += sum(_paper(name, options) for options in _VARIANTS.get(name, ({},)))
     return matches
 
 
-def kernels(*, papers: bool = False) -> int:
+def kernels() -> int:
     """About how many kernels `warm_up` compiles where none are kept."""
-    return _KERNELS + (_KERNELS_OF_PAPERS if papers else 0)
+    return _KERNELS
 
 
 def compile_silently() -> None:
@@ -71,23 +56,6 @@ def compile_silently() -> None:
     from harken.kernels.compile import compiling_silently
 
     compiling_silently()
-
-
-def _paper(algorithm: str, options: dict[str, Any]) -> int:
-    """A small life of an engine with an algorithm of a paper: filled, matched, changed, matched again."""
-    draw = Random(2)
-    engine = Engine(algorithm=algorithm, **options)
-    engine.subscribe_many(
-        (f"s{n}", f"category = 'c{n % 7}' AND size <= {draw.randrange(9)}" + (f" AND price > {n % 5}" if n % 2 else ""))
-        for n in range(120)
-    )
-    events = [{"category": f"c{n % 8}", "size": draw.randrange(9), "price": draw.randrange(9)} for n in range(50)]
-    matches = sum(engine.match_batch(events).counts) + len(engine.match(events[0]).ids)
-    engine.subscribe("new", "size <> 3 AND price BETWEEN 2 AND 4")
-    if Trait.UNSUBSCRIBE in algorithm_traits(algorithm):
-        for number in range(0, 120, 3):
-            engine.unsubscribe(f"s{number}")
-    return matches + sum(engine.match_batch(events).counts)
 
 
 def _small(events: list[dict[str, Any]]) -> int:

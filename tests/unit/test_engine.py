@@ -46,7 +46,6 @@ from harken.events import Decoded, EventBatch, validate
 from harken.matchers import ALGORITHMS, Capability, MatchResult, Trait
 from harken.matchers.base import FormOf
 from harken.matchers.naive import Naive
-from harken.matchers.registry import Algorithm
 from harken.schema import (
     BUILT_IN,
     EventType,
@@ -89,7 +88,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, type], None]:
         module = ModuleType(f"matcher_{name}")
         module.__dict__[kind.__name__] = kind
         monkeypatch.setitem(sys.modules, module.__name__, module)
-        monkeypatch.setitem(ALGORITHMS, name, Algorithm(f"{module.__name__}:{kind.__name__}"))
+        monkeypatch.setitem(ALGORITHMS, name, f"{module.__name__}:{kind.__name__}")
 
     return register
 

@@ -239,9 +239,7 @@ def test_did_you_mean_in_any_case_spells_it_as_known() -> None:
 # Extras
 
 
-@pytest.mark.parametrize(
-    ("extra", "library"), [("spark", "pyspark"), ("spark", "pandas"), ("bench", "altair"), ("client", "httpx")]
-)
+@pytest.mark.parametrize(("extra", "library"), [("spark", "pyspark"), ("spark", "pandas"), ("client", "httpx")])
 def test_a_missing_extra_says_what_to_install(extra: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     require_extra(extra)
     monkeypatch.setitem(sys.modules, library, None)

@@ -1,4 +1,4 @@
-"""The command line: `harken match`, `check`, `explain`, `run`, `generate`, `bench`, `experiment` and others.
+"""The command line: `harken match`, `check`, `explain`, `run`, `serve` and others.
 
 A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
 """
@@ -14,19 +14,12 @@ import typer
 
 from harken import __version__
 from harken.cli.algorithms import algorithms
-from harken.cli.bench import EXAMPLES as BENCH_EXAMPLES
-from harken.cli.bench import bench
 from harken.cli.check import EXAMPLES as CHECK_EXAMPLES
 from harken.cli.check import check
-from harken.cli.demo import EXAMPLES as DEMO_EXAMPLES
-from harken.cli.demo import demo
+from harken.cli.commands import Commands
 from harken.cli.exits import EXIT_CODES, ExitCode
-from harken.cli.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
-from harken.cli.experiment import experiment
 from harken.cli.explain import EXAMPLES as EXPLAIN_EXAMPLES
 from harken.cli.explain import explain
-from harken.cli.generate import EXAMPLES as GENERATE_EXAMPLES
-from harken.cli.generate import generate
 from harken.cli.key import app as key
 from harken.cli.listen import EXAMPLES as LISTEN_EXAMPLES
 from harken.cli.listen import listen
@@ -36,8 +29,6 @@ from harken.cli.publish import EXAMPLES as PUBLISH_EXAMPLES
 from harken.cli.publish import publish
 from harken.cli.renew import EXAMPLES as RENEW_EXAMPLES
 from harken.cli.renew import renew
-from harken.cli.report import EXAMPLES as REPORT_EXAMPLES
-from harken.cli.report import report
 from harken.cli.run import EXAMPLES as RUN_EXAMPLES
 from harken.cli.run import run
 from harken.cli.serve import EXAMPLES as SERVE_EXAMPLES
@@ -46,7 +37,6 @@ from harken.cli.sql import EXAMPLES as SQL_EXAMPLES
 from harken.cli.sql import sql
 from harken.cli.subscribe import EXAMPLES as SUBSCRIBE_EXAMPLES
 from harken.cli.subscribe import subscribe
-from harken.cli.tour import tour
 from harken.cli.unsubscribe import EXAMPLES as UNSUBSCRIBE_EXAMPLES
 from harken.cli.unsubscribe import unsubscribe
 from harken.cli.warm_up import warm_up
@@ -54,6 +44,7 @@ from harken.cli.warm_up import warm_up
 # Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
 app = typer.Typer(
     name="harken",
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -73,12 +64,6 @@ app.command(epilog=SERVE_EXAMPLES)(serve)
 app.add_typer(key)
 app.command(epilog="Example: harken algorithms --json")(algorithms)
 app.command(epilog=SQL_EXAMPLES)(sql)
-app.command(epilog=GENERATE_EXAMPLES)(generate)
-app.command(epilog=BENCH_EXAMPLES)(bench)
-app.command(epilog=EXPERIMENT_EXAMPLES)(experiment)
-app.command(epilog=REPORT_EXAMPLES)(report)
-app.command(epilog=DEMO_EXAMPLES)(demo)
-app.command(epilog="Example: harken tour --subscriptions 10000 --events 1000")(tour)
 app.command("warm-up", epilog="Example, in a Dockerfile: RUN NUMBA_CACHE_DIR=/opt/kernels harken warm-up")(warm_up)
 
 

@@ -28,9 +28,14 @@ def algorithms(json: Json = False, verbose: Verbose = 0) -> None:
 
 def _show_lines(screen: Screen) -> None:
     from harken.matchers import registry
-    from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DOCUMENT_ALGORITHMS
+    from harken.matchers.document_algorithms import (
+        DEFAULT_DOCUMENTS,
+        DOCUMENT_ALGORITHMS,
+        document_options,
+        document_summary,
+    )
 
-    for name, algorithm in registry.ALGORITHMS.items():
+    for name in registry.ALGORITHMS:
         screen.line(
             {
                 "name": name,
@@ -38,17 +43,17 @@ def _show_lines(screen: Screen) -> None:
                 "default": name == registry.DEFAULT_ALGORITHM,
                 "capabilities": sorted(registry.algorithm_capabilities(name)),
                 "traits": sorted(registry.algorithm_traits(name)),
-                "options": list(algorithm.options),
+                "options": list(registry.algorithm_options(name)),
                 "finds": "attributes",
             }
         )
-    for name, way in DOCUMENT_ALGORITHMS.items():
+    for name in DOCUMENT_ALGORITHMS:
         screen.line(
             {
                 "name": name,
-                "summary": way.summary,
+                "summary": document_summary(name),
                 "default": name == DEFAULT_DOCUMENTS,
-                "options": list(way.options),
+                "options": list(document_options(name)),
                 "finds": "documents",
             }
         )
@@ -58,7 +63,7 @@ def _show_table(screen: Screen) -> None:
     from rich.text import Text
 
     from harken.matchers import Capability, Trait
-    from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DOCUMENT_ALGORITHMS
+    from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DOCUMENT_ALGORITHMS, document_summary
     from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_summary
 
     # If the names of all capabilities and traits do not fit, letters stand for them.
@@ -74,9 +79,9 @@ def _show_table(screen: Screen) -> None:
         default = " (the default)" if name == DEFAULT_ALGORITHM else ""
         screen.show(Text.assemble((name, "bold"), default, f": {algorithm_summary(name)}"), wrap=True)
     screen.show("\nFor XPath subscriptions to XML documents (`--documents`):")
-    for name, way in DOCUMENT_ALGORITHMS.items():
+    for name in DOCUMENT_ALGORITHMS:
         default = " (the default)" if name == DEFAULT_DOCUMENTS else ""
-        screen.show(Text.assemble((name, "bold"), default, f": {way.summary}"), wrap=True)
+        screen.show(Text.assemble((name, "bold"), default, f": {document_summary(name)}"), wrap=True)
 
 
 def _table(names: list[str], headings: list[str]) -> Table:

@@ -1,4 +1,4 @@
-"""What the shell completes: names of algorithms, workloads and formats. The rest are files, which it knows itself."""
+"""What the shell completes: names of algorithms and formats. The rest are files, which it knows itself."""
 
 from __future__ import annotations
 
@@ -8,26 +8,21 @@ from collections.abc import Iterable
 def algorithm_names(incomplete: str) -> list[str]:
     from harken.matchers.registry import ALGORITHMS
 
-    return _starting(ALGORITHMS, incomplete)
+    return starting(ALGORITHMS, incomplete)
 
 
 def document_names(incomplete: str) -> list[str]:
     from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS
 
-    return _starting(DOCUMENT_ALGORITHMS, incomplete)
-
-
-def workload_names(incomplete: str) -> list[str]:
-    from harken.lab.workloads.recipes import WORKLOADS
-
-    return _starting(WORKLOADS, incomplete)
+    return starting(DOCUMENT_ALGORITHMS, incomplete)
 
 
 def format_names(incomplete: str) -> list[str]:
     from harken.events.sources import FORMATS
 
-    return _starting(FORMATS, incomplete)
+    return starting(FORMATS, incomplete)
 
 
-def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+def starting(names: Iterable[str], incomplete: str) -> list[str]:
+    """The names that begin with what is typed."""
     return [name for name in names if name.startswith(incomplete)]

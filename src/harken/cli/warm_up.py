@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
-from typing import Annotated
-
-import typer
 
 from harken.cli.options import Json, Verbose
+from harken.cli.screen import Screen
 from harken.cli.session import session
 
 
-def warm_up(
-    papers: Annotated[bool, typer.Option("--papers", help="Also what the papers' algorithms run on.")] = False,
-    json: Json = False,
-    verbose: Verbose = 0,
-) -> None:
+def warm_up(json: Json = False, verbose: Verbose = 0) -> None:
     """Compile what matching runs on, once, and keep it on disk.
 
     It takes about a minute. Without it, what is needed is compiled when it is first needed. Run it when an image is
@@ -24,14 +19,20 @@ def warm_up(
     processor only.
     """
     with session(json, verbose) as screen:
-        from harken.kernels.compile import compiling_silently, kept_in
         from harken.rehearsal import kernels
         from harken.rehearsal import warm_up as rehearse
 
-        started = perf_counter()
-        with screen.progress("compiling kernels", kernels(papers=papers)) as advance:
-            compiling_silently(lambda count: advance(1))
-            rehearse(lambda step: screen.aside({"kind": "step", "step": step}, f"warming up {step}"), papers=papers)
-        seconds, folder = round(perf_counter() - started, 1), kept_in()
-        where = f"kept in {folder}" if folder else "kept nowhere: set NUMBA_CACHE_DIR to a folder that can be written"
-        screen.aside({"kind": "summary", "seconds": seconds, "folder": folder}, f"done in {seconds} s, {where}")
+        warming(screen, rehearse, kernels())
+
+
+def warming(screen: Screen, rehearse: Callable[[Callable[[str], None]], int], kernels: int) -> None:
+    """Let something be rehearsed that compiles about so many kernels, and tell how far it is and where they are."""
+    from harken.kernels.compile import compiling_silently, kept_in
+
+    started = perf_counter()
+    with screen.progress("compiling kernels", kernels) as advance:
+        compiling_silently(lambda count: advance(1))
+        rehearse(lambda step: screen.aside({"kind": "step", "step": step}, f"warming up {step}"))
+    seconds, folder = round(perf_counter() - started, 1), kept_in()
+    where = f"kept in {folder}" if folder else "kept nowhere: set NUMBA_CACHE_DIR to a folder that can be written"
+    screen.aside({"kind": "summary", "seconds": seconds, "folder": folder}, f"done in {seconds} s, {where}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from harken.errors import HarkenError, UnavailableError, did_you_mean
+from harken.announced import Announced, imported
+from harken.errors import HarkenError, UnavailableError
 from harken.limits import Limits
 from harken.schema import Schema
 from harken.schema.signatures import Signatures
@@ -49,26 +49,31 @@ class Language(NamedTuple):
     """What decides a text for one value, where texts of another language may hold one of this."""
 
 
-LANGUAGES: dict[str, Language] = {
-    "sql": Language("harken.language.sql.front_end:SqlFrontEnd", "harken.explain:explain_sql"),
-    "xpath": Language(
-        "harken.language.xpath.front_end:XPathFrontEnd",
-        "harken.explain_documents:explain_xpath",
-        evaluator="harken.matchers.documents.single:evaluator",
-    ),
-}
+LANGUAGES: Announced[Language] = Announced(
+    "harken.languages",
+    {
+        "sql": Language("harken.language.sql.front_end:SqlFrontEnd", "harken.explain:explain_sql"),
+        "xpath": Language(
+            "harken.language.xpath.front_end:XPathFrontEnd",
+            "harken.explain_documents:explain_xpath",
+            evaluator="harken.matchers.documents.single:evaluator",
+        ),
+    },
+    lambda entry: entry.load(),
+)
+"""Ours, and those whose `Language` other packages announce."""
 DEFAULT_LANGUAGE = "sql"
 
 
 def front_end_of(language: str, schema: Schema | None, limits: Limits, signatures: Signatures) -> FrontEnd:
     """A new front end. Raises UnavailableError if there is no such language."""
-    made: FrontEnd = _loaded(_known(language).front_end)(schema, limits, signatures)
+    made: FrontEnd = imported(_known(language).front_end)(schema, limits, signatures)
     return made
 
 
 def explainer_of(language: str) -> Explainer:
     """What explains the texts of a language. Raises UnavailableError if there is no such language."""
-    found: Explainer = _loaded(_known(language).explainer)
+    found: Explainer = imported(_known(language).explainer)
     return found
 
 
@@ -77,17 +82,12 @@ def evaluator_of(language: str) -> Callable[[str], Callable[[str], bool]]:
     target = _known(language).evaluator
     if target is None:
         raise UnavailableError(f"texts of the language {language!r} stand alone")
-    found: Callable[[str], Callable[[str], bool]] = _loaded(target)
+    found: Callable[[str], Callable[[str], bool]] = imported(target)
     return found
 
 
 def _known(language: str) -> Language:
     if isinstance(language, str) and language in LANGUAGES:
         return LANGUAGES[language]
-    hint = did_you_mean(str(language), LANGUAGES) or f"this version speaks {', '.join(map(repr, LANGUAGES))}"
+    hint = LANGUAGES.hint(str(language)) or f"this version speaks {', '.join(map(repr, LANGUAGES))}"
     raise UnavailableError(f"the language {language!r} is not available", hint=hint)
-
-
-def _loaded(target: str) -> Any:
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)

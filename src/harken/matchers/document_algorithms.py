@@ -1,46 +1,28 @@
-"""The ways to match XML documents, by name: where each is, the options it takes, and what it cannot take."""
+"""The ways to match XML documents, by name, ours and those of other packages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
-from harken.errors import CapabilityError, UnavailableError, did_you_mean
+from harken.announced import Announced, imported, target_of
+from harken.errors import CapabilityError, UnavailableError
 from harken.language.compiled import Plan
 from harken.language.xpath.linear import refuse_unlinear
 from harken.language.xpath.plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Matcher
-from harken.matchers.registry import takes_option
+from harken.matchers.registry import options_of, takes_option
 
-
-@dataclass(frozen=True, slots=True)
-class DocumentAlgorithm:
-    """What is known of a way to match documents before its module is imported."""
-
-    factory: str
-    """"module:name" of what makes a matcher: `factory(limits, **options)`."""
-    summary: str
-    options: tuple[str, ...] = ()
-    takes_all: bool = True
-    """Whether it takes every expression; else those without `not`, whose alternatives can be multiplied out."""
-
-
-def _plan(name: str, summary: str) -> DocumentAlgorithm:
-    return DocumentAlgorithm(f"harken.relational.xml.plans:{name}", summary, ("database",), takes_all=False)
-
-
-DOCUMENT_ALGORITHMS: dict[str, DocumentAlgorithm] = {
-    "xpath": DocumentAlgorithm(
-        "harken.matchers.documents:XPathMatcher",
-        "Found through a rare value, decided by a program over lists of nodes.",
-    ),
-    "xpath_shared": _plan("XPathShared", "In a database: chains of predicates, which a recursive query follows."),
-    "xpath_buckets": _plan("XPathBuckets", "In a database: the same, with buckets for inequalities."),
-    "xpath_unrolled": _plan("XPathUnrolled", "In a database: rows of five predicates, joined without recursion."),
-}
+DOCUMENT_ALGORITHMS: Announced[str] = Announced(
+    "harken.documents",
+    {"xpath": "harken.matchers.documents:XPathMatcher"},
+    target_of,
+    laboratory="xpath_buckets xpath_shared xpath_unrolled",
+)
+"""Each as "module:name" of what makes a matcher: `factory(limits, **options)`. Where its `takes_all` is False it takes
+only expressions without `not`, whose alternatives can be multiplied out."""
 DEFAULT_DOCUMENTS = "xpath"
 
 
@@ -53,8 +35,7 @@ class DocumentMatching:
 
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, str) or self.algorithm not in DOCUMENT_ALGORITHMS:
-            names = ", ".join(DOCUMENT_ALGORITHMS)
-            hint = did_you_mean(str(self.algorithm), DOCUMENT_ALGORITHMS) or f"there are: {names}"
+            hint = DOCUMENT_ALGORITHMS.hint(str(self.algorithm)) or f"there are: {', '.join(DOCUMENT_ALGORITHMS)}"
             raise CapabilityError(f"there is no way to match documents that is called `{self.algorithm}`", hint=hint)
 
     @classmethod
@@ -65,7 +46,8 @@ class DocumentMatching:
 
         An option that both take is for both.
         """
-        takes = cls(documents)._known.options
+        # The default takes none, and is not imported to learn that.
+        takes = () if documents == DEFAULT_DOCUMENTS else document_options(cls(documents).algorithm)
         own = {name: value for name, value in options.items() if name in takes}
         left = {name: value for name, value in options.items() if name not in own or takes_option(algorithm, name)}
         found = cls(documents, own)
@@ -74,18 +56,17 @@ class DocumentMatching:
         return found, left
 
     @property
-    def _known(self) -> DocumentAlgorithm:
-        return DOCUMENT_ALGORITHMS[self.algorithm]
+    def _factory(self) -> Any:
+        return imported(DOCUMENT_ALGORITHMS[self.algorithm])
 
     def create(self, limits: Limits) -> Matcher:
         """A new matcher."""
-        module, _, name = self._known.factory.partition(":")
-        matcher: Matcher = getattr(import_module(module), name)(limits, **self.options)
+        matcher: Matcher = self._factory(limits, **self.options)
         return matcher
 
     def refuse_incapable(self, plan: Plan, limits: Limits) -> None:
         """Raise CapabilityError for an expression that this way does not take, and LimitError for one too large."""
-        if self._known.takes_all or not isinstance(plan, DocumentPlan):
+        if not isinstance(plan, DocumentPlan) or getattr(self._factory, "takes_all", True):
             return
         try:
             refuse_unlinear(plan.expression, limits)
@@ -96,3 +77,13 @@ class DocumentMatching:
 
 
 DEFAULT_MATCHING = DocumentMatching()
+
+
+def document_summary(algorithm: str) -> str:
+    """What a way to match documents says of itself."""
+    return (imported(DOCUMENT_ALGORITHMS[algorithm]).__doc__ or "").strip().partition("\n")[0]
+
+
+def document_options(algorithm: str) -> tuple[str, ...]:
+    """The names of the options that a way to match documents takes."""
+    return options_of(imported(DOCUMENT_ALGORITHMS[algorithm]))

@@ -1,92 +1,42 @@
-"""The algorithms by name: where each is, the options it takes, the roles it plays. Modules are imported when needed."""
+"""The algorithms by name, ours and those of other packages. Modules are imported when needed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from harken.announced import Announced, imported, target_of
 from harken.errors import CapabilityError, UnavailableError, did_you_mean
 from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Matcher, Trait
-from harken.matchers.roles import (
-    AddsInBulk,
-    CountsPredicates,
-    Divides,
-    MatchesCodes,
-    MatchesInParts,
-    MatchesOne,
-    Persists,
-    Plans,
-    TellsColumns,
-)
+from harken.matchers.roles import Loads
 
 if TYPE_CHECKING:
     from harken.versions.array_file import ArrayFile
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """What is known of an algorithm before its module is imported."""
-
-    factory: str
-    """"module:name" of what makes a matcher: `factory(limits=…, **options)`."""
-    options: tuple[str, ...] = ()
-    roles: tuple[type, ...] = ()
-    loader: str | None = None
-    """"module:name" of what loads a matcher that `Persists`: `loader(files, limits, **options)`. It returns None where
-    the files are of an earlier version that is not read any more."""
-
-
-def _of_paper(target: str, *options: str, also: tuple[type, ...] = ()) -> Algorithm:
-    return Algorithm(f"harken.matchers.papers.{target}", options, roles=(AddsInBulk, MatchesCodes, *also))
-
-
-ALGORITHMS: dict[str, Algorithm] = {
-    "columnar": Algorithm(
-        "harken.matchers.columnar:Columnar",
-        options=("layouts", "recent_rows", "background", "small_rows", "settings"),
-        roles=(AddsInBulk, Plans, TellsColumns, Persists, Divides, MatchesInParts, MatchesCodes, MatchesOne),
-        loader="harken.matchers.columnar.saving:load_matcher",
-    ),
-    "naive": Algorithm("harken.matchers.naive:Naive"),
-    "scan": _of_paper("scan:Scan"),
-    "rein": _of_paper("rein:Rein"),
-    "counting_lists": _of_paper("counting_lists:CountingLists", "index", also=(CountsPredicates,)),
-    "counting_bits": _of_paper("counting_bits:CountingBits", "index", also=(CountsPredicates,)),
-    "counting_bytes": _of_paper("counting_bytes:CountingBytes", "index", also=(CountsPredicates,)),
-    "equality_preferred": _of_paper("equality_preferred:EqualityPreferred"),
-    "quarantine": _of_paper("quarantine:Quarantine"),
-    "hanson": _of_paper("hanson:Hanson", "choose"),
-    "gough": _of_paper("gough:Gough", "share"),
-    "neon": _of_paper("neon:Neon"),
-    "matching_tree": _of_paper("matching_tree:MatchingTree", "order", "collapse", "successors", "factor"),
-    "sequential_search": Algorithm("harken.relational.sequential_search:SequentialSearch", ("database",)),
-    "predicate_grouping": Algorithm("harken.relational.predicate_grouping:PredicateGrouping", ("database",)),
-    "relational_anchored": Algorithm("harken.relational.anchored:RelationalAnchored", ("database",)),
-}
+ALGORITHMS: Announced[str] = Announced(
+    "harken.algorithms",
+    {
+        "columnar": "harken.matchers.columnar:Columnar",
+        "naive": "harken.matchers.naive:Naive",
+        "relational_anchored": "harken.relational.anchored:RelationalAnchored",
+    },
+    target_of,
+    laboratory="counting_bits counting_bytes counting_lists equality_preferred gough hanson matching_tree neon "
+    "predicate_grouping quarantine rein scan sequential_search",
+)
+"""Each as "module:name" of what makes a matcher: `factory(limits=…, **options)`. What else it may do it says by roles,
+and one that `Loads` is saved and loaded."""
 DEFAULT_ALGORITHM = "columnar"
 
 
-@dataclass(frozen=True, slots=True)
-class OtherKind:
-    """The index of plans that are not flat."""
-
-    factory: str
-    """"module:name" of what makes a matcher: `factory(limits)`."""
-    loader: str
-    """"module:name" of what loads one that was saved: `loader(files, limits)`, or None if none was."""
-
-
-OTHER_KINDS: dict[str, OtherKind] = {
-    "programs": OtherKind(
-        "harken.matchers.programs:ProgramMatcher", loader="harken.matchers.programs.saving:load_programs"
-    ),
-    "documents": OtherKind(
-        "harken.matchers.documents:XPathMatcher", loader="harken.matchers.documents.saving:load_documents"
-    ),
+OTHER_KINDS = {
+    "programs": "harken.matchers.programs:ProgramMatcher",
+    "documents": "harken.matchers.documents:XPathMatcher",
 }
 """By the kind that plans name. Whatever the algorithm is, what it leaves to such an index is found by that."""
 
@@ -94,7 +44,7 @@ OTHER_KINDS: dict[str, OtherKind] = {
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
     """A new matcher. Raises CapabilityError if there is no such algorithm, option, or value of an option."""
     refuse_unknown_options(algorithm, options)
-    matcher: Matcher = _imported(_known(algorithm).factory)(limits=limits, **options)
+    matcher: Matcher = _factory(algorithm)(limits=limits, **options)
     return matcher
 
 
@@ -102,53 +52,60 @@ def load_matcher(
     algorithm: str, files: Mapping[str, ArrayFile], limits: Limits, options: Mapping[str, Any]
 ) -> Matcher | None:
     """The matcher that was saved as these files; None if there is none, or one that is not read any more."""
-    known = _known(algorithm)
     refuse_unknown_options(algorithm, options)
-    if known.loader is None:
+    factory = _factory(algorithm)
+    if not issubclass(factory, Loads):
         return None
-    found: Matcher | None = _imported(known.loader)(files, limits, **options)
+    found: Matcher | None = factory.load(files, limits, **options)
     return found
+
+
+def algorithm_options(algorithm: str) -> tuple[str, ...]:
+    """The names of the options that an algorithm takes."""
+    return options_of(_factory(algorithm))
+
+
+def options_of(factory: Any) -> tuple[str, ...]:
+    """The names of the options of what makes a matcher."""
+    taken = signature(factory).parameters.values()
+    return tuple(each.name for each in taken if each.name != "limits" and each.kind is not each.VAR_KEYWORD)
 
 
 def takes_option(algorithm: str, option: str) -> bool:
     """Whether an algorithm has an option of this name. One that is not known has none."""
-    return algorithm in ALGORITHMS and option in ALGORITHMS[algorithm].options
+    return algorithm in ALGORITHMS and option in algorithm_options(algorithm)
 
 
 def create_other(kind: str, limits: Limits) -> Matcher:
     """A new matcher for plans of a kind that is not flat. Raises UnavailableError if there is none."""
     if kind not in OTHER_KINDS:
         raise UnavailableError(f"there is no index for subscriptions of the kind {kind!r}")
-    matcher: Matcher = _imported(OTHER_KINDS[kind].factory)(limits)
+    matcher: Matcher = imported(OTHER_KINDS[kind])(limits)
     return matcher
 
 
 def load_others(files: Mapping[str, ArrayFile], limits: Limits) -> dict[str, Any]:
     """The matchers that are not flat and were saved as these files, by kind. They play `Renumbers`."""
-    found = {kind: _imported(other.loader)(files, limits) for kind, other in OTHER_KINDS.items()}
+    found = {kind: imported(other).load(files, limits) for kind, other in OTHER_KINDS.items()}
     return {kind: matcher for kind, matcher in found.items() if matcher is not None}
 
 
 def algorithm_capabilities(algorithm: str) -> frozenset[Capability]:
     """What subscriptions may ask of an algorithm."""
-    capabilities: frozenset[Capability] = _imported(_known(algorithm).factory).capabilities
+    capabilities: frozenset[Capability] = _factory(algorithm).capabilities
     return capabilities
 
 
 def algorithm_traits(algorithm: str) -> frozenset[Trait]:
     """How an algorithm takes changes."""
-    traits: frozenset[Trait] = _imported(_known(algorithm).factory).traits
+    traits: frozenset[Trait] = _factory(algorithm).traits
     return traits
-
-
-def plays(algorithm: str, role: type) -> bool:
-    """Whether the matchers of an algorithm play a role."""
-    return role in _known(algorithm).roles
 
 
 def algorithm_summary(algorithm: str) -> str:
     """The first line of what the algorithm's module says of itself."""
-    module = import_module(_known(algorithm).factory.partition(":")[0])
+    _factory(algorithm)
+    module = import_module(ALGORITHMS[algorithm].partition(":")[0])
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
@@ -166,7 +123,7 @@ def refuse_unless_removing(algorithm: str) -> None:
 
 def refuse_unknown_options(algorithm: str, options: Mapping[str, Any]) -> None:
     """Raise CapabilityError if the algorithm does not take these options."""
-    takes = _known(algorithm).options
+    takes = algorithm_options(algorithm)
     for name in options:
         if name not in takes:
             listed = f"it takes: {', '.join(takes)}" if takes else "it takes none"
@@ -182,14 +139,8 @@ def _refuse(algorithm: str, required: frozenset[Any], able: Mapping[str, frozens
         raise CapabilityError(f"the algorithm `{algorithm}` cannot do: {', '.join(sorted(lacking))}", hint=hint)
 
 
-def _known(algorithm: str) -> Algorithm:
-    found = ALGORITHMS.get(algorithm)
-    if found is None:
-        hint = did_you_mean(algorithm, ALGORITHMS) or f"there are: {', '.join(ALGORITHMS)}"
+def _factory(algorithm: str) -> Any:
+    if algorithm not in ALGORITHMS:
+        hint = ALGORITHMS.hint(algorithm) or f"there are: {', '.join(ALGORITHMS)}"
         raise CapabilityError(f"there is no algorithm `{algorithm}`", hint=hint)
-    return found
-
-
-def _imported(target: str) -> Any:
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
+    return imported(ALGORITHMS[algorithm])

@@ -1,4 +1,4 @@
-"""What a matcher may do besides matching. The registry states which algorithm plays which role; a test holds it to it.
+"""What a matcher may do besides matching.
 
 Whoever needs more than `Matcher` asks for the role, by `isinstance`, and does without where it is not played.
 """
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from harken.codes.encode import EncodedBatch
     from harken.codes.flat import Flat
     from harken.events import Event, EventBatch
+    from harken.limits import Limits
     from harken.matchers.base import Entry, FormOf, MatchPart, OneMatch
     from harken.schema.paths import Path
+    from harken.versions.array_file import ArrayFile
 
 Write = Callable[[str, Mapping[str, "NDArray[Any]"], Mapping[str, Any]], object]
 """Writes a file of this name with arrays and plain data, as a draft of a folder does."""
@@ -64,10 +66,19 @@ class TellsColumns(Protocol):
 
 @runtime_checkable
 class Persists(Protocol):
-    """Is saved as files of arrays. The registry names the function that loads them."""
+    """Is saved as files of arrays."""
 
     def save(self, write: Write) -> None:
         """Write all that it is made of. Matching goes on meanwhile."""
+
+
+@runtime_checkable
+class Loads(Protocol):
+    """Is loaded from what it saved. One that is only saved is made anew from texts, and takes over what was learnt."""
+
+    @classmethod
+    def load(cls, files: Mapping[str, ArrayFile], limits: Limits, **options: Any) -> Self | None:
+        """What was saved as these files. None where they are of an earlier version that is not read any more."""
 
 
 @runtime_checkable

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
-from importlib.metadata import entry_points
 
-from harken.errors import OperatorError, did_you_mean
+from harken.announced import Announced, imported, target_of
+from harken.errors import OperatorError
 from harken.operators.operator import Operator
 from harken.schema.signatures import Signatures
 
-GROUP = "harken.operators"
-"""The group of entry points under which packages announce operators."""
+ANNOUNCED: Announced[str] = Announced("harken.operators", {}, target_of)
+"""Operators that packages announce, each as "module:name"."""
 
 
 class OperatorSet(Mapping[str, Operator]):
@@ -64,16 +63,14 @@ def _found(given: Operator | str) -> list[Operator]:
         hint = "decorate it: @harken.operator"
         raise OperatorError(f"{given!r:.60} is no operator", hint=hint if callable(given) else None)
     if ":" not in given:
-        known = {each.name: each for each in entry_points(group=GROUP)}
-        if given not in known:
-            hint = did_you_mean(given, known) or 'write "module:name", or install the package that has it'
+        if given not in ANNOUNCED:
+            hint = ANNOUNCED.hint(given) or 'write "module:name", or install the package that has it'
             raise OperatorError(f"no installed package has an operator `{given}`", hint=hint)
-        target = known[given].value
+        target = ANNOUNCED[given]
     else:
         target = given
-    module, _, name = target.partition(":")
     try:
-        found = getattr(import_module(module), name)
+        found = imported(target)
     except (ImportError, AttributeError) as problem:
         raise OperatorError(f"the operator `{given}` cannot be loaded: {problem}") from problem
     several = list(found.values()) if isinstance(found, OperatorSet) else found

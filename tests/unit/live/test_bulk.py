@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from drawn import generate
 from harken import Engine
 from harken.errors import SourceError
-from harken.lab.workloads import generate
 from harken.matchers import ALGORITHMS
 from harken.schema import parse_schema
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from drawn import needs_laboratory
 from harken.engine import Engine
 from harken.limits import Limits
 from harken.live import loading
@@ -85,6 +86,7 @@ def test_texts_become_rows_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "s10" in engine.match({"a": 4}).ids
 
 
+@needs_laboratory
 def test_an_index_without_room_takes_what_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = []
     for part in (10**9, 8):

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from drawn import needs_laboratory
 from harken import Engine, Limits
 from harken.errors import CapabilityError, LanguageError
 from harken.live.changes import Change, changes_between, latest
@@ -181,6 +182,7 @@ def test_no_changes_are_no_change(tmp_path: Path) -> None:
     assert "a" in idle
 
 
+@needs_laboratory
 def test_what_is_gone_leaves_also_where_what_comes_does_not_fit() -> None:
     engine = Engine(algorithm="counting_bytes", limits=Limits(max_matrix_bytes=64))
     engine.apply([put(1, "a", "x = 1"), put(2, "b", "x = 2")])

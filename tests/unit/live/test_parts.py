@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from drawn import generate
 from harken import Engine, Schema
-from harken.lab.workloads import generate
 from harken.schema import FloatDomain
 from harken.schema.event_types import EventType
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from drawn import generate
 from harken import reference
 from harken.codes.flat import Flat
 from harken.errors import ContradictionError, SegmentError
 from harken.events.batch import validate
 from harken.kernels import clusters, columnar, delta, encode, pool, several
 from harken.kernels.compile import IS_PLAIN
-from harken.lab.workloads import generate
 from harken.language import Compiler
 from harken.language.ast import Expression
 from harken.language.normal_form import NormalForm

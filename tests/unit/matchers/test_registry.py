@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -14,7 +13,14 @@ from harken.errors import CapabilityError
 from harken.limits import Limits
 from harken.matchers import ALGORITHMS, Capability, algorithm_capabilities, create_matcher, roles
 from harken.matchers.naive import Naive
-from harken.matchers.registry import DEFAULT_ALGORITHM, Algorithm, algorithm_summary, plays, refuse_incapable
+from harken.matchers.registry import (
+    DEFAULT_ALGORITHM,
+    algorithm_options,
+    algorithm_summary,
+    load_matcher,
+    refuse_incapable,
+    takes_option,
+)
 
 ALL = frozenset(Capability)
 EQUALITY, RANGE, PATTERN = Capability.EQUALITY, Capability.RANGE, Capability.PATTERN
@@ -37,7 +43,7 @@ def _limited(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("limited_matcher", "Matches little (seed 000).\n\nAnd says more.")
     module.__dict__["Limited"] = Limited
     monkeypatch.setitem(sys.modules, "limited_matcher", module)
-    monkeypatch.setitem(ALGORITHMS, "limited", Algorithm("limited_matcher:Limited", ("depth",)))
+    monkeypatch.setitem(ALGORITHMS, "limited", "limited_matcher:Limited")
 
 
 @pytest.fixture
@@ -100,24 +106,25 @@ def test_a_mistake_inside_a_matcher_is_not_told_as_a_wrong_option(monkeypatch: p
         create_matcher("limited", depth=2)
 
 
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-def test_the_options_are_those_of_the_constructor(algorithm: str) -> None:
-    taken = inspect.signature(type(create_matcher(algorithm)).__init__).parameters
-    assert ALGORITHMS[algorithm].options == tuple(name for name in taken if name not in ("self", "limits"))
+def test_the_options_are_those_of_the_constructor() -> None:
+    assert algorithm_options("columnar") == ("layouts", "recent_rows", "background", "small_rows", "settings")
+    assert algorithm_options("naive") == ()
+    assert (takes_option("columnar", "settings"), takes_option("naive", "settings")) == (True, False)
 
 
-ROLES = [
-    each for each in vars(roles).values() if getattr(each, "_is_runtime_protocol", False) and each is not roles.Protocol
-]
+def test_what_is_saved_is_loaded() -> None:
+    assert isinstance(create_matcher("columnar"), roles.Persists)
+    assert isinstance(create_matcher("columnar"), roles.Loads)
+    assert load_matcher("naive", {}, Limits(), {}) is None
 
 
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-def test_the_roles_are_those_that_its_matchers_play(algorithm: str) -> None:
-    matcher = create_matcher(algorithm)
-    assert len(ROLES) == 12
-    assert {role for role in ROLES if isinstance(matcher, role)} == set(ALGORITHMS[algorithm].roles)
-    assert all(plays(algorithm, role) == isinstance(matcher, role) for role in ROLES)
-    assert (ALGORITHMS[algorithm].loader is not None) == isinstance(matcher, roles.Persists)
+def test_the_laboratory_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(ALGORITHMS):
+        if name not in {"columnar", "naive", "relational_anchored"}:
+            monkeypatch.delitem(ALGORITHMS, name)
+    with pytest.raises(CapabilityError, match="there is no algorithm `hanson`") as caught:
+        create_matcher("hanson")
+    assert caught.value.hint == "it is in the laboratory: pip install harken-lab"
 
 
 @pytest.mark.parametrize("make", [create_matcher, algorithm_capabilities])
@@ -139,7 +146,7 @@ def test_the_summary_is_the_first_line() -> None:
 
 
 def test_a_module_is_imported_only_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ALGORITHMS, "missing", Algorithm("harken.matchers.there_is_no_such_module:Missing"))
+    monkeypatch.setitem(ALGORITHMS, "missing", "harken.matchers.there_is_no_such_module:Missing")
     create_matcher("naive")
     with pytest.raises(ModuleNotFoundError):
         create_matcher("missing")
@@ -171,7 +178,7 @@ def test_one_that_can_do_just_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
         capabilities = frozenset({PATTERN})
 
     monkeypatch.setitem(sys.modules["limited_matcher"].__dict__, "Fitting", Fitting)
-    monkeypatch.setitem(ALGORITHMS, "fitting", Algorithm("limited_matcher:Fitting"))
+    monkeypatch.setitem(ALGORITHMS, "fitting", "limited_matcher:Fitting")
     with pytest.raises(CapabilityError) as caught:
         refuse_incapable("limited", frozenset({PATTERN}))
     assert (caught.value.hint or "").endswith(", fitting")

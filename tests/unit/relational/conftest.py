@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harken.matchers import ALGORITHMS
 from services.postgres import Postgres, running_postgres
 
 
@@ -27,7 +28,10 @@ def database(request: pytest.FixtureRequest) -> str:
     return found
 
 
-@pytest.fixture(params=["sequential_search", "predicate_grouping", "relational_anchored"])
+RELATIONAL = {"sequential_search", "predicate_grouping", "relational_anchored"}
+
+
+@pytest.fixture(params=[name for name in ALGORITHMS if name in RELATIONAL])
 def algorithm(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from drawn import generate, needs_laboratory
 from harken import Engine
 from harken.errors import CapabilityError, StoreUnavailableError
-from harken.lab.workloads import generate
+from harken.matchers import ALGORITHMS
 from services.postgres import Postgres
 
-NAMES = ["sequential_search", "predicate_grouping", "relational_anchored"]
+NAMES = [name for name in ALGORITHMS if name in {"sequential_search", "predicate_grouping", "relational_anchored"}]
 TEXTS = {
     "toy": "category = 'Toy' AND price < 5",
     "between": "price BETWEEN 3 AND 7",
@@ -102,8 +103,9 @@ def test_attributes_beyond_the_columns_are_verified(database: str) -> None:
     assert engine.match({"a299": 298, "z": 1}).ids == []
 
 
+@needs_laboratory
 def test_equal_predicates_are_stored_once_and_their_ids_recycled() -> None:
-    from harken.relational.predicate_grouping import PredicateGrouping
+    from harken_lab.plans.predicate_grouping import PredicateGrouping
 
     engine = Engine(algorithm="predicate_grouping", database="sqlite")
     matcher = engine._live.matcher
@@ -190,7 +192,7 @@ def test_two_engines_share_a_server(url: str) -> None:
 
 
 def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
-    engine = Engine(algorithm="predicate_grouping", database="postgresql://harken:secret@127.0.0.1:9/none")
+    engine = Engine(algorithm="relational_anchored", database="postgresql://harken:secret@127.0.0.1:9/none")
     with pytest.raises(StoreUnavailableError) as caught:
         engine.subscribe("a", "x = 1")
     assert "secret" not in str(caught.value)

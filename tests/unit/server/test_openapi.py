@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from conftest import LONG
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -15,7 +16,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from conftest import LONG
 from unit.server.serving import NDJSON, SECONDS, Server, Taken, running_server
 
 pytestmark = [pytest.mark.together, pytest.mark.seconds]

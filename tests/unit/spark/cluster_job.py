@@ -39,9 +39,9 @@ def main(folder: Path) -> None:
     from pyspark.sql import SparkSession
 
     from harken import Engine
-    from harken.lab.workloads import generate
     from harken.spark import match
     from harken.spark.java import find_java
+    from harken_lab.workloads import generate
 
     os.environ.update(
         JAVA_HOME=str(find_java().home),

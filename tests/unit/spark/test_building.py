@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from drawn import generate
 from harken import Engine
 from harken.errors import HarkenError, MismatchError, MismatchWarning, SourceError, SubscriptionError
-from harken.lab.workloads import generate
 from harken.spark import Index, build_index
 from harken.spark.local import opened
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from drawn import generate
 from harken import Engine
 from harken.errors import (
     HarkenError,
@@ -21,7 +22,6 @@ from harken.errors import (
     SourceError,
     SubscriptionError,
 )
-from harken.lab.workloads import generate
 from harken.limits import Limits
 from harken.schema import parse_schema
 from harken.spark import Index, match

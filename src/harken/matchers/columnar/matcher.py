@@ -38,6 +38,7 @@ from harken.matchers.columnar.versions import Snapshot, Version, merged, middle,
 from harken.matchers.roles import Write
 from harken.schema.derived import sources_of
 from harken.schema.paths import Path
+from harken.versions.array_file import ArrayFile
 
 RECENT_ROWS = 4_096
 """Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""
@@ -147,6 +148,13 @@ class Columnar:
                     if version.is_one:
                         return State(version.copied(), sample, self._supplied, self._merges, self._options)
                 self._merge(everything=True)
+
+    @classmethod
+    def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS, **options: Any) -> Columnar | None:
+        """The matcher that was saved, or None if none was, with its options if none are given. Raises OutdatedError."""
+        from harken.matchers.columnar.saving import load_matcher
+
+        return load_matcher(files, limits, **options)
 
     def save(self, write: Write) -> None:
         """Write all that it is made of, as one file. Matching goes on meanwhile; changes wait, as for `state`."""

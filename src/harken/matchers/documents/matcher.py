@@ -31,6 +31,7 @@ from harken.matchers.documents.writing import Programs, joined, written
 from harken.matchers.roles import Write
 from harken.schema import Kind
 from harken.schema.paths import DOCUMENT, Path
+from harken.versions.array_file import ArrayFile
 
 _GROWTH = 4
 """An index is merged with the one before it, unless that is so many times as large."""
@@ -40,8 +41,9 @@ _MOST_WAITING = 1 << 16
 
 
 class XPathMatcher:
-    """Indexes of programs, each several times as large as the next: a change touches the small ones.
+    """Found through a rare value, decided by a program over lists of nodes.
 
+    Indexes of programs, each several times as large as the next: a change touches the small ones.
     Changes come from one thread at a time, matching goes on in others.
     """
 
@@ -262,6 +264,13 @@ class XPathMatcher:
 
     def favourite(self) -> None:
         """No attribute is told to be the one by which most are found."""
+
+    @classmethod
+    def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> XPathMatcher | None:
+        """The matcher that was saved, or None if none was. Raises OutdatedError."""
+        from harken.matchers.documents.saving import load_documents
+
+        return load_documents(files, limits)
 
     def save(self, write: Write) -> None:
         """Write all that it is made of, as one file."""

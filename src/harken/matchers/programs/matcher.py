@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import thread_time
 from typing import Any, ClassVar, Self
@@ -34,6 +34,7 @@ from harken.matchers.verify import is_match
 from harken.schema import Kind
 from harken.schema.derived import sources_of
 from harken.schema.paths import Path
+from harken.versions.array_file import ArrayFile
 
 _GROWTH = 4
 """An index is merged with the one before it, unless that is so many times as large."""
@@ -434,6 +435,13 @@ class ProgramMatcher:
         """All subscriptions."""
         parts = [segment.trees() for segment in self._now()]
         return joined(parts).used() if parts else gathered(())
+
+    @classmethod
+    def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> ProgramMatcher | None:
+        """The matcher that was saved, or None if none was. Raises OutdatedError."""
+        from harken.matchers.programs.saving import load_programs
+
+        return load_programs(files, limits)
 
     def save(self, write: Write) -> None:
         """Write all that it is made of, as one file."""

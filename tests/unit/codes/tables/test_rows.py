@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from drawn import generate
 from harken.codes.columns import ColumnPredicates
 from harken.codes.conjunctions import code
 from harken.codes.constants import Pairs
@@ -20,7 +21,6 @@ from harken.codes.tables import rows as tables
 from harken.codes.tables.rows import TableRows, rows_of_table
 from harken.errors import HarkenError, ParseError, SourceError, SubscriptionError
 from harken.events.cells import whole_and_part
-from harken.lab.workloads import WORKLOADS, generate
 from harken.language.compiled import Compiler
 from harken.limits import Limits
 from harken.schema.values import INT64_MAX, INT64_MIN
@@ -517,7 +517,9 @@ def test_tables_of_other_shapes_are_refused(given: pa.Table, message: str) -> No
 
 
 # ranges: two predicates on an attribute go by way of a text
-@pytest.mark.parametrize("name", [name for name, each in WORKLOADS.items() if each.has_table and name != "ranges"])
+@pytest.mark.parametrize(
+    "name", ["w0", "w1", "w2", "w3", "w4", "le-subscribe", "stock", "gryphon", "orders", "attributes-many", "mixed"]
+)
 def test_tables_of_workloads_give_their_predicates(name: str) -> None:
     workload = generate(name, 400, 0, 5)
     found = rows_of_table(workload.table())

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from drawn import needs_laboratory
 from harken import Engine, Limits
 from harken.errors import ContradictionError, LanguageError
 from harken.language import Compiler
@@ -47,7 +48,7 @@ def test_no_form_is_too_large() -> None:
 
 
 def test_other_algorithms_take_patterns_as_rows() -> None:
-    engine = Engine(algorithm="scan")
+    engine = Engine(algorithm="naive")
     engine.subscribe("p", "cmd LIKE '%payload%'")
     assert engine.match(EVENT).ids == ["p"]
     assert "programs" not in engine.stats()
@@ -210,6 +211,7 @@ def test_a_table_replaces_subscriptions_of_any_kind() -> None:
     assert engine.match({"y": 1, "z": 7}).ids == ["a"]
 
 
+@needs_laboratory
 def test_what_the_flat_index_has_no_room_for_leaves_nothing_behind() -> None:
     engine = Engine(algorithm="counting_bits", limits=Limits(max_matrix_bytes=400))
     large = " AND ".join(f"(a{place} = 1 OR b{place} = 2)" for place in range(40))

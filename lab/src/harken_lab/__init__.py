@@ -1,0 +1,1 @@
+"""The laboratory of Harken: the papers' algorithms and plans, workloads, benchmarks, experiments, and the demo."""

@@ -1,0 +1,54 @@
+"""The mixed workload, kind by kind: what its events cost in the mixed index, and with their quarter indexed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.trials import Trial, prepare
+from harken_lab.harness.answers import Answers
+from harken_lab.harness.contestants import Contestant, Filled
+from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.rounds import TURN, interleaved
+from harken_lab.workloads.workload import Workload
+
+
+def measure_mixture(
+    result: Result, trial: Trial, sample: Workload, contestants: Mapping[str, Contestant], rounds: int
+) -> None:
+    """Time the events of each kind against the mixture and against their quarter, in the same rounds."""
+    workload = trial.workload
+    runs: dict[Key, Callable[[], object]] = {}
+    for kind, part in workload.parts.items():
+        alone = prepare(part, sample.parts[kind].events, contestants)
+        for matcher, each in alone.matchers.items():
+            inside = trial.matchers[matcher].on(part.events)
+            _refuse_differences(inside, each, workload, kind)
+            key = Key("in_mixture", workload.name, trial.size, matcher, kind)
+            runs |= {key: inside.find, key._replace(name="alone"): each.find}
+    timings = interleaved(runs, rounds, TURN)
+    for key, timing in timings.items():
+        assert key.part is not None
+        result.add(key, timing.microseconds(workload.parts[key.part].events.num_rows))
+        if key.name == "in_mixture":
+            result.add(key._replace(name="to_alone"), timing.times(timings[key._replace(name="alone")]))
+
+
+def _refuse_differences(inside: Filled, alone: Filled, mixture: Workload, kind: str) -> None:
+    """Raise WrongAnswerError unless both find the same subscriptions, by the numbers that the quarter gives them."""
+    places = _places(mixture, kind)
+    offsets, numbers = inside.found()
+    own = np.searchsorted(places, numbers)
+    foreign = bool((places[np.minimum(own, len(places) - 1)] != numbers).any())
+    if foreign or Answers(own.astype(np.int32), offsets) != alone.answers():
+        raise WrongAnswerError(f"events of {kind} match other subscriptions in the mixture than alone")
+
+
+def _places(mixture: Workload, kind: str) -> NDArray[np.int32]:
+    """The numbers in the mixture of a kind's subscriptions, in order. Each has at least one predicate."""
+    names = {conditions.attribute for conditions in mixture.parts[kind].conditions}
+    rows = [conditions.rows for conditions in mixture.conditions if conditions.attribute in names]
+    return np.unique(np.concatenate([np.empty(0, np.int32), *rows]))

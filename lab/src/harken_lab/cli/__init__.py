@@ -1,0 +1,1 @@
+"""The laboratory's commands of `harken`, a file each."""

@@ -1,0 +1,138 @@
+"""`harken demo`: a day of auctions through the pipeline on Spark, and a report to look at."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harken.cli.options import Json, Verbose
+from harken.cli.screen import Screen, counted
+from harken.cli.session import session
+from harken_lab.cli.demo_progress import step, watched
+from harken_lab.demo.folder import Folder, prepare, write_market
+
+if TYPE_CHECKING:
+    from harken_lab.demo.outcome import Outcome
+
+EXAMPLES = """\b
+Examples:
+  harken demo
+  harken demo --quick --folder /tmp/auction
+
+The folder has all that went in and came out: events, subscriptions,
+pipeline.toml, notifications, dead letters, metrics and report.html. What is in
+a folder of an earlier demo is replaced; any other folder is left alone.
+"""
+
+_QUICK = (5_000, 2_000)
+
+
+def demo(
+    folder: Annotated[Path, typer.Option(metavar="DIR", help="Where everything goes.")] = Path("harken-demo"),
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events the day has.")] = 50_000,
+    subscriptions: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many people wait for something.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option(metavar="S", help="The same seed gives the same day.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="5,000 events and 2,000 subscriptions.")] = False,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Run a day of auctions on Spark, and write a report of it.
+
+    The auction house is made up: its events, its sellers and those who wait for something. The report has plots, and
+    every number in it is read back from what the pipeline wrote.
+    """
+    if quick:
+        events, subscriptions = _QUICK
+    with session(json, verbose) as screen:
+        began = time.monotonic()
+        outcome = _run(screen, prepare(folder), events, subscriptions, seed)
+        seconds = time.monotonic() - began
+        if json:
+            screen.line(_data(folder, outcome, seconds))
+        else:
+            _show(screen, folder, outcome, seconds)
+
+
+def _run(screen: Screen, place: Folder, events: int, subscriptions: int, seed: int) -> Outcome:
+    """The whole demo: the market is made while Spark starts."""
+    from harken_lab.demo.outcome import gather
+    from harken_lab.demo.page import page
+
+    with _spark(screen, place, events, subscriptions, seed) as spark:
+        from harken.pipeline.config import load_config
+        from harken.pipeline.run import run
+
+        with step(screen, "the pipeline runs") as doing, watched(spark, doing):
+            result = run(load_config(place.pipeline))
+            doing.done(f"the pipeline ran: {result}")
+    with step(screen, "the report is made") as doing:
+        outcome = gather(place)
+        place.report.write_text(page(outcome, _command(events, subscriptions, seed)), "utf-8")
+        doing.done("the report was made, from what the pipeline wrote")
+    return outcome
+
+
+@contextmanager
+def _spark(screen: Screen, place: Folder, events: int, subscriptions: int, seed: int) -> Iterator[Any]:
+    """Spark with an event log; the market is made while it starts."""
+    from harken.spark.session import local_session
+
+    with step(screen, "a market is made, and Spark starts") as doing, ThreadPoolExecutor(1) as other:
+        market = other.submit(write_market, place, events, subscriptions, seed)
+        settings: dict[str, Any] = {
+            "spark.master": "local[*]",
+            "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": place.spark_log.as_uri(),
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.rolling.enabled": "false",
+        }
+        spark = local_session("harken-demo", **settings)
+        market.result()
+        made = f"{counted(events, 'event')}, {counted(subscriptions, 'subscription')}"
+        doing.done(f"a market was made, of {made}, and Spark started")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _command(events: int, subscriptions: int, seed: int) -> str:
+    """The command that makes the same day again."""
+    return f"harken demo --events {events} --subscriptions {subscriptions} --seed {seed}"
+
+
+def _show(screen: Screen, folder: Path, outcome: Outcome, seconds: float) -> None:
+    screen.show(
+        f"{outcome.events:,} events came: {outcome.refused:,} were refused, {outcome.duplicates:,} were duplicates, "
+        f"{outcome.matched:,} were matched."
+    )
+    screen.show(
+        f"{outcome.matched:,} events × {outcome.subscriptions:,} subscriptions = {outcome.pairs:,} pairs, of which "
+        f"{outcome.notifications:,} matched. It took {seconds:,.1f} s."
+    )
+    screen.show(f"Look at   {folder / 'report.html'}")
+    screen.show(f"Then try  harken run {folder / 'pipeline.toml'} --dry-run")
+
+
+def _data(folder: Path, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "report": str(folder / "report.html"),
+        "events": outcome.events,
+        "subscriptions": outcome.subscriptions,
+        "notifications": outcome.notifications,
+        "duplicates": outcome.metrics["duplicates"],
+        "dead_letters": outcome.metrics["dead_letters"],
+        "seconds_of_pipeline": outcome.metrics["seconds"],
+        "seconds": round(seconds, 3),
+    }

@@ -1,0 +1,197 @@
+"""`harken experiment`: the papers' tables and figures, measured again, and whether their claims hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harken.cli.options import Json, Verbose
+from harken.cli.screen import Screen
+from harken.cli.session import session
+from harken_lab.cli.measuring import progress, refuse_unknown, tell_drawn
+
+if TYPE_CHECKING:
+    from harken_lab.experiments.experiment import Experiment, Result, Tell
+    from harken_lab.experiments.findings import Finding
+
+ALL = "all"
+EXAMPLES = """\b
+Examples:
+  harken experiment --list
+  harken experiment le-subscribe-sizes --output sizes.json --plots plots
+  harken experiment all --scale smoke
+  harken experiment all --scale laptop --output results
+  harken experiment --show sizes.json --plots plots
+"""
+
+
+def experiment(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which one; `all` for all of them.")] = None,
+    scale: Annotated[str, typer.Option(metavar="SCALE", help="smoke, laptop or full: seconds, minutes, hours.")] = (
+        "laptop"
+    ),
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON; of `all`, into a folder."),
+    ] = None,
+    plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw plots, as SVG and PNG.")] = None,
+    seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads.")] = 0,
+    show: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Measure nothing; show and draw a saved result.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Run the papers' experiments again.
+
+    Each shows the paper's figures, ours, and whether the paper's claims hold here. The answers of all algorithms are
+    compared before anything is timed. docs/experiments.md says what each experiment does.
+    """
+    with session(json, verbose) as screen:
+        if list_:
+            _list(screen)
+            return
+        if plots is not None:
+            from harken_lab.harness.charts import refuse_without_altair
+
+            refuse_without_altair()
+        if show is not None:
+            _show_saved(screen, show, plots)
+        elif name is None:
+            raise typer.BadParameter(f"a name is missing; there are: {', '.join([*_names(), ALL])}", param_hint="NAME")
+        else:
+            _refuse_unknown(name, scale)
+            _run(screen, name, scale, seed, output, plots)
+
+
+def _names() -> list[str]:
+    from harken_lab.experiments import EXPERIMENTS
+
+    return list(EXPERIMENTS)
+
+
+def _refuse_unknown(name: str, scale: str) -> None:
+    from harken_lab.experiments.experiment import SCALES
+
+    refuse_unknown("NAME", name, [*_names(), ALL])
+    refuse_unknown("--scale", scale, SCALES)
+
+
+def _list(screen: Screen) -> None:
+    from harken_lab.experiments import find_experiment
+
+    width = max(map(len, _names()))
+    for name in _names():
+        found = find_experiment(name)
+        if screen.json:
+            scales = {scale: dict(parameters) for scale, parameters in found.scales.items()}
+            screen.line({"name": name, "title": found.title, "paper": found.paper, "scales": scales})
+        else:
+            screen.show(f"{name:{width}}  {found.title}\n{'':{width}}  {found.paper}")
+
+
+def _run(screen: Screen, name: str, scale: str, seed: int, output: str | None, plots: str | None) -> None:
+    from harken_lab.experiments import find_experiment
+
+    tell = progress(screen)
+    names = _names() if name == ALL else [name]
+    paths = _paths(names, name, output)
+    for each in names:
+        found = find_experiment(each)
+        result = _measured(found, scale, seed, tell, paths.get(each))
+        _show(screen, found, result)
+        if plots is not None:
+            _draw(screen, found, result, plots)
+
+
+def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
+    """The file of each result: the one that is named, or one per experiment in a folder."""
+    from harken.errors import SourceError
+
+    if output is None:
+        return {}
+    if name != ALL and not Path(output).is_dir():
+        return {name: Path(output)}
+    try:
+        Path(output).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SourceError(f"{output} cannot be written to: {error.strerror or error}") from error
+    return {each: Path(output, f"{each}.json") for each in names}
+
+
+def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> Result:
+    """Measure, and write the result if there is a path. Whether it can be written is tried first."""
+    from harken.versions.atomic import output_file
+
+    if path is None:
+        return found.run(scale, seed, tell)
+    with output_file(str(path)) as stream:
+        result = found.run(scale, seed, tell)
+        stream.write(result.to_json().encode())
+    return result
+
+
+def _show_saved(screen: Screen, path: str, plots: str | None) -> None:
+    from harken_lab.experiments import find_experiment
+    from harken_lab.experiments.experiment import read_result
+
+    result = read_result(path)
+    found = find_experiment(result.experiment)
+    _show(screen, found, result)
+    if plots is not None:
+        _draw(screen, found, result, plots)
+
+
+def _show(screen: Screen, found: Experiment, result: Result) -> None:
+    if screen.json:
+        from dataclasses import asdict
+
+        for row in result.rows:
+            screen.line({"kind": "row", "experiment": result.experiment, **row})
+        for finding in result.findings:
+            screen.line({"kind": "finding", "experiment": result.experiment, **asdict(finding)})
+        return
+    from rich.text import Text
+
+    from harken_lab.experiments.tables import tables
+
+    screen.show(Text(f"{result.experiment}: {result.title}", style="bold"))
+    screen.show(f"{result.paper}; scale {result.scale}, seed {result.seed}\n")
+    for table in tables(found, result):
+        _show_table(screen, *table)
+    for refused in dict.fromkeys(f"{row['entrant']}: {row['refused']}" for row in result.rows if "refused" in row):
+        screen.show(refused)
+    for finding in result.findings:
+        _show_finding(screen, finding)
+
+
+def _show_table(screen: Screen, title: str, headings: list[str], cells: list[list[str]]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    screen.show(title)
+    table = Table(box=box.SIMPLE_HEAD)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left")
+    for row in cells:
+        table.add_row(*row)
+    screen.show(table, wrap=True)
+
+
+def _show_finding(screen: Screen, finding: Finding) -> None:
+    from rich.text import Text
+
+    verdicts = {True: ("holds", "bold green"), False: ("does not hold", "bold red"), None: ("cannot be told", "bold")}
+    screen.show(Text.assemble("\n", verdicts[finding.holds], f": {finding.claim}"), wrap=True)
+    for what, text in (("paper", finding.paper_figure), ("here", finding.ours), ("why", finding.why)):
+        if text:
+            screen.show(f"  {what}: {text}", wrap=True)
+
+
+def _draw(screen: Screen, found: Experiment, result: Result, folder: str) -> None:
+    from harken_lab.experiments.plotting import draw
+
+    tell_drawn(screen, draw(found, result, folder))

@@ -1,0 +1,148 @@
+"""`harken tour`: an auction, or a city watched from the air, in one process and without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harken.cli.explain import show_explanation
+from harken.cli.json_text import to_json
+from harken.cli.options import Json, Verbose
+from harken.cli.screen import Screen
+from harken.cli.session import session
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from harken_lab.workloads.auction.demo import DemoResult, Story
+
+EXAMPLES = "Example: harken tour --subscriptions 10000 --events 1000"
+
+
+class Place(StrEnum):
+    """Where a tour goes."""
+
+    AUCTION = "auction"
+    OPERATORS = "operators"
+
+
+def tour(
+    place: Annotated[
+        Place, typer.Argument(help="An auction market, or a city watched from the air, with expensive operators.")
+    ] = Place.AUCTION,
+    subscriptions: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="How many generated subscriptions.  [default: 3000, operators 150]"),
+    ] = None,
+    events: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="How many events.  [default: 500, operators 100]")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="The same seed gives the same tour.")] = 1,
+    json: Json = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Watch a made-up market, or a city, and who is told of what."""
+    with session(json, verbose) as screen:
+        if place is Place.OPERATORS:
+            _watch(screen, subscriptions or 150, events or 100, seed)
+            return
+        from harken_lab.workloads.auction.demo import run
+
+        with screen.progress("matching events") as advance:
+            result = run(subscriptions or 3_000, events or 500, seed, advance)
+        if json:
+            screen.line(_data(result))
+        else:
+            _show(screen, result)
+
+
+def _watch(screen: Screen, subscriptions: int, events: int, seed: int) -> None:
+    from harken_lab.workloads.surveillance import run
+
+    with screen.progress("matching events") as advance:
+        watch = run(subscriptions, events, seed, advance)
+    if screen.json:
+        screen.line({**asdict(watch), "explanation": watch.explanation.to_dict()})
+        return
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
+
+    screen.show(
+        f"A city watched from the air: {watch.subscriptions:,} subscriptions over {watch.events:,} pictures, "
+        f"{watch.matches:,} matches in {watch.seconds:.1f} s.\n"
+    )
+    told = Table("subscription", "told of", box=box.SIMPLE_HEAD)
+    told.columns[1].justify = "right"
+    for id, count in watch.told.items():
+        told.add_row(id, f"{count:,}")
+    screen.show(told, wrap=True)
+    screen.show(f"What each order spent on a picture, of {watch.predicates:,} distinct predicates:")
+    orders = Table("order", "evaluated", "ms in operators", box=box.SIMPLE_HEAD)
+    for column in orders.columns[1:]:
+        column.justify = "right"
+    for order, spent in watch.spent.items():
+        milliseconds = 1e3 * spent["seconds"] / watch.events
+        orders.add_row(order, f"{spent['evaluations'] / watch.events:,.1f}", f"{milliseconds:,.1f}")
+    screen.show(orders, wrap=True)
+    screen.show("The operators, with the last of these orders:")
+    called = Table("operator", "calls", "evaluations", "seconds", box=box.SIMPLE_HEAD)
+    for column in called.columns[1:]:
+        column.justify = "right"
+    for name, each in watch.operators.items():
+        called.add_row(name, f"{each['calls']:,}", f"{each['evaluations']:,}", f"{each['seconds']:.2f}")
+    screen.show(called, wrap=True)
+    screen.show(f"Why `{watch.explained}` was not told of a picture:\n")
+    show_explanation(screen, watch.explanation)
+    screen.show(Padding("Next: read docs/operators.md", (1, 0, 0, 0)))
+
+
+def _show(screen: Screen, result: DemoResult) -> None:
+    from rich.padding import Padding
+
+    screen.show(
+        f"An auction market: {result.subscriptions:,} subscriptions taken in {result.seconds_to_subscribe:.1f} s, "
+        f"{result.events:,} events matched in {result.seconds_to_match:.1f} s, {result.matches:,} matches.\n"
+    )
+    screen.show("Ten of the subscriptions, and what they were told of:")
+    screen.show(_table(result.stories), wrap=True)
+    if result.refused:
+        screen.show(f"{len(result.refused)} events were refused, the first of them because:")
+        screen.show(f"  {result.refused[0].error}\n")
+    screen.show(f"Why `{result.explained}` was not told of {to_json(result.event)}:\n")
+    show_explanation(screen, result.explanation)
+    screen.show(Padding(_NEXT, (1, 0, 0, 0)))
+
+
+_NEXT = "Next: read README.md, and try  harken match --help"
+
+
+def _table(stories: list[Story]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("subscription", overflow="fold")
+    table.add_column("where", overflow="fold")
+    table.add_column("told of", justify="right")
+    table.add_column("for example", overflow="fold")
+    for story in stories:
+        example = "" if story.example is None else f"{story.example['description']}, {story.example['price']:,.2f}"
+        table.add_row(story.subscription.id, story.subscription.where, f"{story.matched:,}", example)
+    return table
+
+
+def _data(result: DemoResult) -> dict[str, Any]:
+    return {
+        "subscriptions": result.subscriptions,
+        "events": result.events,
+        "refused": len(result.refused),
+        "matches": result.matches,
+        "seconds_to_subscribe": result.seconds_to_subscribe,
+        "seconds_to_match": result.seconds_to_match,
+        "matched": {story.subscription.id: story.matched for story in result.stories},
+        "explanation": result.explanation.to_dict(),
+    }

@@ -1,0 +1,129 @@
+"""Whether a paper's claims hold here: judged by ratios, with a margin that is stated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harken_lab.experiments.rows import TIME, WorkloadRows
+from harken_lab.harness.charts import shown
+
+MARGIN = 1.1
+"""The least ratio at which one figure counts as less than another."""
+ALIKE = 1.25
+"""The greatest ratio at which two figures count as the same."""
+
+_UNITS = {TIME: "µs", "fill_seconds": "s", "insert_us": "µs", "delete_us": "µs", "insert_rows_us": "µs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim of a paper beside what was measured."""
+
+    claim: str
+    paper_figure: str
+    ours: str
+    holds: bool | None
+    """None where this scale cannot tell."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a paper found, with its figures, and why it holds here or why not."""
+
+    text: str
+    paper_figure: str
+    because: str
+    otherwise: str
+
+    def judged(self, holds: bool | None, ours: str, why: str | None = None) -> Finding:
+        """The finding. `why` overrides the usual explanation."""
+        usual = "" if holds is None else self.because if holds else self.otherwise
+        return Finding(self.text, self.paper_figure, ours, holds, why or usual)
+
+    def unmeasured(self, why: str) -> Finding:
+        return self.judged(None, "not measured", why)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The figures of two contestants at one size."""
+
+    place: int
+    one: float
+    other: float
+    told: str
+
+    @property
+    def ratio(self) -> float:
+        """The second figure divided by the first."""
+        return self.other / self.one
+
+
+def pairs(rows: WorkloadRows, one: str, other: str, field: str = TIME) -> list[Pair]:
+    """The figures of two contestants at every size that both have, ascending, where the first is not 0."""
+    unit = _UNITS.get(field, "bytes")
+    figures, others = (rows.points(field, entrant=each) for each in (one, other))
+    found = []
+    for place in rows.shared(field, (one, other)):
+        first, second = figures[place], others[place]
+        if first > 0:
+            ratio = f"{shown(second / first)} times"
+            told = f"{one} {shown(first)} {unit}, {other} {shown(second)} {unit}: {ratio}, at {place:,} subscriptions"
+            found.append(Pair(place, first, second, told))
+    return found
+
+
+def less(
+    claim: Claim, rows: WorkloadRows, smaller: str, larger: str, field: str = TIME, margin: float = MARGIN
+) -> Finding:
+    """Whether one contestant needs less than another, at the largest size that both have."""
+    found = pairs(rows, smaller, larger, field)
+    if not found:
+        return claim.unmeasured(missing(rows, smaller, larger))
+    return claim.judged(found[-1].ratio >= margin, f"{found[-1].told} (holds from {shown(margin)})")
+
+
+def less_everywhere(claim: Claim, rows: WorkloadRows, smaller: str, larger: str) -> Finding:
+    """Whether one contestant needs less time than another at every size."""
+    found = pairs(rows, smaller, larger)
+    if not found:
+        return claim.unmeasured(missing(rows, smaller, larger))
+    ratios = ", ".join(f"{each.place:,}: {shown(each.ratio)}" for each in found)
+    ours = f"{larger} by {smaller}, by subscriptions: {ratios} (holds from {MARGIN:g} at all sizes)"
+    return claim.judged(all(each.ratio >= MARGIN for each in found), ours)
+
+
+def about(
+    claim: Claim, rows: WorkloadRows, one: str, other: str, factor: float, within: float, field: str = TIME
+) -> Finding:
+    """Whether one contestant needs `factor` times what another does, give or take a factor of `within`."""
+    found = pairs(rows, one, other, field)
+    if not found:
+        return claim.unmeasured(missing(rows, one, other))
+    least, most = factor / within, factor * within
+    ours = f"{found[-1].told} (holds from {shown(least)} to {shown(most)})"
+    return claim.judged(least <= found[-1].ratio <= most, ours)
+
+
+def alike(claim: Claim, rows: WorkloadRows, one: str, other: str) -> Finding:
+    """Whether two contestants need the same time."""
+    return about(claim, rows, one, other, 1.0, ALIKE)
+
+
+def exponent(points: Mapping[int, float]) -> float | None:
+    """The power of the size with which a figure grows, by least squares on the logarithms of both."""
+    logs = [(math.log(size), math.log(value)) for size, value in points.items() if value > 0]
+    if len(logs) < 2:
+        return None
+    mean_x, mean_y = (sum(each) / len(logs) for each in zip(*logs, strict=True))
+    spread = math.fsum((x - mean_x) * (x - mean_x) for x, _ in logs)
+    return math.fsum((x - mean_x) * (y - mean_y) for x, y in logs) / spread
+
+
+def missing(rows: WorkloadRows, *contestants: str) -> str:
+    """Why there is nothing to compare."""
+    refusals = rows.refusals(*contestants)
+    return refusals[0] if refusals else f"this scale does not have {' and '.join(contestants)} together"

@@ -1,0 +1,215 @@
+"""One run of an experiment: contestants are filled, verified outside the timer, and timed in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from harken.errors import CapabilityError, LimitError
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.roles import AddsInBulk
+from harken_lab.experiments.rows import Row
+from harken_lab.harness.answers import Offsets, title, verify
+from harken_lab.harness.contestants import Contestant, Filled, sample_of
+from harken_lab.harness.planning import details_of
+from harken_lab.harness.rounds import Timing, interleaved
+from harken_lab.workloads import generate
+from harken_lab.workloads.workload import Workload
+
+_VERIFIED = 64
+_EVALUATED = 2
+_MATCHES = 2_000_000
+"""Answers are verified, and candidates counted, on as many events as have this many matches together."""
+_PILOT = 4
+_SLOW = 5
+"""A contestant whose turn takes this many times as long as it should is timed only once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much time a scale spends on one figure."""
+
+    rounds: int
+    seconds: float
+    """How long a turn should take: a contestant matches as many events as it can in that time, but at least two."""
+    patience: float
+    """Seconds for an event, and hundredths of those for filling, beyond which larger sizes are skipped."""
+    one_by_one: int
+    """The most subscriptions for matchers that take them one by one."""
+
+
+PACES = {
+    "smoke": Pace(rounds=2, seconds=0.02, patience=0.1, one_by_one=2_000),
+    "laptop": Pace(rounds=5, seconds=0.2, patience=0.25, one_by_one=400_000),
+    "full": Pace(rounds=7, seconds=1.5, patience=2.0, one_by_one=400_000),
+}
+
+
+@dataclass(slots=True)
+class Run:
+    """The parameters of a run, and which contestants were too slow so far."""
+
+    parameters: dict[str, Any]
+    pace: Pace
+    seed: int
+    tell: Callable[[str], None]
+    _left_out: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    """By workload and contestant: the size beyond which it is skipped, and why."""
+
+    _pilots: dict[str, float] = field(default_factory=dict)
+    """Seconds for an event by a first try, by contestant."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.parameters[name]
+
+    def draw(self, name: str, subscriptions: int, **parameters: Any) -> Workload:
+        """A workload drawn by the seed of the run, with as many events as the scale has."""
+        return generate(name, subscriptions, self["events"], self.seed, **parameters)
+
+    def compare(
+        self, workload: Workload, contestants: Sequence[Contestant], limits: Limits = DEFAULT_LIMITS, **more: Any
+    ) -> Iterator[Row]:
+        """A row for every contestant: its time and memory, or why it was refused. `more` is written in each row."""
+        filled, refused = self.fill_all(workload, contestants, limits)
+        verify(workload, filled, most=_verified(filled), evaluated=_EVALUATED)
+        self.tell(f"{title(workload)}: timing")
+        found = self._timed(filled)
+        for contestant in contestants:
+            row = row_of(contestant, workload) | more
+            if contestant.name in refused:
+                yield row | refused[contestant.name]
+                continue
+            each = filled[contestant.name]
+            times = found[contestant.name].microseconds(each.events)
+            self._remember(workload, contestant, each, median(times) / 1e6)
+            yield row | timed(times) | described(each)
+
+    def fill_all(
+        self, workload: Workload, contestants: Sequence[Contestant], limits: Limits = DEFAULT_LIMITS
+    ) -> tuple[dict[str, Filled], dict[str, Row]]:
+        """Contestants with all subscriptions and as many events as they have time for; and why others were refused."""
+        sample = self.sample_of(workload)
+        filled: dict[str, Filled] = {}
+        refused: dict[str, Row] = {}
+        for contestant in contestants:
+            self.tell(f"{title(workload)}: filling {contestant.name}")
+            try:
+                self._refuse_slow(workload, contestant)
+                self._warm_up(workload, contestant, sample)
+                each = contestant.fill(workload, sample, limits)
+                self._give_events(contestant.name, each, workload.events)
+                filled[contestant.name] = each
+            except (LimitError, CapabilityError) as error:
+                refused[contestant.name] = refusal(error)
+                if isinstance(error, LimitError):
+                    self._leave_out(workload, contestant, f"it stopped at {error.limit}")
+        return filled, refused
+
+    def _timed(self, filled: dict[str, Filled]) -> dict[str, Timing]:
+        """All of them in turn. Very slow ones once: verifying them was their warm-up."""
+        slow = {name for name, each in filled.items() if each.events * self._pilots[name] > _SLOW * self.pace.seconds}
+        found = interleaved({name: filled[name].find for name in filled if name not in slow}, self.pace.rounds)
+        for name in slow:
+            started = perf_counter()
+            filled[name].find()
+            found[name] = Timing((perf_counter() - started,))
+        return found
+
+    def sample_of(self, workload: Workload) -> pa.Table:
+        """Other events of the same kind."""
+        return sample_of(workload.name, self.seed, **workload.parameters).events
+
+    def _warm_up(self, workload: Workload, contestant: Contestant, sample: pa.Table) -> None:
+        """Fill it with a little, so that compiling kernels is in no figure."""
+        little = generate(workload.name, 20, 2, self.seed, **workload.parameters)
+        contestant.fill(little, sample).take(little.events).find()
+
+    def _give_events(self, name: str, filled: Filled, events: pa.Table) -> None:
+        """As many as fit into a turn, by a first try with one event and, if that is quick, with a few."""
+        for pilot in (1, _PILOT):
+            filled.take(events.slice(0, pilot))
+            started = perf_counter()
+            filled.find()
+            seconds = max((perf_counter() - started) / filled.events, 1e-9)
+            if seconds > self.pace.seconds:
+                break
+        self._pilots[name] = seconds
+        filled.take(events.slice(0, max(2, int(self.pace.seconds / seconds))))
+
+    def _refuse_slow(self, workload: Workload, contestant: Contestant) -> None:
+        size, reason = self._left_out.get((workload.name, contestant.name), (workload.subscriptions, ""))
+        if size < workload.subscriptions:
+            raise CapabilityError(f"it is not tried any more: with {size:,} subscriptions {reason}")
+        if workload.subscriptions > self.pace.one_by_one and not isinstance(contestant.matcher(), AddsInBulk):
+            most = f"{self.pace.one_by_one:,}"
+            raise CapabilityError(f"it takes subscriptions one by one, and gets {most} at most at this scale")
+
+    def _remember(self, workload: Workload, contestant: Contestant, filled: Filled, seconds: float) -> None:
+        if not isinstance(filled.matcher, AddsInBulk):
+            return
+        if seconds > self.pace.patience:
+            self._leave_out(workload, contestant, f"an event took {seconds:.2g} s")
+        elif filled.fill_seconds > 100 * self.pace.patience:
+            self._leave_out(workload, contestant, f"filling took {filled.fill_seconds:.0f} s")
+
+    def _leave_out(self, workload: Workload, contestant: Contestant, reason: str) -> None:
+        self._left_out.setdefault((workload.name, contestant.name), (workload.subscriptions, reason))
+
+
+def refusal(error: LimitError | CapabilityError) -> Row:
+    """A refusal as a row tells it, with the limit if there is one."""
+    message = str(error).partition("\n")[0]
+    if isinstance(error, LimitError):
+        return {"refused": f"stopped at {error.limit}: {message}", "limit": error.limit}
+    return {"refused": f"cannot: {message}"}
+
+
+def row_of(contestant: Contestant, workload: Workload) -> Row:
+    """What every row of a contestant begins with."""
+    return {
+        "workload": workload.name,
+        "subscriptions": workload.subscriptions,
+        "entrant": contestant.name,
+        "algorithm": contestant.algorithm,
+        "options": dict(contestant.options),
+    }
+
+
+def timed(microseconds: Sequence[float]) -> Row:
+    """The time of an event in the median round, the quickest and the slowest."""
+    middle, least, most = median(microseconds), min(microseconds), max(microseconds)
+    return {"us_per_event": round(middle, 4), "least_us": round(least, 4), "most_us": round(most, 4)}
+
+
+def described(filled: Filled) -> Row:
+    """Answers, memory, the time to fill it, and what the algorithm says of its index."""
+    offsets, _ = filled.found()
+    examined = filled.examined(_events_within(offsets))
+    row: Row = {
+        "events": filled.events,
+        "matches_per_event": round(int(offsets[-1]) / filled.events, 3),
+        "examined_per_event": None if examined is None else round(examined, 3),
+        "fill_seconds": round(filled.fill_seconds, 5),
+    }
+    memory = filled.memory()
+    if memory:
+        row |= {"bytes": sum(memory.values()), "index_bytes": filled.index_bytes(), "memory": memory}
+    details = details_of(filled.matcher)
+    return row | ({"details": details} if details else {})
+
+
+def _verified(filled: dict[str, Filled]) -> int:
+    """How many events are verified: fewer where they match much."""
+    most = max(filled.values(), key=lambda each: each.events, default=None)
+    return _VERIFIED if most is None else min(_VERIFIED, _events_within(most.found()[0]))
+
+
+def _events_within(offsets: Offsets) -> int:
+    """How many of the events have at most _MATCHES matches together; at least two, if there are two."""
+    return min(len(offsets) - 1, max(2, int(np.searchsorted(offsets, _MATCHES, "right")) - 1))

@@ -1,0 +1,44 @@
+"""A full matcher in which subscriptions come and go, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from harken.events import validate
+from harken.language.compiled import Form
+from harken.matchers import Entry, MatchResult
+from harken_lab.harness.answers import Answers
+from harken_lab.harness.contestants import Filled
+
+
+class Live:
+    """A matcher, and compiled subscriptions to add to it or to remove from it."""
+
+    def __init__(self, filled: Filled, entries: Sequence[Entry]) -> None:
+        self.matcher = filled.matcher
+        self.entries = entries
+        self._filled = filled
+        self._forms = {entry.number: entry.compiled.normal_form for entry in entries}
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.matcher.add([entry])
+
+    def remove(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.matcher.remove([entry.number])
+
+    def match(self, events: pa.Table) -> MatchResult:
+        found: MatchResult = self.matcher.match(validate(events).batch, self._form_of)
+        return found
+
+    def answers(self, events: pa.Table) -> Answers:
+        found = self.match(events)
+        return Answers(found.numbers, found.offsets)
+
+    def _form_of(self, number: int) -> Form:
+        """What was added last may have to be verified."""
+        form = self._forms.get(number)
+        return self._filled.form_of(number) if form is None else form

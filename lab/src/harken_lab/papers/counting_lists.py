@@ -1,0 +1,52 @@
+"""Predicates that hold are counted for the rows on their lists (ToPSS, 3.3; Le Subscribe, 3.1: fair predicate).
+
+It is the baseline of the literature, made as quick as its idea allows: each distinct predicate stands once, its list is
+an array, counters are bytes where no row asks for more than 254 predicates, and lists that lie behind each other are
+walked as one run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken_lab.papers.counting import CountedLists, Counting
+from harken_lab.papers.kernels.counting import count_by_lists
+from harken_lab.papers.predicates import PredicateIndex
+from harken_lab.papers.row_matcher import RowSearch
+
+
+class CountingLists(Counting):
+    """Every predicate has a list of its rows. A row's own predicates, which a removal needs, are in the row store."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
+        super().__init__(limits, index)
+        self._counted = CountedLists(index)
+
+    @property
+    def _predicates(self) -> PredicateIndex:
+        return self._counted.predicates
+
+    def _insert(self, rows: NDArray[np.int32]) -> None:
+        self._counted.insert(rows, self.rows.table, self.rows.spans)
+
+    def _delete(self, rows: NDArray[np.int32]) -> None:
+        self._counted.delete(rows, self.rows.table)
+
+    def _clear(self) -> None:
+        self._counted.clear()
+
+    def _find(self, search: RowSearch) -> int:
+        codes, first, out, offsets, examined = search
+        counted, space = self._counted.counted, self._counted.space()
+        found: int = count_by_lists(counted, self.rows.count, codes, first, space, out, offsets, examined)
+        return found
+
+    def _memory(self) -> dict[str, int]:
+        return self._counted.memory
+
+    def _details(self) -> dict[str, Any]:
+        return super()._details() | {"list_entries": int(self._counted.lists.table.sizes.sum())}

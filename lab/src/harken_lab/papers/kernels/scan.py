@@ -1,0 +1,23 @@
+"""All rows against all events, one by one: what an index is measured against."""
+
+from __future__ import annotations
+
+from harken.kernels.compile import kernel
+from harken_lab.papers.kernels.row_table import row_holds
+
+
+@kernel
+def scan(table, alive, codes, first, out, offsets, examined):
+    """Test every row against each event from `first` on. Stops at an event without room for all rows."""
+    end = offsets[first]
+    for event in range(first, codes.shape[1]):
+        if out.size - end < alive.size:
+            return event
+        for i in range(alive.size):
+            row = alive[i]
+            if row_holds(table, row, codes, event):
+                out[end] = row
+                end += 1
+        offsets[event + 1] = end
+        examined[event] = alive.size
+    return codes.shape[1]

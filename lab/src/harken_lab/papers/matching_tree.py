@@ -1,0 +1,361 @@
+"""A tree of tests, down which an event takes the edges of its results (Aguilera et al., Gryphon, PODC 1999).
+
+An inner node is a test, an edge is a result of it, a *-edge is for rows that do not care, and a leaf has the rows whose
+tests are those on the way to it. A row's tests are in a fixed order: by column, the column that most rows of the first
+load ask for first (`order="popularity"`; with "given", as the columns came), and columns that come later behind. An
+equality counts as two rows there, since one visit to its test serves all values, and a range has a test of its own. The
+order stays until the tree is empty. With equalities only the tree is the paper's special case: a level an attribute.
+
+In a column the examination of its value comes first. Its range tests stand below each other as they came, as in the
+paper's appendix: a row goes by a range test of its own column on the edge for *yes* if its interval lies in that of the
+test, on the edge for *no* if it lies outside, and else on the *-edge. The edge for no is taken by events that have a
+value, and it is outside. So ranges that lie in one another make a search tree; rows that come together enter it in no
+order, since a sorted one would make a chain.
+
+The optimisations of section 5, each of which changes what is visited and not what is found:
+
+- `collapse`: a node that has a *-edge only is not there. Without it every row examines every column.
+- `successors`: a search that goes on without a result jumps over tests that its way has decided already, as
+  matching_tree_search.py says. The paper computes all successors beforehand, for subscriptions that rarely
+  change. Here they are computed when a search first needs them, and are void after any change: a change costs no more
+  than without, and searches after it pay. It also differs in that a list has 64 successors at most.
+- `factor=N`: the N columns that most rows of the first load ask one value of are factored out, as
+  matching_tree_factoring.py says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.errors import CapabilityError, LimitError
+from harken.limits import DEFAULT_LIMITS, Limits
+from harken_lab.papers.kernels.matching_tree import (
+    END,
+    ENTRIES,
+    ENTRY_FREE,
+    FREE,
+    HASHED,
+    LEAVES,
+    NODES,
+    NONE,
+    ROOT,
+    STATES,
+    UNUSED,
+    Tree,
+    depth_of,
+    rehash,
+)
+from harken_lab.papers.kernels.matching_tree_changes import (
+    Order,
+    Tests,
+    delete_rows,
+    delete_subtrees,
+    insert_rows,
+    sort_keys,
+)
+from harken_lab.papers.kernels.matching_tree_search import (
+    IS_FULL,
+    USED,
+    VERSION,
+    WIDEST,
+    Successors,
+    find,
+    find_with_successors,
+)
+from harken_lab.papers.kernels.matching_tree_search import STATES as SUCCESSOR_STATES
+from harken_lab.papers.labelled_rows import grown, longer, predicates_of
+from harken_lab.papers.matching_tree_factoring import Factoring
+from harken_lab.papers.row_matcher import RowMatcher, RowSearch
+
+_ORDERS = ("popularity", "given")
+
+
+class MatchingTree(RowMatcher):
+    """The matcher."""
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULT_LIMITS,
+        order: str = "popularity",
+        collapse: bool = True,
+        successors: bool = True,
+        factor: int = 0,
+    ) -> None:
+        if order not in _ORDERS:
+            raise CapabilityError(f"`order` is one of {', '.join(_ORDERS)}, which {order!r} is not")
+        if not isinstance(collapse, bool) or not isinstance(successors, bool):
+            raise CapabilityError("`collapse` and `successors` are True or False")
+        if not isinstance(factor, int) or isinstance(factor, bool) or factor < 0:
+            raise CapabilityError(f"`factor` is how many columns are factored out, which {factor!r} is not")
+        super().__init__(limits)
+        self._options = {"order": order, "collapse": collapse, "successors": successors, "factor": factor}
+        self._collapses, self._is_by_popularity, self._most_factors = collapse, order == "popularity", factor
+        self._tree = _GrowingTree()
+        self._jumps = _Jumps() if successors else None
+        self._columns: list[int] = []
+        self._factoring = Factoring(self.rows, [])
+
+    def _insert(self, rows: NDArray[np.int32]) -> None:
+        if not len(rows):
+            return
+        columns, factored = self._columns.copy(), self._factoring.columns
+        self._have_order(rows)
+        self._tree.have_rows(self.rows.size)
+        try:
+            if self._factoring.columns:
+                self._insert_factored(rows)
+            else:
+                self._enter(rows, np.empty((len(rows), 0), np.uint32))
+        except LimitError:
+            self._delete(rows)
+            self._drop_dead()
+            if columns and not self._columns:
+                self._columns, self._factoring = columns, Factoring(self.rows, factored)
+            raise
+
+    def _insert_factored(self, rows: NDArray[np.int32]) -> None:
+        """Add rows: existing rows enter new subtrees first, then the new rows enter all of theirs."""
+        factoring = self._factoring
+        new = factoring.new_labels(rows)
+        factoring.count(rows, 1)
+        if any(len(each) for each in new):
+            others = np.setdiff1d(self.rows.alive(), rows)
+            for place, labels in enumerate(new):
+                factoring.known[place] = np.union1d(factoring.known[place], labels)
+                if len(labels) and len(others):
+                    self._enter_subtrees(others, place, labels)
+        self._enter_subtrees(rows)
+
+    def _enter_subtrees(
+        self, rows: NDArray[np.int32], place: int = NONE, labels: NDArray[np.uint32] | None = None
+    ) -> None:
+        """Add rows to all subtrees where they belong, or to those where the column at `place` has these labels."""
+        known = self._factoring.known.copy()
+        if labels is not None:
+            known[place] = labels
+        several = self._factoring.several(rows, known, place)
+        if self._tree.table.state[ENTRIES] + several > self.limits.max_tree_nodes:
+            raise self._refusal()
+        self._enter(*self._factoring.combinations(rows, known, place))
+
+    def _enter(self, rows: NDArray[np.int32], keys: NDArray[np.uint32]) -> None:
+        order = self._order()
+        most, longest = self.limits.max_tree_nodes, order.factors + 2 * len(order.columns) + 1
+        tests = Tests(
+            np.empty(longest, np.int8),
+            np.empty(longest, np.int32),
+            np.empty(longest, np.uint32),
+            np.empty(longest, np.uint32),
+            np.empty(len(order.columns), np.int32),
+        )
+        if len(rows) > 1:
+            sort = np.empty((2, len(rows)), np.int64)
+            sort_keys(self.rows.table, order, rows, keys, tests, sort)
+            sorted_by = np.lexsort(sort[::-1])
+            rows, keys = rows[sorted_by], keys[sorted_by]
+        done = 0
+        while True:
+            self._tree.have_room(longest)
+            done = insert_rows(self._tree.table, self.rows.table, order, rows, keys, tests, done, most)
+            if self._tree.table.state[NODES] > most:
+                raise self._refusal()
+            if done == len(rows):
+                break
+        self._forget_jumps()
+
+    def _refusal(self) -> LimitError:
+        most = self.limits.max_tree_nodes
+        hint = "factor fewer columns out, or use `columnar`" if self._most_factors else "`columnar` needs less"
+        return LimitError(f"the matching tree has more than {most:,} nodes", limit="max_tree_nodes", hint=hint)
+
+    def _have_order(self, rows: NDArray[np.int32]) -> None:
+        """Choose the order of columns if there is none, and append columns that came since."""
+        table = self.rows.table
+        _, at = predicates_of(table, rows)
+        columns = len(self.rows.columns)
+        if not self._columns:
+            asked = np.bincount(table.columns[at], minlength=columns)
+            is_equality = table.low[at] == table.high[at]
+            equal = np.bincount(table.columns[at[is_equality]], minlength=columns)
+            factored = np.argsort(-equal, kind="stable")[: self._most_factors]
+            factored = factored[equal[factored] > 0]
+            ordered = np.argsort(-asked - equal, kind="stable") if self._is_by_popularity else np.arange(columns)
+            self._columns = [*factored.tolist(), *ordered[~np.isin(ordered, factored)].tolist()]
+            self._factoring = Factoring(self.rows, factored.tolist())
+        self._columns.extend(range(len(self._columns), columns))
+
+    def _order(self) -> Order:
+        columns = np.array(self._columns, np.int32)
+        ranks = np.empty(len(columns), np.int32)
+        ranks[columns] = np.arange(len(columns))
+        return Order(ranks, columns, len(self._factoring.columns), not self._collapses)
+
+    def _delete(self, rows: NDArray[np.int32]) -> None:
+        delete_rows(self._tree.table, rows, self._collapses)
+        self._factoring.count(rows, -1)
+        if not self._tree.table.state[ENTRIES]:
+            self._clear()
+            self._columns = []
+            self._factoring = Factoring(self.rows, [])
+        elif self._factoring.is_mostly_dead():
+            self._drop_dead()
+        self._forget_jumps()
+
+    def _drop_dead(self) -> None:
+        """Remove the subtrees of labels that no row asks for."""
+        dead = self._factoring.forget_dead()
+        if len(dead):
+            delete_subtrees(self._tree.table, dead, self._collapses)
+
+    def _clear(self) -> None:
+        self._tree = _GrowingTree()
+        self._factoring = Factoring(self.rows, self._factoring.columns)
+        self._forget_jumps()
+
+    def _forget_jumps(self) -> None:
+        if self._jumps is not None:
+            self._jumps.forget()
+
+    def _find(self, search: RowSearch) -> int:
+        codes, first, out, offsets, examined = search
+        tree, rows = self._tree.table, self.rows.count
+        labels, stack = np.empty(len(codes), np.uint32), np.empty(len(tree.nodes) + 1, np.int32)
+        done: int = first
+        if self._jumps is None:
+            done = find(tree, rows, codes, labels, stack, first, out, offsets, examined)
+            return done
+        while True:
+            kept = self._jumps.ready(len(tree.nodes), len(codes))
+            done = find_with_successors(tree, kept, rows, codes, labels, stack, done, out, offsets, examined)
+            if not kept.state[IS_FULL]:
+                return done
+
+    def _memory(self) -> dict[str, int]:
+        memory = self._tree.memory()
+        return memory if self._jumps is None else memory | {"successors": self._jumps.nbytes}
+
+    def _details(self) -> dict[str, Any]:
+        tree = self._tree.table
+        nodes = int(tree.state[NODES])
+        return {
+            "nodes": nodes,
+            "edges": max(nodes - 1, 0),
+            "leaves": int(tree.state[LEAVES]),
+            "depth": int(depth_of(tree, np.zeros(len(tree.nodes), np.int32))),
+            "entries": int(tree.state[ENTRIES]),
+            "successors": 0 if self._jumps is None else self._jumps.count,
+            "columns": [str(self.rows.columns[column]) for column in self._columns],
+            "options": self._options,
+        }
+
+
+class _GrowingTree:
+    """The arrays of a tree, made longer where there is no room."""
+
+    def __init__(self) -> None:
+        nodes = np.full((0, 8), UNUSED, np.int32)
+        state = np.zeros(STATES, np.int64)
+        state[[ROOT, FREE, ENTRY_FREE]] = NONE
+        self.table = Tree(
+            nodes,
+            nodes.view(np.uint32),
+            np.empty(0, np.int8),
+            np.empty(0, np.uint32),
+            np.full((64, 2), NONE, np.int64),
+            np.full((0, 5), NONE, np.int32),
+            np.empty(0, np.int32),
+            state,
+        )
+
+    def have_rows(self, size: int) -> None:
+        """Ensure room for rows below `size`."""
+        if size > len(self.table.of_rows):
+            of_rows = longer(self.table.of_rows, grown(len(self.table.of_rows), size), NONE)
+            self.table = self.table._replace(of_rows=of_rows)
+
+    def have_room(self, nodes: int) -> None:
+        """Ensure room for one more entry with this many new nodes."""
+        table = self.table
+        if table.state[NODES] + nodes > len(table.nodes):
+            size = grown(len(table.nodes), int(table.state[NODES]) + nodes)
+            larger = longer(table.nodes, size, UNUSED)
+            table = table._replace(
+                nodes=larger,
+                labels=larger.view(np.uint32),
+                edges=longer(table.edges, size, 0),
+                marks=longer(table.marks, size, 0),
+            )
+        if 2 * (table.state[HASHED] + nodes) > len(table.slots):
+            size = len(table.slots)
+            while 2 * (table.state[HASHED] + nodes) > size:
+                size *= 2
+            slots = np.full((size, END + 1), NONE, np.int64)
+            rehash(table.slots, slots)
+            table = table._replace(slots=slots)
+        if table.state[ENTRIES] == len(table.entries):
+            size = grown(len(table.entries), len(table.entries) + 1)
+            table = table._replace(entries=longer(table.entries, size, NONE))
+        self.table = table
+
+    def memory(self) -> dict[str, int]:
+        table = self.table
+        return {
+            "nodes": table.nodes.nbytes + table.edges.nbytes + table.marks.nbytes,
+            "edges": table.slots.nbytes,
+            "leaves": table.entries.nbytes + table.of_rows.nbytes,
+        }
+
+
+class _Jumps:
+    """The successors found so far, and room to find more."""
+
+    def __init__(self) -> None:
+        self._state = np.zeros(SUCCESSOR_STATES, np.int64)
+        self._state[VERSION] = 1
+        self._kept = Successors(
+            np.zeros((0, 3), np.int32),
+            np.empty(0, np.int32),
+            np.zeros(0, np.uint32),
+            np.zeros(0, np.uint32),
+            np.empty(0, np.int32),
+            np.empty(0, np.int32),
+            self._state,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return sum(each.nbytes for each in self._kept)
+
+    @property
+    def count(self) -> int:
+        """How many successors are kept."""
+        return int(self._state[USED])
+
+    def forget(self) -> None:
+        """Invalidate all of them."""
+        self._state[USED] = 0
+        self._state[VERSION] += 1
+        if self._state[VERSION] > np.iinfo(np.int32).max:
+            self._kept.lists[:] = 0
+            self._state[VERSION] = 1
+
+    def ready(self, nodes: int, columns: int) -> Successors:
+        """The arrays for this many nodes and columns, enlarged if there was no room for successors."""
+        kept = self._kept
+        if nodes > len(kept.lists):
+            kept = kept._replace(
+                lists=longer(kept.lists, nodes, 0),
+                work=np.empty(nodes + 1, np.int32),
+                pending=np.empty(nodes + 1, np.int32),
+            )
+        if columns > len(kept.low):
+            kept = kept._replace(low=np.zeros(columns, np.uint32), high=np.zeros(columns, np.uint32))
+        if self._state[IS_FULL] or not len(kept.cells):
+            size = grown(len(kept.cells), int(self._state[USED]) + 16 * WIDEST)
+            kept = kept._replace(cells=longer(kept.cells, size, 0))
+            self._state[IS_FULL] = 0
+        self._kept = kept
+        return kept

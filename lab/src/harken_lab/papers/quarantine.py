@@ -1,0 +1,28 @@
+"""Rows are found by their equalities; those without any are counted (Le Subscribe, 3.1: nonequality quarantining)."""
+
+from __future__ import annotations
+
+from harken_lab.papers.equality import EqualityMatcher
+from harken_lab.papers.kernels.equality import match_quarantined
+from harken_lab.papers.row_matcher import RowSearch
+
+
+class Quarantine(EqualityMatcher):
+    """The other predicates of a row whose equalities hold are tested one by one."""
+
+    def _find(self, search: RowSearch) -> int:
+        codes, first, out, offsets, examined = search
+        found: int = match_quarantined(
+            self._clusters.clusters,
+            self.rows.table,
+            self._loose.counted,
+            self.rows.count,
+            codes,
+            first,
+            self._loose.space(),
+            self._clusters.probes(),
+            out,
+            offsets,
+            examined,
+        )
+        return found

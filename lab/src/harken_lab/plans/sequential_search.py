@@ -1,0 +1,60 @@
+"""Sequential search in a database (ToPSS, section 4.1): one row a predicate, counted by subscription.
+
+The relation is subs(sid, attr, op, val). A query is made for each publication: it counts, by subscription, the
+predicates that hold, and takes those subscriptions that have no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.relational.databases import Database
+from harken.relational.matcher import RelationalMatcher
+from harken.relational.sql_rows import SqlRow
+from harken.relational.tables import create_table
+from harken.relational.typed_events import TypedEvents
+from harken.relational.typed_values import Storage
+from harken_lab.plans.predicate_rows import (
+    VALUE_COLUMNS,
+    alternatives,
+    columns_of,
+    create_value_indexes,
+    find_by_event,
+)
+
+
+class SequentialSearch(RelationalMatcher):
+    """Looks at all predicates of all subscriptions."""
+
+    tables = ("subs",)
+
+    def _create(self, database: Database) -> None:
+        create_table(database, "subs", {"sid": Storage.WHOLE, "row_of": Storage.WHOLE, **VALUE_COLUMNS}, row="row_of")
+        create_value_indexes(database, "subs")
+
+    def _insert(self, database: Database, rows: list[SqlRow]) -> None:
+        found = [(row.sid, sid, each) for row in rows for sid, several in alternatives(row) for each in several]
+        columns: dict[str, tuple[Storage, list[Any]]] = {
+            "sid": (Storage.WHOLE, [sid for _, sid, _ in found]),
+            "row_of": (Storage.WHOLE, [row for row, _, _ in found]),
+        }
+        database.insert("subs", columns | columns_of([each for _, _, each in found]))
+
+    def _delete(self, database: Database, sids: Sequence[int]) -> None:
+        database.run_many(f"DELETE FROM subs WHERE row_of = {database.parameter(1)}", [(sid,) for sid in sids])
+
+    def _find(self, database: Database, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+        return find_by_event(database, events, range(first, last), "SELECT sid FROM subs", _query)
+
+
+def _query(held: str) -> str:
+    """What finds rows, given the query for predicates that hold."""
+    return (
+        f"SELECT held.sid FROM (SELECT sid, count(*) AS x FROM ({held}) AS t GROUP BY sid) AS held"
+        " JOIN (SELECT sid, count(*) AS x FROM subs GROUP BY sid) AS whole"
+        " ON held.sid = whole.sid AND held.x = whole.x"
+    )

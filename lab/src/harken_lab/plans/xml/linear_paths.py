@@ -1,0 +1,237 @@
+"""Linear paths, tag paths, and which of them fit: the tables that both subscriptions and documents have a part in.
+
+Query_Linear_Path and LinearPath_BrInfo come from subscriptions, Tagpath_Map from documents. PathMatch and
+TagPath_BrInfo are worked out whenever either side has something new (section 3.4 and 3.5.1): the database finds pairs
+whose beginning and end fit, by prefix and reversed postfix, and the middle is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from harken.language.xpath.linear import LinearPath
+from harken.relational.databases import Database
+from harken.relational.tables import create_table, insert_rows
+from harken.relational.typed_values import Storage
+from harken_lab.plans.xml.predicates import PathKey
+from harken_lab.plans.xml.sax_rows import Points, inverted, positions
+
+OF_SUBSCRIPTIONS = ("query_linear_path", "linearpath_brinfo")
+OF_BOTH = ("tagpath_map", "pathmatch", "tagpath_brinfo")
+"""Tables that have rows once there are tag paths."""
+NO_PATH, NO_POINTS = 0, 0
+"""The linear path and the tag path of the row that every document has, and the branching points of none."""
+_WHOLE, _TEXT = Storage.WHOLE, Storage.TEXT
+_TABLES: dict[str, dict[str, Storage]] = {
+    "query_linear_path": {
+        "id": _WHOLE,
+        **dict.fromkeys(("linearpath", "prefix", "middle", "postfix", "head", "tail"), _TEXT),
+    },
+    "linearpath_brinfo": {"linearpath_id": _WHOLE, "brinfo": _TEXT, "brinfo_id": _WHOLE},
+    "tagpath_map": {"tagpath_id": _WHOLE, "tagpath": _TEXT, "inv_tagpath": _TEXT},
+    "pathmatch": {"tagpath_id": _WHOLE, "linearpath_id": _WHOLE},
+    "tagpath_brinfo": dict.fromkeys(("tagpath_id", "brinfo_id", "way", "branchpoint", "position"), _WHOLE),
+}
+_INDEXES = {
+    "query_linear_path": {"id": "id"},
+    "linearpath_brinfo": {"path": "linearpath_id"},
+    "pathmatch": {"tag": "tagpath_id, linearpath_id", "path": "linearpath_id, tagpath_id"},
+    "tagpath_brinfo": {"tag": "tagpath_id, brinfo_id"},
+}
+_FEW = 256
+"""Linear paths that nobody has any more, from which on they are collected."""
+
+
+class _Known(NamedTuple):
+    """A linear path in the tables: its key, and its branching points by their ids."""
+
+    key: PathKey
+    points: dict[int, Points]
+
+
+class PathTables:
+    """The five tables, and what of them has to be at hand."""
+
+    def __init__(self) -> None:
+        self._ids: dict[PathKey, int] = {}
+        self._known: dict[int, _Known] = {}
+        self._point_ids: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+        self._uses: dict[tuple[int, int], int] = {}
+        """How many predicates have a linear path with such branching points."""
+        self._unused: set[int] = set()
+        self._next_path = self._next_points = 1
+        self._new_paths: list[int] = []
+        self._new_points: list[tuple[int, int]] = []
+        self._tags: list[str] = [""]
+        self.reached: set[int] = set()
+        """Tag paths that some linear path fits; negative where it asks for numbers."""
+
+    @property
+    def linear_paths(self) -> int:
+        return len(self._known) - len(self._unused)
+
+    @property
+    def tag_paths(self) -> int:
+        return len(self._tags) - 1
+
+    def create(self, database: Database) -> None:
+        """Make the tables, with the path that every document has."""
+        for table, columns in _TABLES.items():
+            create_table(database, table, columns, **_INDEXES.get(table, {}))
+        _insert(database, "pathmatch", [(NO_PATH, NO_PATH)])
+
+    # From subscriptions
+
+    def take(self, key: PathKey, points: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """The ids of a linear path and its branching points, which one more predicate has."""
+        path = self._ids.get(key)
+        if path is None:
+            path = self._ids[key] = self._next_path
+            self._next_path += 1
+            self._known[path] = _Known(key, {})
+            self._new_paths.append(path)
+        self._unused.discard(path)
+        found = path, self._points_id(path, tuple(points)) if points else NO_POINTS
+        self._uses[found] = self._uses.get(found, 0) + 1
+        return found
+
+    def _points_id(self, path: int, points: tuple[tuple[int, int], ...]) -> int:
+        found = self._point_ids.get((path, points))
+        if found is None:
+            found = self._point_ids[path, points] = self._next_points
+            self._next_points += 1
+            self._known[path].points[found] = points
+            self._new_points.append((path, found))
+        return found
+
+    def give_back(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Let go of linear paths and branching points that as many predicates had."""
+        for pair in pairs:
+            self._uses[pair] -= 1
+            if not self._uses[pair]:
+                del self._uses[pair]
+                path = pair[0]
+                if not any((path, each) in self._uses for each in (NO_POINTS, *self._known[path].points)):
+                    self._unused.add(path)
+
+    def store(self, database: Database) -> None:
+        """Write what is new, work out which tag paths it fits, and forget what nobody has any more."""
+        if self._new_paths:
+            _insert(
+                database,
+                "query_linear_path",
+                [(path, *_pieces(self._known[path].key.path)) for path in self._new_paths],
+            )
+        if self._new_points:
+            _insert(
+                database,
+                "linearpath_brinfo",
+                [(path, _brinfo(self._known[path].points[each]), each) for path, each in self._new_points],
+            )
+        self._fit_new_subscriptions(database)
+        if len(self._unused) > max(_FEW, self.linear_paths):
+            self._collect(database)
+
+    def _fit_new_subscriptions(self, database: Database) -> None:
+        paths, points = self._new_paths, self._new_points
+        self._new_paths, self._new_points = [], []
+        if not self.tag_paths:
+            return
+        matched: dict[int, list[int]] = {path: [] for path in paths}
+        if paths:
+            for path, tag in self._candidates(database, f"l.id >= {paths[0]}"):
+                if self._fits(path, tag):
+                    matched[path].append(tag)
+            self._match(database, [(tag, path) for path, tags in matched.items() for tag in tags])
+        for path in {path for path, _ in points if path not in matched}:
+            query = f"SELECT abs(tagpath_id) FROM pathmatch WHERE linearpath_id = {path}"
+            matched[path] = [tag for (tag,) in database.integers(query).tolist()]
+        self._place(database, [(tag, *pair) for pair in points for tag in matched[pair[0]]])
+
+    def _collect(self, database: Database) -> None:
+        """Delete linear paths that no predicate has, and with them what was worked out of them."""
+        gone = sorted(self._unused)
+        points = [each for path in gone for each in self._known[path].points]
+        mark = database.parameter(1)
+        for table, column, ids in (
+            ("query_linear_path", "id", gone),
+            ("linearpath_brinfo", "linearpath_id", gone),
+            ("pathmatch", "linearpath_id", gone),
+            ("tagpath_brinfo", "brinfo_id", points),
+        ):
+            if ids:
+                database.run_many(f"DELETE FROM {table} WHERE {column} = {mark}", [(each,) for each in ids])
+        held = set(points)
+        self._point_ids = {key: each for key, each in self._point_ids.items() if each not in held}
+        for path in gone:
+            del self._ids[self._known.pop(path).key]
+        self._unused.clear()
+
+    # From documents
+
+    def take_tags(self, database: Database, tag_paths: Sequence[str]) -> list[int]:
+        """The ids of new tag paths, in order, once it is worked out which linear paths fit them."""
+        first = len(self._tags)
+        self._tags += tag_paths
+        ids = list(range(first, len(self._tags)))
+        rows = [(tag, path, inverted(path)) for tag, path in zip(ids, tag_paths, strict=True)]
+        _insert(database, "tagpath_map", rows)
+        candidates = self._candidates(database, f"t.tagpath_id >= {first}")
+        fitting = [(tag, path) for path, tag in candidates if path in self._known and self._fits(path, tag)]
+        self._match(database, fitting)
+        self._place(database, [(tag, path, each) for tag, path in fitting for each in self._known[path].points])
+        database.analyse(OF_BOTH)  # before, a planner took them to be empty
+        return ids
+
+    def forget_tags(self, database: Database) -> None:
+        """Forget all tag paths."""
+        for table in ("tagpath_map", "pathmatch", "tagpath_brinfo"):
+            database.run(f"DELETE FROM {table}")
+        _insert(database, "pathmatch", [(NO_PATH, NO_PATH)])
+        self._tags, self.reached = [""], set()
+
+    # Where both meet
+
+    def _candidates(self, database: Database, condition: str) -> list[tuple[int, int]]:
+        """Linear paths and tag paths that begin and end alike, as far as names are told."""
+        query = (
+            "SELECT l.id, t.tagpath_id FROM query_linear_path l JOIN tagpath_map t"
+            " ON substr(t.tagpath, 1, length(l.head)) = l.head AND substr(t.inv_tagpath, 1, length(l.tail)) = l.tail"
+            f" WHERE {condition}"
+        )
+        return [(path, tag) for path, tag in database.integers(query).tolist()]
+
+    def _fits(self, path: int, tag: int) -> bool:
+        return bool(positions(self._known[path].key.path, self._tags[tag]))
+
+    def _match(self, database: Database, fitting: Sequence[tuple[int, int]]) -> None:
+        rows = [(-tag if self._known[path].key.is_number else tag, path) for tag, path in fitting]
+        self.reached.update(tag for tag, _ in rows)
+        _insert(database, "pathmatch", rows)
+
+    def _place(self, database: Database, wanted: Sequence[tuple[int, int, int]]) -> None:
+        """Work out where branching points lie, in all ways: of a tag path, a linear path and its points."""
+        rows = []
+        for tag, path, points in wanted:
+            key, known = self._known[path]
+            signed = -tag if key.is_number else tag
+            for way, found in enumerate(positions(key.path, self._tags[tag], known[points])):
+                numbers = (number for number, _ in known[points])
+                rows += [(signed, points, way, *each) for each in zip(numbers, found, strict=True)]
+        _insert(database, "tagpath_brinfo", rows)
+
+
+def _pieces(path: LinearPath) -> tuple[str | None, ...]:
+    """A path, its pieces as in Fig. 3.4, and what both ends of a tag path have to be, up to the first wildcard."""
+    prefix, postfix = path.prefix, path.postfix
+    tail = inverted(prefix) if postfix is None else postfix
+    return path.text, prefix, path.middle, postfix, prefix.partition("*")[0], tail.partition("*")[0]
+
+
+def _brinfo(points: Points) -> str:
+    return "&".join(f"bp#{number}={step}" for number, step in points)
+
+
+def _insert(database: Database, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    insert_rows(database, table, _TABLES[table], rows)

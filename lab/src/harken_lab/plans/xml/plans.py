@@ -1,0 +1,71 @@
+"""XPath in a database by the paper's plans: recursive with sharing, with buckets for inequalities, and unrolled."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from harken_lab.plans.xml import chains, queries, unrolled
+from harken_lab.plans.xml.buckets import Buckets
+from harken_lab.plans.xml.chains import Chains
+from harken_lab.plans.xml.matcher import RelationalXPath
+from harken_lab.plans.xml.predicates import Placed
+from harken_lab.plans.xml.unrolled import UnrolledRows
+
+
+class SharedChains(Chains):
+    """Chains in Query_Predicate, which subscriptions that begin alike share."""
+
+    tables: ClassVar[tuple[str, ...]] = (chains.TABLE,)
+
+    def arranged(self, predicates: list[Placed]) -> list[Placed]:
+        return predicates
+
+    def query(self) -> str:
+        return queries.recursive()
+
+
+class BucketedChains(SharedChains):
+    """The same, where the first inequality of a chain is one of few, and the exact one comes last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._buckets = Buckets()
+
+    def arranged(self, predicates: list[Placed]) -> list[Placed]:
+        for predicate, _ in predicates:
+            self._buckets.learn(predicate)
+        for place, (predicate, _) in enumerate(predicates[:-1]):  # behind the last, nothing comes between the two
+            wider = self._buckets.wider(predicate)
+            if wider is not None:
+                return [*predicates[:place], (wider, ()), *predicates[place + 1 :], predicates[place]]
+        return predicates
+
+
+class Unrolled(UnrolledRows):
+    """Rows of Predicate_Unroll, and chains for what does not fit into them."""
+
+    tables: ClassVar[tuple[str, ...]] = (unrolled.TABLE, chains.TABLE)
+
+    def arranged(self, predicates: list[Placed]) -> list[Placed]:
+        return predicates
+
+    def query(self) -> str:
+        return queries.unrolled()
+
+
+class XPathShared(RelationalXPath):
+    """In a database: chains of predicates, which a recursive query follows."""
+
+    plan = SharedChains
+
+
+class XPathBuckets(RelationalXPath):
+    """In a database: the same, with buckets for inequalities."""
+
+    plan = BucketedChains
+
+
+class XPathUnrolled(RelationalXPath):
+    """In a database: rows of five predicates, joined without recursion."""
+
+    plan = Unrolled

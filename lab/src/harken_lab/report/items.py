@@ -1,0 +1,311 @@
+"""The tables and figures of the five papers: 23 items, each with its claim and where its results come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harken_lab.experiments.experiment import GRYPHON, LE_SUBSCRIBE, OVERLAPPING, RELATIONAL_XML, TOPSS, Result
+from harken_lab.experiments.findings import ALIKE, MARGIN, Finding
+from harken_lab.experiments.plotting import Plot
+from harken_lab.experiments.rows import WorkloadRows
+from harken_lab.harness.charts import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A table or figure of a paper."""
+
+    key: str
+    label: str
+    claim: str
+    """What the paper says, in a sentence."""
+    experiments: tuple[str, ...]
+    """Those that measure it, by name. A name that is not registered is passed over."""
+    about: str = ""
+    """A pattern of claims and the papers' figures: which findings are about this item. All if empty."""
+    plots: tuple[str | Plot, ...] = ()
+    """The plots of the experiment that show it, by name, or plots of its own."""
+    headline: str = ""
+    """A pattern of claims: whose figures stand for the item in a line. If empty, those of the first plot do."""
+    judge: Callable[[Result], Finding] | None = None
+    """Judges what no finding of the experiment is about."""
+
+    def findings(self, result: Result) -> list[Finding]:
+        """The findings of a result that are about this item."""
+        found = [each for each in result.findings if re.search(self.about, f"{each.paper_figure} | {each.claim}")]
+        return found if self.judge is None else [*found, self.judge(result)]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper with its items."""
+
+    key: str
+    short: str
+    title: str
+    items: tuple[Item, ...]
+
+
+_TABLES = ("topss-dbms", "topss-tables")
+
+
+def _predicates(result: Result) -> Finding:
+    """Table 5.3 describes the workload: whether subscriptions have as many linear paths as there."""
+    claim = "A subscription has about 7 linear path predicates"
+    paper = "table 5.3: 1 million of 0.13 million subscriptions, 20 million of 2.7 million (7.7 and 7.4 each)"
+    rows = [row for row in result.rows if row.get("predicates") and row.get("workload") == "nasa"]
+    if not rows:
+        return Finding(claim, paper, "not measured", None, "the NASA data set is not at hand: set HARKEN_DATA")
+    last = max(rows, key=lambda row: int(row["subscriptions"]))
+    mean = last["predicates"] / last["subscriptions"]
+    ours = f"{shown(mean)} of each of {last['subscriptions']:,} subscriptions (holds within {ALIKE:g} times of 7.4)"
+    why = "They are drawn with 2 to 10 linear paths, as the paper's are."
+    return Finding(claim, paper, ours, 7.4 / ALIKE <= mean <= 7.4 * ALIKE, why)
+
+
+def _larger_lead(result: Result) -> Finding:
+    """Figure 5 beside figure 4: what Sub-Order saves with Zipf and with uniform popularity."""
+    claim = "Sub-Order is further ahead of naive with Zipf popularity than with uniform popularity"
+    paper = "figure 5 beside figure 4, without numbers"
+    shares = []
+    for figure in (4, 5):
+        rows = WorkloadRows(result.rows).where(figure=figure)
+        naive, suborder = (rows.points("evaluated_per_event", "place", entrant=each) for each in ("naive", "suborder"))
+        places = sorted(naive.keys() & suborder.keys())
+        if not places:
+            return Finding(claim, paper, "not measured", None, "there are no rows of both figures")
+        shares.append(suborder[places[-1]] / naive[places[-1]])
+    uniform, zipf = shares
+    ours = (
+        f"suborder by naive, at the most subscriptions: uniform {shown(uniform)}, Zipf {shown(zipf)} (holds if the "
+        f"first is {MARGIN:g} times the second)"
+    )
+    why = "A few predicates are in most subscriptions, and settle these if they fail."
+    otherwise = "Few subscriptions share predicates at this size."
+    holds = uniform >= MARGIN * zipf
+    return Finding(claim, paper, ours, holds, why if holds else otherwise)
+
+
+def _by_size(name: str, title: str, y: str, y_title: str) -> Plot:
+    return Plot(name, title, y=y, y_title=y_title, facet=None)
+
+
+_TOPSS_ITEMS = (
+    Item(
+        "topss-figure-2",
+        "Figure 2",
+        "The time and memory of tables grow with the domain, those of ordered lists do not; on mixed domains lists are "
+        "ahead with few predicates, tables with many.",
+        ("topss-predicates",),
+        plots=("time", "memory"),
+        headline="With tables, the time",
+    ),
+    Item(
+        "topss-figure-3",
+        "Figure 3",
+        "Counting by lists is the quickest; by bits takes about a third of the time of by bytes, which runs out of "
+        "memory.",
+        ("topss-counting",),
+        "figure 3",
+        ("time",),
+    ),
+    Item(
+        "topss-figure-4",
+        "Figure 4",
+        "Lists need the least memory, until what deletion needs is counted: then bits do.",
+        ("topss-counting", "topss-dbms"),
+        r"figure 4|section 5\.1\.2",
+        ("memory", "memory_with_rows"),
+    ),
+    Item(
+        "topss-table-1",
+        "Table 1",
+        "Matching an event by lists is quicker than by bits at every size, and both are far quicker than a DBMS.",
+        _TABLES,
+        "table 1",
+        ("time",),
+    ),
+    Item(
+        "topss-table-2",
+        "Table 2",
+        "Bits load the quickest; lists take longer than a DBMS once there are very many subscriptions.",
+        _TABLES,
+        "table 2",
+        ("loading",),
+    ),
+    Item(
+        "topss-updates",
+        "Update times",
+        "Adding is simple for bits and for lists; deleting is cheaper from bits.",
+        ("topss-tables",),
+        "section 3.3|Adding|Deleting",
+        ("insert", "delete"),
+    ),
+)
+_LE_SUBSCRIBE_ITEMS = (
+    Item(
+        "le-subscribe-figure-9",
+        "Figure 9",
+        "At p = 0.5 quarantining is the quickest, equality-preferred the next, the fair predicate algorithm the last.",
+        ("le-subscribe-sizes",),
+        "figure 9|10,000 times",
+        ("three",),
+    ),
+    Item(
+        "le-subscribe-figure-10",
+        "Figure 10",
+        "The more equalities, the quicker; without ranges equality-preferred and quarantining are the same.",
+        ("le-subscribe-equality",),
+        plots=("time",),
+        headline="With as many ranges as equalities",
+    ),
+    Item(
+        "le-subscribe-figure-11",
+        "Figure 11",
+        "With equalities only, the time hardly grows with the number of subscriptions after a threshold.",
+        ("le-subscribe-all-equal",),
+        plots=("time",),
+        headline="After a threshold",
+    ),
+    Item(
+        "le-subscribe-insertion",
+        "Cost of an insertion",
+        "Adding one subscription to 3,200,000 takes quarantining 32.2 ms, equality-preferred about as long, and the "
+        "fair predicate algorithm less.",
+        ("le-subscribe-insertion",),
+        plots=("time",),
+    ),
+)
+_GRYPHON_ITEMS = (
+    Item(
+        "gryphon-time",
+        "Time",
+        "Matching time grows less than linearly, and the optimisations make it shorter.",
+        ("gryphon-tree",),
+        "time of an event|makes? .*quicker|milliseconds",
+        ("time",),
+    ),
+    Item(
+        "gryphon-space",
+        "Space",
+        "The space of the matching tree is linear in the number of subscriptions; factoring costs space.",
+        ("gryphon-tree",),
+        "Space|space",
+        ("space",),
+        "Space is linear",
+    ),
+    Item(
+        "gryphon-exponent",
+        "Exponent",
+        "Visited nodes grow at most as |S|^(1−λ), and stay below the bound of the theorem.",
+        ("gryphon-tree",),
+        "λ|theorem",
+        ("visited",),
+        "Visited nodes grow",
+    ),
+)
+_OVERLAP_ITEMS = (
+    Item(
+        "overlap-figure-4",
+        "Figure 4",
+        "With uniform popularity Sequential and Sub-Order evaluate almost 80 % less than naive, and grow slower with "
+        "the number of subscriptions.",
+        ("overlap-orders",),
+        "figures? 4",
+        ("figure_4",),
+    ),
+    Item(
+        "overlap-figure-5",
+        "Figure 5",
+        "With Zipf popularity the same holds, with a larger lead.",
+        ("overlap-orders",),
+        "figures 4|figure 5",
+        ("figure_5",),
+        judge=_larger_lead,
+    ),
+    Item(
+        "overlap-figure-6",
+        "Figure 6",
+        "Sequential and Sub-Order grow slower than naive with the number of predicates.",
+        ("overlap-orders",),
+        "figures 4 to 8|figure 6",
+        ("figure_6",),
+    ),
+    Item(
+        "overlap-figure-7",
+        "Figure 7",
+        "Longer subscriptions hardly cost Sequential more, and its distance from Sub-Order shrinks.",
+        ("overlap-orders",),
+        "figures 4 to 8|figure 7",
+        ("figure_7",),
+    ),
+    Item(
+        "overlap-figure-8",
+        "Figure 8",
+        "The more unequal popularity is, the less is evaluated.",
+        ("overlap-orders",),
+        "figures 4 to 8|figure 8",
+        ("figure_8",),
+        "The more unequal",
+    ),
+)
+_XML_ITEMS = (
+    Item(
+        "xml-table-5.1",
+        "Table 5.1",
+        "The time grows much less than the number of notifications; Unroll is flat, and buckets help inequalities.",
+        ("xml-stock",),
+        r"(table|section) 5\.1",
+        ("notifications", "plans"),
+    ),
+    Item(
+        "xml-table-5.2",
+        "Table 5.2",
+        "The time grows less than the number of subscriptions.",
+        ("xml-stock",),
+        r"table 5\.2",
+        ("sizes", "plan_sizes"),
+    ),
+    Item(
+        "xml-table-5.3",
+        "Table 5.3",
+        "0.13 to 2.7 million subscriptions have 1 to 20 million linear path predicates.",
+        ("xml-nasa",),
+        r"table 5\.3",
+        (_by_size("predicates", "Linear path predicates", "predicates", "linear path predicates"),),
+        judge=_predicates,
+    ),
+    Item(
+        "xml-table-5.4",
+        "Table 5.4",
+        "Distinct linear paths are few, and matching them with the tag paths takes less time than parsing.",
+        ("xml-nasa",),
+        r"table 5\.4|section 5\.2",
+        (
+            _by_size("linear_paths", "Distinct linear paths", "linear_paths", "distinct linear paths"),
+            _by_size("path_seconds", "Working out which linear path fits which tag path", "path_seconds", "seconds"),
+        ),
+    ),
+    Item(
+        "xml-figure-5.2",
+        "Figure 5.2",
+        "On the NASA data set the time grows less than the number of subscriptions.",
+        ("xml-nasa",),
+        r"figure 5\.2",
+        ("time", "plans"),
+    ),
+)
+PAPERS: tuple[Paper, ...] = (
+    Paper("topss", "ToPSS", TOPSS, _TOPSS_ITEMS),
+    Paper("le-subscribe", "Le Subscribe", LE_SUBSCRIBE, _LE_SUBSCRIBE_ITEMS),
+    Paper("gryphon", "Gryphon", GRYPHON, _GRYPHON_ITEMS),
+    Paper("overlap", "Overlapping subscriptions", OVERLAPPING, _OVERLAP_ITEMS),
+    Paper("xml", "XML on a relational database", RELATIONAL_XML, _XML_ITEMS),
+)
+
+
+def all_items(papers: Sequence[Paper] = PAPERS) -> list[Item]:
+    """The items of all papers, in order."""
+    return [item for paper in papers for item in paper.items]

@@ -1,0 +1,87 @@
+"""Measures what the report is made of. A result that is there already is kept, so that a stopped run can go on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+
+from harken.errors import HarkenError, SourceError
+from harken.versions.atomic import output_file
+from harken_lab.experiments import EXPERIMENTS, find_experiment
+from harken_lab.experiments.experiment import Result, Tell, read_result
+from harken_lab.experiments.page import results
+
+
+@dataclass(slots=True)
+class Measurements:
+    """The results of experiments by name, and why others have none."""
+
+    results: dict[str, Result] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def read(folder: str | Path) -> Measurements:
+    """The results of a folder; nothing is measured. Raises SourceError if there are none."""
+    found = {result.experiment: result for result in results(Path(folder))}
+    if not found:
+        hint = "`harken experiment all --output FOLDER` writes them, and `harken report` without --from"
+        raise SourceError(f"{folder} has no results of experiments", hint=hint)
+    return Measurements(found)
+
+
+def measure(
+    folder: str | Path, scale: str, seed: int, tell: Tell, *, fresh: bool = False, names: Sequence[str] | None = None
+) -> Measurements:
+    """Run every experiment that has no result of this scale and seed in the folder, and write its result there.
+
+    One that cannot be run is told among the failures, and the others go on. Raises SourceError if the folder or a
+    result in it cannot be used.
+    """
+    place, wanted = _folder(folder), list(EXPERIMENTS if names is None else names)
+    kept = {} if fresh else _kept(place, wanted, scale, seed)
+    if kept:
+        tell(f"{len(kept)} of {len(wanted)} experiments are measured already: {', '.join(kept)}")
+    found = Measurements()
+    for number, name in enumerate(wanted, 1):
+        if name in kept:
+            found.results[name] = kept[name]
+            continue
+        tell(f"experiment {number} of {len(wanted)}: {name}")
+        started = perf_counter()
+        try:
+            result = find_experiment(name).run(scale, seed, tell)
+        except HarkenError as error:
+            found.failures[name] = str(error).partition("\n")[0]
+            tell(f"{name} cannot be measured: {found.failures[name]}")
+            continue
+        _write(place / f"{name}.json", result)
+        found.results[name] = result
+        tell(f"{name} took {perf_counter() - started:.1f} s")
+    return found
+
+
+def _kept(folder: Path, names: Sequence[str], scale: str, seed: int) -> dict[str, Result]:
+    """Results of an earlier run with the same scale and seed."""
+    paths = {name: folder / f"{name}.json" for name in names}
+    found = {name: read_result(path) for name, path in paths.items() if path.exists()}
+    return {name: result for name, result in found.items() if (result.scale, result.seed) == (scale, seed)}
+
+
+def _write(path: Path, result: Result) -> None:
+    # The file appears when it is whole: whoever is interrupted leaves none.
+    with output_file(str(path)) as stream:
+        stream.write(result.to_json().encode())
+
+
+def _folder(path: str | Path) -> Path:
+    """The folder, made if need be. Whether it can be written to is tried before anything is measured."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be written to: {error.strerror or error}") from error
+    if not os.access(path, os.W_OK):
+        raise SourceError(f"{path} cannot be written to")
+    return Path(path)

@@ -1,0 +1,177 @@
+"""What became of the items: which findings are about each, and whether its claim holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+
+from harken_lab.experiments import EXPERIMENTS, find_experiment
+from harken_lab.experiments.experiment import Experiment, Result
+from harken_lab.experiments.findings import Finding
+from harken_lab.experiments.plotting import FROM_THE_PAPER, Dots, Plot, points_of
+from harken_lab.harness.charts import shown
+from harken_lab.report.items import PAPERS, Item, Paper
+
+_MARGIN = re.compile(r" \((?:this )?holds? .*$")
+_LONGEST = 130
+"""Characters of a headline."""
+
+
+class Verdict(StrEnum):
+    """Whether the claim of an item holds here."""
+
+    HOLDS = "holds"
+    IN_PART = "holds in part"
+    FAILS = "does not hold"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one experiment says about an item."""
+
+    experiment: Experiment
+    result: Result
+    findings: list[Finding]
+    plots: list[Plot | Dots]
+    """Those that there are figures for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An item with what was measured for it."""
+
+    paper: Paper
+    item: Item
+    measured: list[Measured]
+    failures: Mapping[str, str]
+    """Why experiments of this item ended without a result, by name."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        return list(chain.from_iterable(each.findings for each in self.measured))
+
+    @property
+    def judged(self) -> list[Finding]:
+        """The findings that this scale can tell."""
+        return [each for each in self.findings if each.holds is not None]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What could not be told, or was not measured, does not count as holding."""
+        holding = sum(each.holds is True for each in self.judged)
+        if not self.judged:
+            return Verdict.NOT_MEASURED
+        if holding == len(self.findings) and not self.missing:
+            return Verdict.HOLDS
+        return Verdict.IN_PART if holding else Verdict.FAILS
+
+    @property
+    def missing(self) -> list[str]:
+        """The experiments about this item that have no result."""
+        there = {each.result.experiment for each in self.measured}
+        return [name for name in self.item.experiments if name in EXPERIMENTS and name not in there]
+
+    @property
+    def count(self) -> str:
+        """How many of the findings hold."""
+        holding = sum(each.holds is True for each in self.judged)
+        told = f"{holding} of {len(self.findings)} findings {'holds' if holding == 1 else 'hold'}"
+        unknown = len(self.findings) - len(self.judged)
+        told += f", {unknown} cannot be told" if unknown else ""
+        return told + "".join(f"; `{name}` is not measured" for name in self.missing)
+
+    @property
+    def headline(self) -> str:
+        """What was measured, in a few words; or why nothing was."""
+        if self.verdict is Verdict.NOT_MEASURED:
+            return self._why_not()
+        if self.item.headline:
+            for finding in self.judged:
+                if re.search(self.item.headline, finding.claim):
+                    return brief(finding.ours)
+        for each in self.measured:
+            for plot in each.plots:
+                if isinstance(plot, Plot):
+                    return brief(_at_the_largest(plot, each.result))
+        return brief(self.judged[0].ours)
+
+    def _why_not(self) -> str:
+        reasons = [*self.failures.values(), *(each.why for each in self.findings)]
+        names = ", ".join(f"`{name}`" for name in self.item.experiments)
+        return reasons[0] if reasons else f"there is no result of {names}"
+
+
+def outcomes(
+    results: Mapping[str, Result], failures: Mapping[str, str], papers: Sequence[Paper] = PAPERS
+) -> list[Outcome]:
+    """All items, in order, with what results say of them."""
+    return [
+        Outcome(
+            paper,
+            item,
+            [_measured(item, results[name]) for name in item.experiments if name in results],
+            {name: failures[name] for name in item.experiments if name in failures},
+        )
+        for paper in papers
+        for item in paper.items
+    ]
+
+
+def others(results: Mapping[str, Result], found: Sequence[Outcome]) -> dict[str, list[Measured]]:
+    """What experiments measured besides the items: by the key of their paper, or by "" without one."""
+    told: dict[str, list[Finding]] = {}
+    drawn: dict[str, set[str]] = {}
+    for each in chain.from_iterable(outcome.measured for outcome in found):
+        told.setdefault(each.result.experiment, []).extend(each.findings)
+        drawn.setdefault(each.result.experiment, set()).update(plot.name for plot in each.plots)
+    left: dict[str, list[Measured]] = {}
+    for name, result in results.items():
+        experiment = find_experiment(name)
+        findings = [each for each in result.findings if each not in told.get(name, [])]
+        plots = _drawable([plot for plot in experiment.plots if plot.name not in drawn.get(name, set())], result)
+        if findings or plots:
+            left.setdefault(_paper_of(experiment), []).append(Measured(experiment, result, findings, plots))
+    return left
+
+
+def brief(text: str) -> str:
+    """A figure without its margin, cut where it is long."""
+    text = _MARGIN.sub("", text)
+    if len(text) <= _LONGEST:
+        return text
+    cuts = (text.rfind(each, 0, _LONGEST) for each in ("; ", ", ", " "))
+    return f"{text[: next((cut for cut in cuts if cut > 0), _LONGEST)]} …"
+
+
+def _measured(item: Item, result: Result) -> Measured:
+    experiment = find_experiment(result.experiment)
+    named = {plot.name: plot for plot in experiment.plots}
+    wanted = [named.get(plot) if isinstance(plot, str) else plot for plot in item.plots]
+    plots = _drawable([plot for plot in wanted if plot is not None], result)
+    return Measured(experiment, result, item.findings(result), plots)
+
+
+def _drawable(plots: Sequence[Plot | Dots], result: Result) -> list[Plot | Dots]:
+    return [plot for plot in plots if points_of(plot, result.rows)]
+
+
+def _paper_of(experiment: Experiment) -> str:
+    return next((paper.key for paper in PAPERS if experiment.paper.startswith(paper.title)), "")
+
+
+def _at_the_largest(plot: Plot, result: Result) -> str:
+    """The figures of a plot at the place that most contestants have, the largest of these."""
+    points = [each for each in points_of(plot, result.rows) if not each["name"].endswith(FROM_THE_PAPER)]
+    facet = points[0]["title"]
+    at: dict[float, dict[str, float]] = {}
+    for each in points:
+        if each["title"] == facet:
+            at.setdefault(each["x"], {})[each["name"]] = each["y"]
+    place = max(at, key=lambda each: (len(at[each]), each))
+    is_memory = "bytes" in plot.y
+    figures = (f"{name} {shown(value / 1e6) if is_memory else shown(value)}" for name, value in at[place].items())
+    return f"{'MB' if is_memory else plot.y_title} at {place:,} {plot.x_title}: {'; '.join(figures)}"

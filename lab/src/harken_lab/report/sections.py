@@ -1,0 +1,201 @@
+"""What the report says: the table of all items, a section for each, what was measured besides, and the benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harken_lab.experiments import EXPERIMENTS, find_experiment
+from harken_lab.experiments.experiment import Result
+from harken_lab.experiments.findings import Finding
+from harken_lab.experiments.page import FINDINGS, finding_cells, origin
+from harken_lab.experiments.plotting import Dots, Plot, chart
+from harken_lab.experiments.tables import tables
+from harken_lab.harness.charts import shown, svg
+from harken_lab.report.benchmark_tables import BenchmarkResult
+from harken_lab.report.benchmarks import benchmark_blocks
+from harken_lab.report.document import Block, Cells, Chart, Command, Folded, Heading, Text
+from harken_lab.report.items import PAPERS, Item
+from harken_lab.report.measuring import Measurements
+from harken_lab.report.outcomes import Measured, Outcome, Verdict, others, outcomes
+from harken_lab.report.paper_figures import PAPER_FIGURES, WITHOUT_NUMBERS, PaperFigure
+
+TITLE = "Five papers, measured again"
+_SMOKE = (
+    "**These results are of the scale `smoke`**, which shows that everything runs. Its sizes are so small that times "
+    "and verdicts tell nothing."
+)
+
+
+def report(found: Measurements, benchmarks: Sequence[BenchmarkResult], command: str) -> list[Block]:
+    """The whole document. `command` is what makes it again."""
+    items = outcomes(found.results, found.failures)
+    besides = others(found.results, items)
+    blocks = [*_head(found, items, command), *_overview(items)]
+    for paper in PAPERS:
+        blocks.append(Heading(2, paper.short, paper.key))
+        blocks.append(Text(f"{paper.title}."))
+        for outcome in items:
+            if outcome.paper is paper:
+                blocks += _item(outcome)
+        blocks += _besides(besides.get(paper.key, []), f"{paper.key}-besides")
+    if "" in besides:
+        blocks.append(Heading(2, "Beyond the papers", "beyond"))
+        blocks += _besides(besides[""], "beyond-besides")
+    return [*blocks, *benchmark_blocks(benchmarks)]
+
+
+def _head(found: Measurements, items: Sequence[Outcome], command: str) -> Iterator[Block]:
+    counts = {verdict: sum(each.verdict is verdict for each in items) for verdict in Verdict}
+    yield Heading(1, TITLE)
+    yield Text(
+        f"Harken is the system that five papers on publish/subscribe describe together. Of their {len(items)} tables, "
+        f"figures and statements, {counts[Verdict.HOLDS]} hold here, {counts[Verdict.IN_PART]} hold in part, "
+        f"{counts[Verdict.FAILS]} {'does' if counts[Verdict.FAILS] == 1 else 'do'} not hold, and "
+        f"{counts[Verdict.NOT_MEASURED]} {'is' if counts[Verdict.NOT_MEASURED] == 1 else 'are'} not measured. An item "
+        "holds in part if some findings about it hold, and others do not, cannot be told or are not measured. "
+        "docs/experiments.md and docs/benchmarks.md say how everything is measured."
+    )
+    if any(result.scale == "smoke" for result in found.results.values()):
+        yield Text(_SMOKE)
+    for machine, names in _machines(found.results.values()).items():
+        who = "All experiments" if len(names) == len(found.results) else ", ".join(f"`{name}`" for name in names)
+        yield Text(f"{who}: {machine}.", is_aside=True)
+    for name, reason in found.failures.items():
+        yield Text(f"`{name}` ended without a result: {reason}")
+    yield Text("This page is made by:", is_aside=True)
+    yield Command(command)
+
+
+def _machines(results: Iterable[Result]) -> dict[str, list[str]]:
+    """The names of the experiments by scale, seed and machine."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        told = f"scale `{result.scale}`, seed {result.seed}, {environment_text(result.environment)}"
+        found.setdefault(told, []).append(result.experiment)
+    return found
+
+
+def environment_text(environment: Mapping[str, Any]) -> str:
+    """The machine and the versions, in a line."""
+    packages = ", ".join(f"{name} {version}" for name, version in environment.get("packages", {}).items() if version)
+    return (
+        f"on {environment['processor']} ({environment['cores']} cores, {environment['memory_gib']:g} GiB, "
+        f"{environment.get('system', 'unknown system')}), Python {environment['python']}"
+        + (f", {packages}" if packages else "")
+    )
+
+
+def _overview(items: Sequence[Outcome]) -> Iterator[Block]:
+    yield Heading(2, "At a glance", "overview")
+    headings = ("paper", "item", "what the paper says", "measured here", "verdict")
+    rows = (
+        (
+            each.paper.short,
+            f"[{each.item.label}](#{each.item.key})",
+            each.item.claim,
+            each.headline,
+            str(each.verdict),
+        )
+        for each in items
+    )
+    yield Cells(headings, tuple(rows))
+
+
+def _item(outcome: Outcome) -> Iterator[Block]:
+    item = outcome.item
+    yield Heading(3, f"{outcome.paper.short}: {item.label}", item.key)
+    yield Text(f"The paper: {item.claim}")
+    if outcome.verdict is Verdict.NOT_MEASURED:
+        yield Text(f"Here: **{outcome.verdict}**: {outcome.headline}.")
+    else:
+        yield Text(f"Here: **{outcome.verdict}**. {outcome.count}.")
+    if item.key in WITHOUT_NUMBERS:
+        yield Text(WITHOUT_NUMBERS[item.key], is_aside=True)
+    for each in outcome.measured:
+        for plot in each.plots:
+            yield from _plot(each, plot, _figure_of(item, plot))
+        yield from _findings(each.findings)
+        yield from _numbers(each)
+        yield from _again(each.result)
+    if not outcome.measured:
+        yield from _papers_numbers(item)
+
+
+def _figure_of(item: Item, plot: Plot | Dots) -> PaperFigure | None:
+    return next((each for each in PAPER_FIGURES.get(item.key, ()) if each.plot == plot.name), None)
+
+
+def _plot(each: Measured, plot: Plot | Dots, figure: PaperFigure | None) -> Iterator[Block]:
+    series = None if figure is None else figure.series
+
+    def draw() -> str:
+        return svg(chart(plot, each.result.rows, series))
+
+    yield Chart(f"{each.result.experiment}_{plot.name}", plot.title, draw)
+    if figure is not None:
+        yield Text(f"In the paper: {figure.source}.", is_aside=True)
+        yield Folded("The paper's numbers", (_series(figure, plot),))
+
+
+def _series(figure: PaperFigure, plot: Plot | Dots | None) -> Cells:
+    """The paper's numbers as a table, with the axes of the plot if it is known."""
+    axes = f"{plot.y_title}, by {plot.x_title}" if isinstance(plot, Plot) else figure.plot.replace("_", " ")
+    places = sorted({place for values in figure.series.values() for place in values})
+    rows = (
+        (name, *(shown(values[place]) if place in values else "–" for place in places))
+        for name, values in figure.series.items()
+    )
+    headings = (axes, *(f"{place:,}" for place in places))
+    return Cells(headings, tuple(rows), are_numbers=True)
+
+
+def _papers_numbers(item: Item) -> Iterator[Block]:
+    """Where nothing was measured, the paper's numbers alone."""
+    named = {
+        plot.name: plot for name in item.experiments if name in EXPERIMENTS for plot in find_experiment(name).plots
+    }
+    named |= {plot.name: plot for plot in item.plots if isinstance(plot, Plot)}
+    for figure in PAPER_FIGURES.get(item.key, ()):
+        yield Text(f"In the paper: {figure.source}.", is_aside=True)
+        yield _series(figure, named.get(figure.plot))
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[Block]:
+    if findings:
+        yield Cells(FINDINGS, tuple(tuple(finding_cells(each)) for each in findings))
+
+
+def _numbers(each: Measured) -> Iterator[Block]:
+    """The numbers behind the plots, folded."""
+    blocks: list[Block] = []
+    for table in tables(replace(each.experiment, plots=tuple(each.plots)), each.result):
+        blocks.append(Text(f"{table.title}."))
+        blocks.append(Cells(tuple(table.headings), tuple(map(tuple, table.cells)), are_numbers=True))
+    if blocks:
+        yield Folded("Our numbers", tuple(blocks))
+
+
+def _again(result: Result) -> Iterator[Block]:
+    told = "; ".join(f"{name.replace('_', ' ')} {_parameter(value)}" for name, value in result.parameters.items())
+    what = f"Experiment `{result.experiment}`, with {told}." if told else f"Experiment `{result.experiment}`."
+    yield Text(f"{what} {origin(result)} To run it again:", is_aside=True)
+    yield Command(f"harken experiment {result.experiment} --scale {result.scale} --seed {result.seed}")
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_parameter, value)) if not any(isinstance(each, list) for each in value) else str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _besides(measured: Sequence[Measured], key: str) -> Iterator[Block]:
+    """What experiments found that no item asks for."""
+    for number, each in enumerate(measured):
+        yield Heading(3, f"Also measured: {each.result.title}", f"{key}-{number}")
+        for plot in each.plots:
+            yield from _plot(each, plot, None)
+        yield from _findings(each.findings)
+        yield from _numbers(each)
+        yield from _again(each.result)

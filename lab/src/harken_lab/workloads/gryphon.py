@@ -1,0 +1,50 @@
+"""The workload of Gryphon's matching tree (Aguilera et al., PODC 1999): equality tests, popular ones and rare ones.
+
+The paper's text has lost its numbers; the defaults are sensible ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from harken_lab.workloads.conditions import Conditions, on_integers
+from harken_lab.workloads.drawing import independent_not_none, rows_where
+from harken_lab.workloads.workload import PlainModel
+
+
+@dataclass(frozen=True)
+class Gryphon(PlainModel):
+    """Attributes `a1`, `a2`, … with values 1, 2, … An event has all of them, with values drawn evenly."""
+
+    attributes: int = 30
+    values: int = 5
+    popularity: float = 0.98
+    """The probability that a subscription tests the first attribute. One without any test is drawn again."""
+    decline: float = 0.78
+    """Every attribute is tested so many times as often as the one before."""
+    exponent: float = 1.0
+    """Tests ask for value k in proportion to k^-exponent (Zipf)."""
+
+    def __post_init__(self) -> None:
+        if self.attributes < 1 or not 1 <= self.values < 2**31:
+            raise ValueError("`attributes` and `values` are 1 or more, and `values` is below 2^31")
+        if not (0 < self.popularity <= 1 and 0 <= self.decline <= 1):
+            raise ValueError("`popularity` and `decline` are from 0 to 1, and the first is not 0")
+        if not 0 <= self.exponent < 100:
+            raise ValueError(f"`exponent` is from 0 to below 100, not {self.exponent}")
+
+    def conditions(self, rows: int, rng: np.random.Generator) -> Iterator[Conditions]:
+        chances = [self.popularity * self.decline**number for number in range(self.attributes)]
+        weights = np.arange(1, self.values + 1) ** -float(self.exponent)
+        for number, mask in enumerate(independent_not_none(chances, rows, rng)):
+            chosen = rows_where(mask)
+            values = rng.choice(self.values, len(chosen), p=weights / weights.sum())
+            yield on_integers(f"a{number + 1}", chosen, np.zeros(len(chosen), np.uint8), values, 1)
+
+    def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
+        names = [f"a{number + 1}" for number in range(self.attributes)]
+        return pa.table({name: rng.integers(1, self.values, rows, endpoint=True) for name in names})

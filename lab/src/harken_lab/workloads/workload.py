@@ -1,0 +1,160 @@
+"""A workload as it was drawn: its subscriptions as arrays, as texts and as a table, and its events as a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harken.caching import cached_property
+from harken.codes.columns import ColumnPredicates
+from harken_lab.workloads.conditions import Conditions, as_predicates
+from harken_lab.workloads.listing import PREDICATE, Listing
+
+BLOCK = 65_536
+"""How many subscriptions are written out at once. It bounds memory, and keeps Arrow's offsets within 32 bits."""
+
+_TYPES = {"where": pa.string(), "predicates": pa.list_(PREDICATE)}
+
+
+class Drawn(NamedTuple):
+    """What a model draws."""
+
+    conditions: Sequence[Conditions]
+    events: pa.Table
+    parts: Mapping[str, Workload] = MappingProxyType({})
+    written: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Model(ABC):
+    """Draws subscriptions and events. Its fields are the parameters."""
+
+    language: ClassVar[str] = "sql"
+    """That of the subscriptions."""
+
+    @abstractmethod
+    def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
+        """So many of both. How many there are of the one makes no difference to the other."""
+
+
+@dataclass(frozen=True)
+class PlainModel(Model):
+    """Draws subscriptions and events of one kind."""
+
+    def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
+        for_subscriptions, for_events = map(np.random.default_rng, seeds.spawn(2))
+        conditions = list(self.conditions(subscriptions, for_subscriptions))
+        return Drawn([each for each in conditions if len(each.rows)], self.events(events, for_events))
+
+    @abstractmethod
+    def conditions(self, rows: int, rng: np.random.Generator) -> Iterator[Conditions]:
+        """The subscriptions, attribute by attribute."""
+
+    @abstractmethod
+    def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
+        """The events, with nulls where they lack an attribute."""
+
+
+@dataclass(frozen=True)
+class WrittenModel(Model):
+    """Draws subscriptions as texts, where a table of predicates cannot say them."""
+
+    def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
+        for_subscriptions, for_events = map(np.random.default_rng, seeds.spawn(2))
+        texts = list(self.texts(subscriptions, for_subscriptions))
+        return Drawn([], self.events(events, for_events), written=texts)
+
+    @abstractmethod
+    def texts(self, rows: int, rng: np.random.Generator) -> Iterator[str]:
+        """The subscriptions in their language."""
+
+    @abstractmethod
+    def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
+        """The events, with nulls where they lack an attribute."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Subscriptions and events of one kind. Subscription i is row i of the predicates, and has the id `s{i}`."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    seed: int
+    """With the name, the sizes and the parameters, it draws the same workload again."""
+    subscriptions: int
+    """How many there are."""
+    conditions: Sequence[Conditions] = field(repr=False)
+    """The subscriptions by operator and constant, an attribute at a time."""
+    events: pa.Table = field(repr=False)
+    parts: Mapping[str, Workload] = field(default_factory=dict, repr=False)
+    """Of a mixed workload, what it was mixed from: each with rows of its own, and the attributes of the mixture."""
+    written: Sequence[str] | None = field(default=None, repr=False)
+    """The subscriptions as texts, where there are no conditions that say them."""
+    language: str = "sql"
+    """That of the texts."""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether a table of predicates says the subscriptions."""
+        return self.written is None
+
+    @cached_property
+    def predicates(self) -> list[ColumnPredicates]:
+        """The subscriptions, column by column, as an index takes them in."""
+        self._refuse_written()
+        return as_predicates(self.conditions)
+
+    def texts(self) -> pa.ChunkedArray:
+        """The subscriptions in their language."""
+        return pa.chunked_array([each.column("where") for each in self.batches("where")], pa.string())
+
+    def table(self) -> pa.Table:
+        """The subscriptions as `id` and `predicates`; of the fields `integer` and `string`, one holds the value."""
+        return pa.Table.from_batches(self.batches("predicates"), subscription_schema("predicates"))
+
+    def batches(self, form: Literal["where", "predicates"]) -> Iterator[pa.RecordBatch]:
+        """The subscriptions a block at a time: `id`, and their texts or their lists of predicates.
+
+        Beside texts that are no SQL stands their `language`.
+        """
+        if form == "predicates":
+            self._refuse_written()
+        for start in range(0, self.subscriptions, BLOCK):
+            stop = min(start + BLOCK, self.subscriptions)
+            if self.written is not None:
+                content = pa.array(self.written[start:stop], pa.string())
+            else:
+                listing = self._listing
+                content = listing.texts(start, stop) if form == "where" else listing.predicates(start, stop)
+            columns = [_ids(start, stop), content]
+            schema = subscription_schema(form, self.language)
+            if len(schema) > len(columns):
+                columns.append(pa.repeat(pa.scalar(self.language), stop - start))
+            yield pa.record_batch(columns, schema=schema)
+
+    def _refuse_written(self) -> None:
+        if self.written is not None:
+            raise ValueError(f"no table of predicates can say the subscriptions of {self.name}")
+
+    @cached_property
+    def _listing(self) -> Listing:
+        return Listing(self.conditions, self.subscriptions)
+
+
+def subscription_schema(form: Literal["where", "predicates"], language: str = "sql") -> pa.Schema:
+    """The columns of subscriptions with their texts or their predicates."""
+    columns = [("id", pa.string()), (form, _TYPES[form])]
+    return pa.schema(columns if language == "sql" else [*columns, ("language", pa.string())])
+
+
+def _ids(start: int, stop: int) -> pa.Array:
+    numbers = pc.cast(pa.array(np.arange(start, stop)), pa.string())
+    return pc.binary_join_element_wise("s", numbers, "")

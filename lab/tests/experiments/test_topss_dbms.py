@@ -1,0 +1,108 @@
+"""ToPSS's tables with the DBMS: what is measured without a server, and how its claims are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from harken_lab.experiments import find_experiment, topss_dbms
+from harken_lab.experiments.findings import Finding
+from harken_lab.experiments.rows import Row, WorkloadRows
+from harken_lab.experiments.topss_dbms import ANCHORED, BITS, ENGINES, GROUPING, LISTS, SEQUENTIAL, judge, named
+from harken_lab.harness.postgres import running_postgres
+from harken_lab.harness.results import Unavailable
+
+REASON = "there is no PostgreSQL server on this machine"
+
+
+@pytest.mark.seconds
+def test_without_a_server_its_rows_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def absent() -> Iterator[str]:
+        raise Unavailable(REASON)
+        yield
+
+    monkeypatch.setattr(topss_dbms, "running_postgres", absent)
+    result = find_experiment("topss-dbms").run("smoke", 0, lambda _: None, sizes=[200], events=4)
+    refused = [row for row in result.rows if "refused" in row]
+    assert [row["entrant"] for row in refused] == [
+        named(each, "PostgreSQL") for each in (SEQUENTIAL, GROUPING, ANCHORED)
+    ]
+    assert all(REASON in row["refused"] for row in refused)
+    measured = [row for row in result.rows if "refused" not in row]
+    assert len(measured) == 3 + 2 * 3
+    assert all(row["bytes"] > 0 and row["us_per_event"] > 0 and row["fill_seconds"] > 0 for row in measured)
+    assert {row["events"] for row in measured if row["algorithm"] == ANCHORED} == {4}, "it matches a batch"
+    untold = [finding for finding in result.findings if finding.claim.endswith("PostgreSQL")]
+    assert [(finding.holds, REASON in finding.why) for finding in untold] == [(None, True)]
+
+
+@pytest.mark.processes
+@pytest.mark.seconds
+def test_a_server_leaves_no_address_behind() -> None:
+    try:
+        with running_postgres():
+            pass
+    except Unavailable as error:
+        pytest.skip(str(error))
+    result = find_experiment("topss-dbms").run("smoke", 0, lambda _: None, sizes=[200], events=4)
+    assert "postgresql://" not in result.to_json()
+    assert not [row for row in result.rows if "refused" in row]
+    assert {row["options"]["database"] for row in result.rows if "database" in row["options"]} == set(ENGINES)
+
+
+# Judging
+
+SIZES = (10_000, 100_000)
+
+
+def rows(times: float, loading: float, size: float, growth: float = 1.0) -> WorkloadRows:
+    """Databases that need so many times as much as counting; loading them grows as a power of the size."""
+    found: list[Row] = []
+    for place in SIZES:
+        in_memory = {"us_per_event": place / 100, "fill_seconds": place / 1e6, "bytes": place * 10}
+        found += [{"subscriptions": place, "entrant": each} | in_memory for each in (BITS, LISTS)]
+        for engine in ENGINES:
+            figures = {
+                "us_per_event": in_memory["us_per_event"] * times,
+                "fill_seconds": loading * (place / SIZES[0]) ** growth * SIZES[0] / 1e6,
+                "bytes": in_memory["bytes"] * size,
+            }
+            for algorithm, factor in ((SEQUENTIAL, 2.0), (GROUPING, 1.0), (ANCHORED, 0.1)):
+                entrant = named(algorithm, engine)
+                slowed = {**figures, "us_per_event": figures["us_per_event"] * factor}
+                found.append({"subscriptions": place, "entrant": entrant} | slowed)
+    return WorkloadRows(found)
+
+
+def held(found: WorkloadRows) -> dict[str, Finding]:
+    return {finding.claim: finding for finding in judge(found)}
+
+
+def test_what_the_paper_found_holds() -> None:
+    found = held(rows(times=300, loading=4, size=4, growth=0.5))
+    assert [finding.holds for finding in found.values()] == [True] * 9
+    assert sum("table 1" in finding.paper_figure for finding in found.values()) == 6
+    assert sum("table 2" in finding.paper_figure for finding in found.values()) == 2
+    assert "DuckDB 300 at 10,000, 300 at 100,000" in next(iter(found.values())).ours
+
+
+def test_what_does_not_hold_is_said_so() -> None:
+    found = held(rows(times=50, loading=4, size=0.5))
+    wrong = [claim for claim, finding in found.items() if finding.holds is False]
+    assert [claim.split(":")[0] for claim in wrong[:3]] == [
+        "List-based counting is two orders of magnitude quicker than the DBMS"
+    ] * 3
+    assert wrong[3:] == [
+        "A DBMS loads quicker than lists when subscriptions are very many",
+        "A DBMS needs more memory than bit-wise counting",
+    ]
+
+
+def test_loading_is_judged_by_how_it_grows() -> None:
+    claim = "A DBMS loads quicker than lists when subscriptions are very many"
+    assert "4 times at 5,000,000" in held(rows(300, 4, 4))[claim].ours
+    one_size = WorkloadRows(row for row in rows(300, 4, 4) if row["subscriptions"] == SIZES[0])
+    assert held(one_size)[claim].holds is None

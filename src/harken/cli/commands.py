@@ -1,0 +1,70 @@
+"""The commands of `harken`: our own, and those that installed packages announce."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from harken.announced import LABORATORY, Announced, imported, target_of
+
+ANNOUNCED: Announced[str] = Announced(
+    "harken.commands", {}, target_of, laboratory="bench demo experiment generate report tour warm-up-papers"
+)
+"""Each as "module:name" of a function with Typer's annotations, or of a `typer.Typer` with several commands. The help
+of a function ends with `EXAMPLES` of its module, if there are any."""
+
+
+class Commands(TyperGroup):
+    """A group whose help tells apart what comes with Harken and what comes with other packages.
+
+    Commands of packages are imported when they are used, or when help lists all.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        ours = super().list_commands(ctx)
+        return [*ours, *(name for name in ANNOUNCED if name not in ours)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        ours = super().get_command(ctx, cmd_name)
+        return _command(cmd_name) if ours is None and cmd_name in ANNOUNCED else ours
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        hint = ANNOUNCED.hint(args[0]) if args and self.get_command(ctx, args[0]) is None else None
+        if hint is not None:
+            ctx.fail(f"No such command {args[0]!r}: {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        ours = super().list_commands(ctx)
+        names = {
+            "Commands": ours,
+            "Laboratory": [name for name in ANNOUNCED if ANNOUNCED.package(name) == LABORATORY],
+        }
+        names["Of other packages"] = [name for name in ANNOUNCED if all(name not in each for each in names.values())]
+        for title, listed in names.items():
+            found = [(name, self.get_command(ctx, name)) for name in listed]
+            width = formatter.width - 6 - max(map(len, listed), default=0)
+            rows = [(name, each.get_short_help_str(width)) for name, each in found if not each.hidden]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def _command(name: str) -> Any:
+    target = imported(ANNOUNCED[name])
+    if isinstance(target, typer.Typer):
+        found = get_command(target)
+        found.name = name
+        return found
+    alone = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    alone.command(name, epilog=getattr(sys.modules[target.__module__], "EXAMPLES", None))(target)
+    return get_command(alone)

@@ -1,1 +1,0 @@
-"""Measuring: workloads, benchmarks, the papers' experiments, and the demo."""
