@@ -9,6 +9,7 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from harken.concurrency.forking import ENGINE, fork_rlock
 from harken.errors import (
     CapabilityError,
     EventError,
@@ -21,7 +22,6 @@ from harken.errors import (
 from harken.events import Decoded, Event, EventBatch, held, looked_at, validate, without_bad_documents
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
 from harken.events.raw import RawEvent, content
-from harken.forking import ENGINE, fork_rlock
 from harken.language.compiled import Compiler
 from harken.language.explanation import Explanation
 from harken.language.registry import DEFAULT_LANGUAGE
@@ -370,7 +370,7 @@ class Engine:
         plan = compiler.compile(where, language).plan
         if plan.kind != OPERATORS:
             return compiler.explain(where, find_event, language)
-        from harken.explain_operators import explain_calling
+        from harken.explain.operators import explain_calling
 
         return explain_calling(
             *(parse(where, compiler.limits), find_event(frozenset(plan.names())), RawEvent(content(event))),

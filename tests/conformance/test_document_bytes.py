@@ -13,11 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from harken import Engine, Schema
-from harken.documents_reference import read
 from harken.errors import HarkenError
 from harken.events import read_events
 from harken.events.encodings import text_of
 from harken.limits import Limits
+from harken.reference.documents import read
 
 ANY = "/a = 'x' or /a != 'x'"
 BOMS = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-8": b"\xef\xbb\xbf"}

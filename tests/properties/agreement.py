@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from harken import Engine, reference
+from harken import Engine
 from harken.language.ast import Expression
 from harken.language.sql.printer import print_expression
+from harken.reference import expressions as reference
 from harken.schema import Schema
 from properties.generators import RawEvent
 

@@ -12,7 +12,6 @@ from math import nan
 from random import Random
 from typing import Any
 
-from harken import reference
 from harken.language.ast import (
     Arithmetic,
     Attribute,
@@ -38,6 +37,7 @@ from harken.language.ast import (
     leaves,
 )
 from harken.language.derived import term
+from harken.reference import expressions as reference
 from harken.schema.derived import derivation
 from harken.schema.paths import Path
 from harken.schema.values import KINDS, Kind, Value, read_date, read_timestamp

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken import reference
 from harken.errors import ContradictionError, LimitError
 from harken.events import Event
 from harken.language.ast import Expression
@@ -21,6 +20,7 @@ from harken.language.sql.parser import parse
 from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.matchers import verify
+from harken.reference import expressions as reference
 from properties.generators import Expressions, RawEvent, nested_events, vocabulary_of
 from properties.replay import TIMES
 from unit.deadline import without_hanging

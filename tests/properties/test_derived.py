@@ -14,7 +14,7 @@ from harken.events import EventBatch, as_integer, read_events, validate
 from harken.events.column_functions import values_of
 from harken.language.ast import Comparison, Constant, Operand, constants
 from harken.language.derived import term
-from harken.reference import value_of
+from harken.reference.expressions import value_of
 from harken.schema.derived import derivation, is_derived
 from harken.schema.paths import Path
 from harken.schema.values import KINDS, Kind

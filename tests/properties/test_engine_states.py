@@ -10,11 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from harken import Engine, reference
+from harken import Engine
 from harken.errors import ContradictionError
 from harken.events import Event
 from harken.language import parse
 from harken.language.sql.printer import print_expression
+from harken.reference import expressions as reference
 from properties.generators import Expressions, nested_events, vocabulary_of
 from properties.replay import TIMES
 

@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken import reference
 from harken.events import Event
-from harken.explain import MARKS, Clause, explain
+from harken.explain.expressions import MARKS, Clause, explain
 from harken.language.ast import And, Expression, IsTruth, Not, Or
 from harken.language.sql.printer import print_expression
+from harken.reference import expressions as reference
 from harken.schema import Schema
 from properties.generators import Expressions, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events

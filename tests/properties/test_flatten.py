@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken import reference
 from harken.codes.conjunctions import Conjunctions
 from harken.codes.encode import EncodedBatch, encode
 from harken.codes.flat import Flat
@@ -20,6 +19,7 @@ from harken.language.ast import Expression
 from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
 from harken.language.sql.printer import print_expression
+from harken.reference import expressions as reference
 from harken.schema import Schema
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.replay import TIMES

@@ -8,13 +8,13 @@ from itertools import product
 
 import pytest
 
-from harken import reference
 from harken.errors import ContradictionError, ParseError
 from harken.events import Event
 from harken.language.ast import Attribute, Constant, Expression, Like, Not
 from harken.language.normalise import normalise
 from harken.language.sql.parser import parse
 from harken.matchers import verify
+from harken.reference import expressions as reference
 from harken.schema.values import show
 
 _ESCAPED = re.compile(r"(?s)(\\.)|(%)|(_)|(.)")

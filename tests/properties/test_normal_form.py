@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken import reference
 from harken.errors import ContradictionError, LimitError
 from harken.events import Event
 from harken.language.ast import Expression, Not, conjunction, disjunction
@@ -21,6 +20,7 @@ from harken.language.sql.printer import print_expression
 from harken.language.trees import FALSE
 from harken.limits import DEFAULT_LIMITS
 from harken.matchers import verify, verify_trees
+from harken.reference import expressions as reference
 from harken.schema import Schema
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.replay import TIMES, Bulk

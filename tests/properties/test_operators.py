@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import harken
-from harken import operators_reference
 from harken.errors import OperatorError
 from harken.language.explanation import Clause
 from harken.language.sql.parser import parse
 from harken.limits import DEFAULT_LIMITS
 from harken.operators import ORDERS
 from harken.operators.calling import Caller, Row
+from harken.reference import operators as operators_reference
 from properties.replay import Bulk
 
 NAMES = ("p", "q", "r")

@@ -20,10 +20,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken import reference
 from harken.language.ast import Attribute, Between, Comparison, Constant, Expression, In, Not, attributes
 from harken.language.sql.parser import parse
 from harken.language.sql.printer import print_expression
+from harken.reference import expressions as reference
 from properties.generators import (
     COLUMNS,
     OPERATORS,

@@ -13,13 +13,14 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken import Engine, reference
+from harken import Engine
 from harken.codes.encode import encode
 from harken.codes.tables.rows import TableRows, rows_of_table
 from harken.errors import ContradictionError
 from harken.events import Event, EventBatch
 from harken.language.ast import Attribute, Comparison, Constant, Expression, Holds, IsNull, Not, conjunction
 from harken.language.sql.parser import parse
+from harken.reference import expressions as reference
 from harken.schema.paths import Path, format_path
 from harken.schema.values import Value
 from properties.generators import OPERATORS, RawEvent, Vocabulary, nested_events, vocabulary_of

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from harken import Engine
-from harken.documents_reference import holds, read
 from harken.language.xpath.parser import parse
+from harken.reference.documents import holds, read
 from properties.replay import Bulk
 from properties.test_xpath_reference import deviates, lxml_boolean
 from properties.xpaths import random_document, random_expression

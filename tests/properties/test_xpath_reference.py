@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken.documents_reference import holds, number, read
 from harken.errors import HarkenError
 from harken.language.xpath.parser import parse, parse_carefully
 from harken.language.xpath.printer import print_expression
+from harken.reference.documents import holds, number, read
 from properties.replay import Bulk, many_examples
 from properties.xpaths import NAMESPACES, PROLOGUE, random_document, random_expression
 

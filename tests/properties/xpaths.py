@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from harken.documents_reference import Node, number, read, string_value
 from harken.language.xpath.ast import Kind
+from harken.reference.documents import Node, number, read, string_value
 
 NAMESPACES = {"p": "urn:p", "q": "urn:q"}
 """The prefixes that expressions may use."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import harken
-from harken.caching import cached_property
+from harken.concurrency.caching import cached_property
 from harken.live import results
 from unit.deadline import without_hanging
 

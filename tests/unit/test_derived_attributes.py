@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harken import Engine, reference
+from harken import Engine
 from harken.events import validate
 from harken.events.derived_cells import MOST_VALUES
 from harken.language import parse
 from harken.matchers import ALGORITHMS
+from harken.reference import expressions as reference
 from harken.schema.derived import derived_path
 
 TEXTS = {

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harken import reference
 from harken.errors import CapabilityError
 from harken.language.ast import Attribute, Constant, Expression, Function, Like, Not, Or, RLike
 from harken.language.sql.parser import parse
+from harken.reference import expressions as reference
 from harken_lab.harness import closures
 from harken_lab.harness.closures import ClosureLoop, arrays_of
 from harken_lab.workloads import WORKLOADS, generate

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harken import Engine, reference
+from harken import Engine
 from harken.errors import CapabilityError
 from harken.language import parse
 from harken.matchers import create_matcher
+from harken.reference import expressions as reference
 from harken.schema import NewEventType, Schema, parse_schema
 from harken.schema.event_types import EventType
 from harken_lab.papers.kernels.lists import TOP, WASTED

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harken import Engine
-from harken.documents_reference import holds, read
 from harken.errors import CapabilityError, LimitError
 from harken.language.xpath.parser import parse
+from harken.reference.documents import holds, read
 from properties.replay import Bulk
 from properties.xpaths import random_document, random_expression
 

@@ -9,11 +9,11 @@ from math import prod
 import pytest
 
 from harken import Engine
-from harken.documents_reference import compares, holds, read
 from harken.errors import LimitError, UnavailableError
 from harken.events.xml.documents import read_document
 from harken.language.xpath.linear import Branch, Conjunction, LinearPath, conjunctions, refuse_unlinear
 from harken.language.xpath.parser import parse
+from harken.reference.documents import compares, holds, read
 from harken_lab.plans.xml.sax_rows import Bound, Relation, SaxRow, branches_meet, natural_join, positions, sax_rows
 from properties.replay import Bulk
 from properties.xpaths import random_document, random_expression

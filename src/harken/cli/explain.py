@@ -14,7 +14,7 @@ from harken.cli.session import session
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from harken.explain import Clause, Explanation
+    from harken.language.explanation import Clause, Explanation
 
 EXAMPLES = """\b
 Examples:
@@ -149,7 +149,7 @@ def _lines(part: Clause, indent: str) -> Iterator[Text]:
     """The tree of a part, as `Clause.lines` writes it, in colours."""
     from rich.text import Text
 
-    from harken.explain import MARKS
+    from harken.language.explanation import MARKS
 
     line = Text.assemble(indent, (MARKS[part.truth], f"bold {_STYLES[part.truth]}"), " ", printable(part.text))
     if part.met:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from harken.caching import cached_property
 from harken.cli.json_text import encodable
+from harken.concurrency.caching import cached_property
 from harken.errors import EventError, InvalidValueError
 from harken.live.notebook import SUBSCRIPTION, columns_of
 from harken.live.subscriptions import NO_FIELDS

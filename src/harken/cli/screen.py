@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from harken.caching import cached_property
 from harken.cli.json_text import to_json
+from harken.concurrency.caching import cached_property
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from harken.caching import cached_property
 from harken.codes.columns import Column
 from harken.codes.constants import Constants, Pairs, constants_of
+from harken.concurrency.caching import cached_property
 from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import Cells, as_integer, whole_and_part
 from harken.events.utf8 import utf8_of

@@ -52,10 +52,10 @@ class Language(NamedTuple):
 LANGUAGES: Announced[Language] = Announced(
     "harken.languages",
     {
-        "sql": Language("harken.language.sql.front_end:SqlFrontEnd", "harken.explain:explain_sql"),
+        "sql": Language("harken.language.sql.front_end:SqlFrontEnd", "harken.explain.expressions:explain_sql"),
         "xpath": Language(
             "harken.language.xpath.front_end:XPathFrontEnd",
-            "harken.explain_documents:explain_xpath",
+            "harken.explain.documents:explain_xpath",
             evaluator="harken.matchers.documents.single:evaluator",
         ),
     },

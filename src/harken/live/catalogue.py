@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harken.caching import cached_property
-from harken.forking import PART, fork_lock
+from harken.concurrency.caching import cached_property
+from harken.concurrency.forking import PART, fork_lock
 from harken.live.subscriptions import NO_FIELDS, Subscription
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from harken.collecting import collector_paused
+from harken.concurrency.collecting import collector_paused
 from harken.errors import DuplicateIdError, HarkenError, LanguageError, LimitError, SegmentError
 from harken.language.compiled import Compiled, Compiler
 from harken.live.catalogue import Catalogue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from harken.forking import FINALIZER, fork_rlock
+from harken.concurrency.forking import FINALIZER, fork_rlock
 
 
 class Numbering:

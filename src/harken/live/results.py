@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from harken.caching import cached_property
+from harken.concurrency.caching import cached_property
 from harken.errors import HarkenError
 from harken.events import EventBatch, Refused
 from harken.live.notebook import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from harken.concurrency.forking import PART, fork_lock
 from harken.events import Event, EventBatch
-from harken.forking import PART, fork_lock
 from harken.schema.derived import TimeReading, reading
 from harken.schema.paths import Path, format_path
 

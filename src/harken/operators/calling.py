@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 from time import monotonic, perf_counter, sleep
 from typing import Any, NamedTuple
 
+from harken.concurrency.forking import PART, fork_lock
 from harken.errors import HarkenError, LimitError, OperatorError
-from harken.forking import PART, fork_lock
 from harken.language.ast import Constant
 from harken.limits import Limits
 from harken.operators.operator import FREE, Operator

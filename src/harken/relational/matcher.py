@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.concurrency.forking import MATCHER, fork_lock
 from harken.events import EventBatch
-from harken.forking import MATCHER, fork_lock
 from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from harken.collecting import collector_paused
+from harken.concurrency.collecting import collector_paused
 from harken.engine import Engine
 from harken.errors import ExtensionError, HarkenError, InvalidIdError, ParseError
 from harken.live.loading import Checked

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from harken.caching import cached_property
+from harken.concurrency.caching import cached_property
 from harken.engine import Engine
 from harken.errors import HarkenError, SourceError, did_you_mean
 from harken.live.mismatch import OnMismatch, require_word

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable
 from typing import Any, Generic, TypeVar
 
-from harken.caching import cached_property
+from harken.concurrency.caching import cached_property
 from harken.errors import HarkenError, Place, SourceError, caret_excerpt, did_you_mean
 from harken.toml.positions import Keys, Positions, find_positions
 

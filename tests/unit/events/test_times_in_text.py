@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken import reference
 from harken.events import times_in_text, validate
 from harken.events.cells import Cells, as_integer
 from harken.events.times_in_text import read_times
+from harken.reference import expressions as reference
 from harken.schema.derived import reading_of
 from harken.schema.values import Kind, read_date, read_timestamp
 

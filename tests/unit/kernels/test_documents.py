@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harken.documents_reference import holds
 from harken.language.xpath.parser import parse
+from harken.reference.documents import holds
 from unit.kernels.plain_documents import DOCUMENTS, TEXTS
 
 PROGRAM = Path(__file__).parent / "plain_documents.py"

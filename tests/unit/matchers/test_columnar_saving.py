@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from drawn import generate
-from harken import reference
 from harken.codes.flat import Flat
 from harken.errors import ContradictionError, SegmentError
 from harken.events.batch import validate
@@ -28,6 +27,7 @@ from harken.matchers.columnar import Columnar
 from harken.matchers.columnar import saving as module
 from harken.matchers.columnar.sample import Statistics
 from harken.matchers.columnar.saving import load_matcher, load_statistics, save_state, save_statistics
+from harken.reference import expressions as reference
 from harken.schema import Schema
 from harken.versions.folder import Folder
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of

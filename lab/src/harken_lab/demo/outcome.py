@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from harken.engine import Engine
-    from harken.explain import Explanation
+    from harken.language.explanation import Explanation
 
 MINUTES = 24 * 60
 _BUSIEST = 12

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from harken.explain import Clause
+from harken.language.explanation import Clause
 from harken_lab.demo.layouts import LAYOUTS, as_sentences, attribute_of, reached
 from harken_lab.demo.outcome import Outcome, Told
 from harken_lab.demo.plots import Bar, bars, columns, day, doubling, gantt, heat

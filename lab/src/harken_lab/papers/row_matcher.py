@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from harken.codes.encode import EncodedBatch
 from harken.codes.flat import Flat
+from harken.concurrency.forking import MATCHER, fork_lock
 from harken.errors import HarkenError
 from harken.events import EventBatch
-from harken.forking import MATCHER, fork_lock
 from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harken.caching import cached_property
 from harken.codes.columns import ColumnPredicates
+from harken.concurrency.caching import cached_property
 from harken_lab.workloads.conditions import Conditions, as_predicates
 from harken_lab.workloads.listing import PREDICATE, Listing
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import pytest
 
-from harken.documents_reference import holds
 from harken.events.xml.documents import Documents, read_document
 from harken.language.xpath.linear import Branch, LinearPath, conjunctions
 from harken.language.xpath.parser import parse
+from harken.reference.documents import holds
 from harken_lab.plans.xml.sax_rows import (
     Bound,
     Relation,

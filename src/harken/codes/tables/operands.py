@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from harken.caching import cached_property
 from harken.codes.constants import Constants, Pairs
+from harken.concurrency.caching import cached_property
 from harken.events.arrow_columns import STRINGS, TICKS_A_DAY
 from harken.events.cells import embedded
 from harken.schema import Kind

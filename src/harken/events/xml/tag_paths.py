@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.forking import PART, fork_lock
+from harken.concurrency.forking import PART, fork_lock
 from harken.kernels import scanning
 from harken.kernels import xml as kernels
 from harken.kernels.frozen import frozen

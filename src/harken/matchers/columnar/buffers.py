@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.forking import PART, fork_lock
+from harken.concurrency.forking import PART, fork_lock
 from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
 
 

@@ -18,9 +18,9 @@ from harken.codes.columns import Column
 from harken.codes.encode import EncodedBatch, encode, of_one, several_of_one
 from harken.codes.encode_one import codes_of_one
 from harken.codes.flat import Flat
+from harken.concurrency.forking import MATCHER, fork_lock
 from harken.errors import CapabilityError
 from harken.events import Event, EventBatch, validate
-from harken.forking import MATCHER, fork_lock
 from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits

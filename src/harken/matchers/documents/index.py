@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.caching import cached_property
+from harken.concurrency.caching import cached_property
 from harken.kernels.documents import Postings, cover_programs, enter_keys
 from harken.matchers.documents.vocabulary import GrowingVocabulary
 from harken.matchers.documents.writing import Programs

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
+from harken.concurrency.forking import MATCHER, fork_lock
 from harken.events import EventBatch
 from harken.events.xml import Documents, TagPaths, numbers
-from harken.forking import MATCHER, fork_lock
 from harken.kernels.documents import Nodes, match_documents
 from harken.kernels.frozen import frozen
 from harken.language.capabilities import Capability

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.collecting import collector_paused
+from harken.concurrency.collecting import collector_paused
 from harken.kernels.documents import (
     AND,
     BUT,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
+from harken.concurrency.forking import MATCHER, fork_lock
 from harken.events import EventBatch
-from harken.forking import MATCHER, fork_lock
 from harken.kernels.ordering import (
     ADAPTIVE,
     NAIVE,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.caching import cached_property
 from harken.codes.columns import Column, NamedColumns
 from harken.codes.conjunctions import Conjunctions, code
 from harken.codes.dictionary import Dictionary
+from harken.concurrency.caching import cached_property
 from harken.kernels.frozen import frozen
 from harken.kernels.programs import ASSUMED, CODES, FITS, ProgramIndex, Programs, compile_trees
 from harken.matchers.programs.patterns import REGEX, XPATH, search_table

@@ -15,10 +15,10 @@ from harken.codes.columns import Column
 from harken.codes.encode import encode
 from harken.codes.encode_one import codes_of_one, value_at
 from harken.codes.flat import Flat
+from harken.concurrency.forking import MATCHER, fork_lock
 from harken.errors import HarkenError
 from harken.events import Event, EventBatch
 from harken.events.utf8 import utf8_of
-from harken.forking import MATCHER, fork_lock
 from harken.kernels.frozen import frozen
 from harken.kernels.programs import ProgramRoom, match_programs
 from harken.language.capabilities import Capability

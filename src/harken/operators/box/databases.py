@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from weakref import finalize
 
+from harken.concurrency.forking import PART, fork_lock
 from harken.errors import OperatorError
-from harken.forking import PART, fork_lock
 from harken.operators.box.declaring import needing_extra, unknown
 from harken.schema.values import INT64_MAX, INT64_MIN, KINDS, Kind, Value, utc
 

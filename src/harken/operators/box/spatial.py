@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harken.concurrency.forking import PART, fork_lock
 from harken.errors import OperatorError, SourceError
-from harken.forking import PART, fork_lock
 from harken.operators.box.declaring import NEVER, attempt, declared, failing, needing_extra, rows_of, unknown
 from harken.operators.operator import FREE, Operator
 from harken.schema.signatures import OperatorParameter

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harken.documents_reference import holds
 from harken.errors import DecodeError
-from harken.explain_documents import explain, explain_xpath
+from harken.explain.documents import explain, explain_xpath
 from harken.language.xpath.front_end import XPathFrontEnd
 from harken.language.xpath.parser import parse
+from harken.reference.documents import holds
 from properties.replay import Bulk
 from properties.xpaths import random_document, random_expression
 from unit.deadline import without_hanging

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from harken.documents_reference import holds, number
 from harken.errors import DecodeError, LimitError
 from harken.language.xpath.parser import parse
 from harken.limits import Limits
+from harken.reference.documents import holds, number
 
 FIG_3_2 = '/a//b[.//c/d/text()="v1" AND p//q/text()="v2"]/x[@y="v3"]//z/text() = "v4"'
 ONE_B = b"<a><k><b><m><c><d>v1</d></c></m><p><n><q>v2</q></n></p><x y='v3'><z>v4</z></x></b></k></a>"
@@ -86,7 +86,7 @@ def test_what_is_no_document(document):
 
 
 def test_limits():
-    from harken.documents_reference import read
+    from harken.reference.documents import read
 
     with pytest.raises(LimitError):
         read(b"<a>" * 5 + b"</a>" * 5, Limits(max_event_depth=4))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from harken import Engine, Limits
-from harken.documents_reference import holds, read
 from harken.errors import DecodeError, HarkenError, LimitError
 from harken.language.xpath.grammar import MOST_STEPS
 from harken.language.xpath.parser import parse
+from harken.reference.documents import holds, read
 
 PAPER = '/a//b[.//c/d/text()="v1" AND p//q/text()="v2"]/x[@y="v3"]//z/text() = "v4"'
 MESSAGE = (

@@ -9,7 +9,7 @@ import pytest
 
 from harken import Engine
 from harken.language.ast import like_pieces
-from harken.reference import _like
+from harken.reference.expressions import _like
 
 PIECES = (
     "a",

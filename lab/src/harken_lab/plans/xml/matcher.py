@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
+from harken.concurrency.forking import MATCHER, fork_lock
 from harken.errors import StoreUnavailableError
 from harken.events import EventBatch
 from harken.events.xml import Documents
-from harken.forking import MATCHER, fork_lock
 from harken.language.capabilities import Capability
 from harken.language.xpath.linear import Conjunction, conjunctions
 from harken.language.xpath.parser import parse_accepted

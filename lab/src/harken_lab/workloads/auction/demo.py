@@ -10,7 +10,7 @@ from typing import Any
 
 from harken.engine import Engine
 from harken.events import Refused, read_rows
-from harken.explain import Explanation
+from harken.language.explanation import Explanation
 from harken.live.subscriptions import Subscription, records_of_rows
 from harken_lab.workloads.auction.market import events, readable_subscriptions, schema, subscriptions
 

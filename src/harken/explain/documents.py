@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from harken.documents_reference import Known, Node, compares, meets, nodes_of, read, string_value
 from harken.language.explanation import Clause, Explanation, Met
 from harken.language.registry import FindEvent
 from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
 from harken.language.xpath.front_end import XPathFrontEnd
 from harken.language.xpath.printer import prefixes_of, print_name, print_part, print_test
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.reference.documents import Known, Node, compares, meets, nodes_of, read, string_value
 from harken.schema.paths import DOCUMENT
 
 _MOST_NODES = 8

@@ -32,7 +32,7 @@ from harken.language.ast import (
     Variable,
 )
 from harken.limits import DEFAULT_LIMITS
-from harken.reference import find_binding
+from harken.reference.expressions import find_binding
 from harken.schema import Schema
 
 Found = bool | None | Sequence[tuple[Any, ...]]

@@ -25,7 +25,7 @@ from harken.language.sql.doubts import substring_doubt
 from harken.language.sql.front_end import SqlFrontEnd
 from harken.language.sql.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.reference import all_values, array_on, find_binding
+from harken.reference.expressions import all_values, array_on, find_binding
 from harken.schema import Schema
 from harken.schema.derived import READ_AS
 from harken.schema.paths import Path, format_path

@@ -8,7 +8,7 @@ from typing import Any
 
 from harken.errors import HarkenError
 from harken.events.raw import RawEvent
-from harken.explain import explain_part
+from harken.explain.expressions import explain_part
 from harken.language.ast import (
     And,
     Attribute,
@@ -29,7 +29,7 @@ from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.operators.calling import Caller, Row
 from harken.operators.operator import FREE
-from harken.operators_reference import Found, calls, elements, substitution, substitutions, under
+from harken.reference.operators import Found, calls, elements, substitution, substitutions, under
 from harken.schema import Schema
 from harken.schema.values import show
 

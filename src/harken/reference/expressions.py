@@ -19,7 +19,6 @@ from typing import Any
 
 import re2
 
-from harken import documents_reference
 from harken.errors import LimitError, UnavailableError
 from harken.language.ast import (
     And,
@@ -47,6 +46,7 @@ from harken.language.ast import (
 )
 from harken.language.xpath.parser import parse_accepted
 from harken.limits import DEFAULT_LIMITS
+from harken.reference import documents as documents_reference
 from harken.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 from harken.schema.paths import Path
 
