@@ -50,12 +50,12 @@ ALSO: dict[str, set[str]] = {
     "server": {"__init__"},
 }
 NEVER: dict[str, set[str]] = {
-    "toml": {"concurrency", "kernels"},
-    "schema": {"concurrency", "kernels"},
-    "language": {"concurrency", "kernels"},
-    "language.sql": {"concurrency", "kernels"},
-    "language.xpath": {"concurrency", "kernels"},
-    "events": {"concurrency", "kernels"},
+    "toml": {"kernels"},
+    "schema": {"kernels"},
+    "language": {"kernels"},
+    "language.sql": {"kernels"},
+    "language.xpath": {"kernels"},
+    "events": {"kernels"},
     "engine": {"kernels"},
     "spark": {"kernels"},
     "pipeline.config": {"kernels"},
