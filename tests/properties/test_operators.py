@@ -14,7 +14,7 @@ from harken.language.explanation import Clause
 from harken.language.sql.parser import parse
 from harken.limits import DEFAULT_LIMITS
 from harken.operators import ORDERS
-from harken.operators.calling import Caller, Row
+from harken.operators.calling import Caller, Evaluation
 from harken.reference import operators as operators_reference
 from properties.replay import Bulk
 
@@ -189,7 +189,7 @@ def test_every_order_agrees_with_the_law(order: str, bulk: Bulk) -> None:
 @pytest.mark.parametrize("answer", ODD, ids=repr)
 def test_an_answer_says_what_the_law_says(answer: Any, free: int) -> None:
     caller = Caller(harken.operator(name="f")(lambda event, x=harken.FREE, y=harken.FREE: answer), DEFAULT_LIMITS)
-    (found,) = caller([Row({}, (harken.FREE,) * free)])
+    (found,) = caller([Evaluation({}, (harken.FREE,) * free)])
     wanted = operators_reference.outcome(answer, free)
     assert isinstance(found, OperatorError) == (wanted is None)
     assert caller.counts.failures == (wanted is None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from harken.language.xpath.ast import Kind
+from harken.language.xpath.ast import NodeKind
 from harken.reference.documents import Node, number, read, string_value
 
 NAMESPACES = {"p": "urn:p", "q": "urn:q"}
@@ -144,21 +144,21 @@ class _Writer:
         else:
             slash = rng.choice(("", "", "./", "self::node()/")) if is_first else rng.choice(("/", "/", "/", "/./"))
         if not is_far:
-            axis = "attribute::" if node.kind is Kind.ATTRIBUTE else "child::"
+            axis = "attribute::" if node.kind is NodeKind.ATTRIBUTE else "child::"
             spelled = test.replace("@", "")
             return slash + (axis + spelled if rng.random() < 0.1 else test)
         draw = rng.random()
         if draw < 0.1:
             return f"{slash}descendant-or-self::node()/{test}"
-        if draw < 0.2 and node.kind is not Kind.ATTRIBUTE:
+        if draw < 0.2 and node.kind is not NodeKind.ATTRIBUTE:
             return f"{slash}descendant::{test}"
         return ("//" if is_top or not is_first else ".//") + test
 
     def _test(self, node: Node) -> str:
         rng = self.rng
-        if node.kind is Kind.TEXT:
+        if node.kind is NodeKind.TEXT:
             return rng.choice(("text()", "text()", "text( )"))
-        sign = "@" if node.kind is Kind.ATTRIBUTE else ""
+        sign = "@" if node.kind is NodeKind.ATTRIBUTE else ""
         draw = rng.random()
         if draw < 0.2:
             return sign + "*"

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from harken.errors import SourceError
-from harken_lab.bench.figures import Figure, Key, Result, read_result
+from harken_lab.bench.figures import BenchResult, Figure, Key, read_result
 from harken_lab.harness.results import Unavailable, read_json
 
 MATCH = Key("match", "w4", 1_000, "columnar")
 
 
-def result() -> Result:
-    made = Result({"rounds": 3, "sizes": [1_000]}, {"cores": 2})
+def result() -> BenchResult:
+    made = BenchResult({"rounds": 3, "sizes": [1_000]}, {"cores": 2})
     made.add(MATCH, [3.0, 1.0, 2.00000049])
     made.add(Key("alu_gain"), 1.9)
     with made.unless_unavailable(Key("load", "w4", 1_000, "columnar"), Key("insert", "w4", 1_000, "columnar")):
@@ -75,7 +75,7 @@ def test_nothing_is_found_where_nothing_was_measured() -> None:
 
 
 def test_only_what_is_unavailable_is_noted() -> None:
-    made = Result({}, {})
+    made = BenchResult({}, {})
     with pytest.raises(RuntimeError), made.unless_unavailable(MATCH):
         raise RuntimeError("it is broken")
     assert made.not_measured == []

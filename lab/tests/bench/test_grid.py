@@ -11,7 +11,7 @@ from harken_lab.bench import grid
 from harken_lab.bench.grid import GridSettings, expected_cost, run_grid
 from harken_lab.bench.grid_cells import SHAPES, SIZES, STATES, Cell, cells
 from harken_lab.bench.grid_plot import draw_grid, grid_plot
-from harken_lab.bench.grid_result import GridResult, Measured, Spread, read_grid
+from harken_lab.bench.grid_result import GridResult, MeasuredCell, Spread, read_grid
 from harken_lab.harness.closures import ClosureLoop
 from harken_lab.harness.results import WrongAnswerError
 from harken_lab.workloads import WORKLOADS
@@ -107,9 +107,9 @@ def test_expected_costs_are_added_up() -> None:
 
 
 def test_the_picture(tmp_path: Path) -> None:
-    def measured(call: int, size: int, harken: float) -> Measured:
+    def measured(call: int, size: int, harken: float) -> MeasuredCell:
         cell, loop = Cell("stock", size, "fresh", call, "dicts", "ids"), Spread(10.0, 9.0, 11.0)
-        return Measured(cell, call, 1.0, Spread(harken, harken, harken), loop, size, None, None, 1.0)
+        return MeasuredCell(cell, call, 1.0, Spread(harken, harken, harken), loop, size, None, None, 1.0)
 
     found = GridResult({}, {}, [measured(1, 10, 35.0), measured(100, 1_000, 0.5), measured(100, 10_000, 30.0)])
     (svg,) = (path for path in draw_grid(found, tmp_path) if path.suffix == ".svg")

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from harken.errors import MissingExtraError, SourceError
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.peers import Peer
 from harken_lab.bench.plots import draw, growth_plot, memory_plot, time_plot
 from harken_lab.harness.charts import refuse_without_altair
 
 
-def result(*sizes: int) -> Result:
-    made = Result({}, {})
+def result(*sizes: int) -> BenchResult:
+    made = BenchResult({}, {})
     for size in sizes:
         for matcher, scale in (("columnar", 1.0), ("counting_lists", 50.0)):
             made.add(Key("match", "stock", size, matcher), [scale * size / 1e5, scale * size / 9e4])
@@ -41,8 +41,8 @@ def test_three_plots_are_drawn(tmp_path: Path) -> None:
 def test_what_there_are_no_figures_for_is_not_drawn() -> None:
     assert growth_plot(result(100)) is None
     assert time_plot(result(100), []) is not None
-    assert memory_plot(Result({}, {})) is None
-    assert time_plot(Result({}, {}), []) is None
+    assert memory_plot(BenchResult({}, {})) is None
+    assert time_plot(BenchResult({}, {}), []) is None
 
 
 def test_without_altair_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:

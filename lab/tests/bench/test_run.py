@@ -11,8 +11,8 @@ from harken.engine import Engine
 from harken_lab.bench import child, processes, run, threads
 from harken_lab.bench.child import in_child, pack, peak_mib
 from harken_lab.bench.engines import engines_of, live_of, refuse_wrong_engine, refuse_wrong_live
-from harken_lab.bench.figures import MEANINGS, Figure, Key, Result, read_result
-from harken_lab.bench.run import Settings
+from harken_lab.bench.figures import MEANINGS, BenchResult, Figure, Key, read_result
+from harken_lab.bench.run import BenchSettings
 from harken_lab.bench.threads import alu_gain, measure_threads
 from harken_lab.bench.trials import CONTESTANTS, prepare
 from harken_lab.bench.updates import Updater, measure_updates, settle
@@ -23,7 +23,7 @@ from harken_lab.workloads import generate
 
 pytestmark = [pytest.mark.seconds, pytest.mark.together]
 
-SETTINGS = Settings(
+SETTINGS = BenchSettings(
     workloads=("stock", "mixed"),
     sizes=(200, 400),
     more_sizes=(("stock", 600),),
@@ -39,7 +39,7 @@ SETTINGS = Settings(
 
 
 @pytest.fixture(scope="module")
-def result() -> Result:
+def result() -> BenchResult:
     """One run. What takes a process of its own is done in this one, and is quick."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processes, "in_child", lambda task, matcher, folder: child.TASKS[task](matcher, folder))
@@ -50,11 +50,11 @@ def result() -> Result:
 real = run.measure_encoding
 
 
-def keys(result: Result) -> dict[Key, Figure | str]:
+def keys(result: BenchResult) -> dict[Key, Figure | str]:
     return {figure.key: figure for figure in result.figures} | {each.key: each.reason for each in result.not_measured}
 
 
-def test_every_figure_is_there_or_said_to_be_missing(result: Result) -> None:
+def test_every_figure_is_there_or_said_to_be_missing(result: BenchResult) -> None:
     found = keys(result)
     assert len(found) == len(result.figures) + len(result.not_measured), "some figure is there twice"
     by_size = ("copy", "write", "encode", "arrow_ints", "arrow_strings")
@@ -81,12 +81,12 @@ def test_every_figure_is_there_or_said_to_be_missing(result: Result) -> None:
     assert {key.name for key in found} == set(MEANINGS)
 
 
-def test_nothing_is_reported_as_zero(result: Result) -> None:
+def test_nothing_is_reported_as_zero(result: BenchResult) -> None:
     """But for the matches of few events, and differences that are too small for the clock."""
     assert not [str(each.key) for each in result.figures if each.median <= 0 and each.key.name not in {"matches"}]
 
 
-def test_rounds_are_kept(result: Result) -> None:
+def test_rounds_are_kept(result: BenchResult) -> None:
     figure = result.find(Key("match", "stock", 600, "columnar"))
     assert figure is not None
     assert len(figure.values) == SETTINGS.rounds
@@ -104,7 +104,7 @@ def test_larger_engines_are_left_out_where_loading_would_parse_all_texts() -> No
     assert isinstance(found["columnar"], Engine), "its index is saved"
 
 
-def test_settings_and_environment_stand_beside_the_figures(result: Result, tmp_path: Path) -> None:
+def test_settings_and_environment_stand_beside_the_figures(result: BenchResult, tmp_path: Path) -> None:
     assert result.settings["sizes"] == [200, 400]
     assert result.settings["events"] == {"stock": 8, "mixed": 8}
     assert result.settings["seed"] == 0
@@ -115,11 +115,11 @@ def test_settings_and_environment_stand_beside_the_figures(result: Result, tmp_p
 
 
 def test_what_a_plain_run_measures() -> None:
-    settings = Settings()
+    settings = BenchSettings()
     assert settings.events_of("w4") >= 64
     assert settings.events_of("stock") >= 200
     assert settings.sizes_of("w4") == [10, 1_000, 10_000, 100_000, 1_000_000]
-    assert Settings(more_sizes=(("le-subscribe", 5_000_000),)).sizes_of("le-subscribe")[-1] == 5_000_000
+    assert BenchSettings(more_sizes=(("le-subscribe", 5_000_000),)).sizes_of("le-subscribe")[-1] == 5_000_000
 
 
 def test_plans_go_by_other_events() -> None:
@@ -168,7 +168,7 @@ def live(request: pytest.FixtureRequest) -> Live:
 
 def test_changes_leave_all_as_it_was(live: Live) -> None:
     before = live.answers(W4.events)
-    result = Result({}, {})
+    result = BenchResult({}, {})
     measure_updates(result, Key("insert", "w4", 300, "x"), live, 300, W4.events, 2)
     assert {figure.key.name for figure in result.figures} == {"insert", "insert_cpu", "delete", "delete_cpu"}
     updater = Updater(live, rate=5_000)
@@ -222,7 +222,7 @@ def test_the_gain_of_match_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST_GAIN", 0.0)
     workload = generate("stock", 100, 8)
     (engine,) = engines_of(workload, workload.events, ["columnar"], 100).values()
-    result, key = Result({}, {}), Key("batch", "stock", 100, "columnar")
+    result, key = BenchResult({}, {}), Key("batch", "stock", 100, "columnar")
     measure_threads(result, key, engine, workload.events, 1, 1_000)
     assert [figure.key.name for figure in result.figures] == [
         "batch",
@@ -231,7 +231,7 @@ def test_the_gain_of_match_batch(monkeypatch: pytest.MonkeyPatch) -> None:
         "thread_share_quickest",
     ]
     monkeypatch.setattr(threads, "LEAST_GAIN", 9.0)
-    busy = Result({}, {})
+    busy = BenchResult({}, {})
     measure_threads(busy, key, engine, workload.events, 1, 1_000)
     assert [figure.key.name for figure in busy.figures] == ["batch"]
     assert [each.key.name for each in busy.not_measured] == ["thread_gain", "thread_share", "thread_share_quickest"]

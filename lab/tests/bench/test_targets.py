@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from harken.errors import SourceError
-from harken_lab.bench.comparison import Change, compare
-from harken_lab.bench.figures import MEANINGS, Figure, Key, Result
+from harken_lab.bench.comparison import FigureChange, compare
+from harken_lab.bench.figures import MEANINGS, BenchResult, Figure, Key
 from harken_lab.bench.peers import Peer, read_peers
-from harken_lab.bench.run import Settings
+from harken_lab.bench.run import BenchSettings
 from harken_lab.bench.targets import Target, judge, read_targets, targets_from
 
 SPEEDUP = Key("speedup", "w4", 1_000_000, "columnar")
 
 
-def result(**values: float) -> Result:
-    made = Result({"rounds": 1}, {"cores": 2})
+def result(**values: float) -> BenchResult:
+    made = BenchResult({"rounds": 1}, {"cores": 2})
     for name, value in values.items():
         made.add(SPEEDUP._replace(name=name), value)
     return made
@@ -26,7 +26,7 @@ def result(**values: float) -> Result:
 def test_the_committed_targets_speak_of_what_a_plain_run_measures() -> None:
     targets = read_targets()
     assert len(targets) > 40
-    settings = Settings()
+    settings = BenchSettings()
     for target in targets:
         assert target.key.name in MEANINGS
         assert target.key.size in {None, *settings.sizes}
@@ -49,7 +49,7 @@ def test_bounds(bound: str, reached: float, missed: float) -> None:
 
 
 def test_verdicts_go_by_the_median_and_tell_what_is_missing() -> None:
-    found = Result({}, {})
+    found = BenchResult({}, {})
     found.add(SPEEDUP, [1.0, 25.0, 26.0])
     targets = [Target("a", SPEEDUP, "at_least", 20.0), Target("b", Key("bytes", "w4"), "at_most", 40.0)]
     first, second = judge(found, targets)
@@ -109,7 +109,7 @@ def test_other_files_are_refused(read: object, tmp_path: Path) -> None:
 )
 def test_what_lies_beyond_the_spread(name: str, old: tuple[float, ...], new: tuple[float, ...], verdict: str) -> None:
     key = SPEEDUP._replace(name=name)
-    assert Change(Figure(key, old), Figure(key, new)).verdict == verdict
+    assert FigureChange(Figure(key, old), Figure(key, new)).verdict == verdict
 
 
 def test_results_are_compared_figure_by_figure() -> None:
@@ -125,7 +125,7 @@ def test_results_are_compared_figure_by_figure() -> None:
 
 
 def test_a_ratio_to_nothing_is_none() -> None:
-    change = Change(Figure(SPEEDUP, (0.0,)), Figure(SPEEDUP, (1.0,)))
+    change = FigureChange(Figure(SPEEDUP, (0.0,)), Figure(SPEEDUP, (1.0,)))
     assert change.to_dict()["ratio"] is None
 
 

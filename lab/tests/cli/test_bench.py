@@ -12,8 +12,8 @@ import pytest
 
 from harken_lab.bench import processes
 from harken_lab.bench import run as whole
-from harken_lab.bench.figures import Key, Result, read_result
-from harken_lab.bench.run import Settings
+from harken_lab.bench.figures import BenchResult, Key, read_result
+from harken_lab.bench.run import BenchSettings
 from harken_lab.bench.targets import read_targets
 from unit.cli.conftest import Run, lines
 
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.seconds
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchSettings]:
     """What would have been measured, in place of measuring it."""
-    found: list[Settings] = []
+    found: list[BenchSettings] = []
 
-    def measure(settings: Settings, tell: whole.Tell, **given: object) -> Result:
+    def measure(settings: BenchSettings, tell: whole.Tell, **given: object) -> BenchResult:
         found.append(settings)
         tell("measuring")
-        result = Result(settings.to_dict(), {"cores": 2})
+        result = BenchResult(settings.to_dict(), {"cores": 2})
         for matcher, value in (("columnar", 2.0), ("counting_lists", 90.0)):
             result.add(Key("match", "stock", 1_000, matcher), [value, value * 1.1])
         result.add(Key("to_codes", "w4", part="dicts"), 4.0)
@@ -39,23 +39,23 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
 
 def saved(path: Path, **values: float) -> Path:
-    result = Result({"rounds": 1}, {"cores": 2})
+    result = BenchResult({"rounds": 1}, {"cores": 2})
     for name, value in values.items():
         result.add(Key(name, "w4", 1_000_000, "columnar"), value)
     path.write_text(result.to_json(), encoding="utf-8")
     return path
 
 
-def test_the_defaults_are_those_of_the_settings(run: Run, asked: list[Settings]) -> None:
+def test_the_defaults_are_those_of_the_settings(run: Run, asked: list[BenchSettings]) -> None:
     assert run("bench").exit_code == 0
-    assert asked == [Settings()]
+    assert asked == [BenchSettings()]
 
 
-def test_options_reach_the_settings(run: Run, asked: list[Settings]) -> None:
+def test_options_reach_the_settings(run: Run, asked: list[BenchSettings]) -> None:
     options = "--workload stock --workload w4 --size 1000 --size 500 --size stock=5_000 --events 7 --rounds 3 --seed 9"
     assert run("bench", *options.split(), "--matcher", "columnar", "--engine-size", 5).exit_code == 0
     (settings,) = asked
-    assert settings == Settings(
+    assert settings == BenchSettings(
         workloads=("stock", "w4"),
         sizes=(500, 1_000),
         more_sizes=(("stock", 5_000),),
@@ -67,7 +67,7 @@ def test_options_reach_the_settings(run: Run, asked: list[Settings]) -> None:
     )
 
 
-def test_quick_can_be_narrowed(run: Run, asked: list[Settings]) -> None:
+def test_quick_can_be_narrowed(run: Run, asked: list[BenchSettings]) -> None:
     assert run("bench", "--quick", "--workload", "w4", "--size", 100).exit_code == 0
     (settings,) = asked
     assert (settings.workloads, settings.sizes, settings.rounds) == (("w4",), (100,), 3)
@@ -87,14 +87,14 @@ def test_quick_can_be_narrowed(run: Run, asked: list[Settings]) -> None:
         ("--rounds 0", "--rounds"),
     ],
 )
-def test_wrong_usage(run: Run, asked: list[Settings], options: str, told: str) -> None:
+def test_wrong_usage(run: Run, asked: list[BenchSettings], options: str, told: str) -> None:
     result = run("bench", *options.split())
     assert result.exit_code == 2
     assert told in result.stderr
     assert not asked
 
 
-def test_tables_and_files(run: Run, asked: list[Settings], tmp_path: Path) -> None:
+def test_tables_and_files(run: Run, asked: list[BenchSettings], tmp_path: Path) -> None:
     output, plots = tmp_path / "result.json", tmp_path / "plots"
     result = run("bench", "--output", output, "--plots", plots)
     assert result.exit_code == 0
@@ -108,7 +108,7 @@ def test_tables_and_files(run: Run, asked: list[Settings], tmp_path: Path) -> No
     assert len(asked) == 1
 
 
-def test_json(run: Run, asked: list[Settings]) -> None:
+def test_json(run: Run, asked: list[BenchSettings]) -> None:
     result = run("bench", "--json")
     figures = lines(result.stdout)
     assert [each["kind"] for each in figures] == ["figure"] * 3
@@ -117,7 +117,7 @@ def test_json(run: Run, asked: list[Settings]) -> None:
 
 
 def test_an_output_that_cannot_be_written_is_told_before_measuring(
-    run: Run, asked: list[Settings], tmp_path: Path
+    run: Run, asked: list[BenchSettings], tmp_path: Path
 ) -> None:
     result = run("bench", "--output", tmp_path / "no" / "result.json")
     assert result.exit_code == 3
@@ -153,8 +153,8 @@ def test_a_run_that_is_stopped_leaves_what_was_measured(
 
 
 def test_there_is_nothing_beside_what_is_no_file(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(settings: Settings, tell: whole.Tell, keep: Callable[[Result], None]) -> Result:
-        result = Result(settings.to_dict(), {"cores": 2})
+    def measure(settings: BenchSettings, tell: whole.Tell, keep: Callable[[BenchResult], None]) -> BenchResult:
+        result = BenchResult(settings.to_dict(), {"cores": 2})
         keep(result)
         return result
 

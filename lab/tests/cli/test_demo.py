@@ -18,9 +18,9 @@ import pytest
 
 from harken.errors import SourceError
 from harken.matchers.columnar.costs import LAYOUT_NAMES
-from harken_lab.demo.folder import Folder, prepare
+from harken_lab.demo.folder import DemoFolder, prepare
 from harken_lab.demo.layouts import LAYOUTS, as_sentences, reached
-from harken_lab.demo.outcome import Outcome, gather
+from harken_lab.demo.outcome import DemoOutcome, gather
 from harken_lab.demo.page import page
 from harken_lab.demo.plots import Bar, bars, day, doubling, heat, nice
 from harken_lab.demo.timeline import INDEX, MATCH, NOTIFY, REFUSE, STEPS
@@ -34,7 +34,7 @@ VOID = {"meta", "br", "polygon", "polyline", "rect"}
 
 @dataclass(frozen=True)
 class Ran:
-    folder: Folder
+    folder: DemoFolder
     stdout: str
     stderr: str
 
@@ -50,11 +50,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     command = [*PROGRAM, "demo", "--quick", "--folder", str(folder), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
-    return Ran(Folder(folder), done.stdout, done.stderr)
+    return Ran(DemoFolder(folder), done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="module")
-def findings(ran: Ran) -> Outcome:
+def findings(ran: Ran) -> DemoOutcome:
     return gather(ran.folder)
 
 
@@ -136,14 +136,14 @@ def test_spark_leaves_nothing_in_the_working_folder(ran: Ran) -> None:
 # What the report is made of
 
 
-def test_every_event_is_accounted_for(findings: Outcome) -> None:
+def test_every_event_is_accounted_for(findings: DemoOutcome) -> None:
     refused = sum(findings.metrics["dead_letters"].values())
     assert findings.matched == findings.events - refused - findings.metrics["duplicates"]
     assert sum(findings.events_by_minute) == sum(findings.events_by_category.values()) == findings.matched
     assert sum(findings.letters_by_reason.values()) == refused
 
 
-def test_the_pairs_of_the_report_add_up(findings: Outcome, report: Page) -> None:
+def test_the_pairs_of_the_report_add_up(findings: DemoOutcome, report: Page) -> None:
     left_out = findings.refused + findings.duplicates
     assert 0 < findings.refused < left_out
     assert findings.matched == findings.events - left_out
@@ -156,7 +156,7 @@ def test_the_pairs_of_the_report_add_up(findings: Outcome, report: Page) -> None
         assert told in report.text
 
 
-def test_every_notification_is_in_every_plot(ran: Ran, findings: Outcome) -> None:
+def test_every_notification_is_in_every_plot(ran: Ran, findings: DemoOutcome) -> None:
     count = pq.read_table(ran.folder.notifications).num_rows
     assert findings.notifications == count
     assert sum(findings.notifications_by_minute) == count
@@ -168,7 +168,7 @@ def test_every_notification_is_in_every_plot(ran: Ran, findings: Outcome) -> Non
     assert sum(findings.told_of_subscriptions) == SUBSCRIPTIONS
 
 
-def test_the_busiest_are_those_with_most_notifications(ran: Ran, findings: Outcome) -> None:
+def test_the_busiest_are_those_with_most_notifications(ran: Ran, findings: DemoOutcome) -> None:
     told = pq.read_table(ran.folder.notifications, columns=["subscription_id"])["subscription_id"]
     counts = {each["values"]: each["counts"] for each in pc.value_counts(told).to_pylist()}
     assert findings.busiest[0].count == max(counts.values())
@@ -176,13 +176,13 @@ def test_the_busiest_are_those_with_most_notifications(ran: Ran, findings: Outco
     assert len({busy.where for busy in findings.busiest}) == len(findings.busiest)
 
 
-def test_the_reference_agrees(findings: Outcome) -> None:
+def test_the_reference_agrees(findings: DemoOutcome) -> None:
     assert findings.judged.told >= 500
     assert findings.judged.untold >= 500
     assert findings.judged.otherwise == 0
 
 
-def test_a_hit_and_a_near_miss_are_explained(findings: Outcome) -> None:
+def test_a_hit_and_a_near_miss_are_explained(findings: DemoOutcome) -> None:
     assert findings.hit is not None
     assert findings.hit.explanation.matched
     assert findings.near_miss is not None
@@ -191,7 +191,7 @@ def test_a_hit_and_a_near_miss_are_explained(findings: Outcome) -> None:
     assert 0 < truths.count(True) < len(truths)
 
 
-def test_the_time_is_spark_s_own(findings: Outcome) -> None:
+def test_the_time_is_spark_s_own(findings: DemoOutcome) -> None:
     names = {step.name for step in findings.steps}
     assert {MATCH, NOTIFY, REFUSE} <= names <= set(STEPS)
     assert INDEX not in names, "few subscriptions are indexed without Spark"
@@ -223,7 +223,7 @@ def test_the_report_needs_nothing_else(ran: Ran, report: Page) -> None:
     assert str(ran.folder.path) not in text
 
 
-def test_the_report_shows_the_numbers_of_the_files(ran: Ran, report: Page, findings: Outcome) -> None:
+def test_the_report_shows_the_numbers_of_the_files(ran: Ran, report: Page, findings: DemoOutcome) -> None:
     count = pq.read_table(ran.folder.notifications).num_rows
     for number in (ran.told["events"], SUBSCRIPTIONS, count, findings.owners, findings.pairs):
         assert f"{number:,}" in report.text
@@ -240,7 +240,7 @@ def test_numbers_have_one_format(report: Page) -> None:
     assert {len(digits) for digits in re.findall(r"\d\.(\d+) (?:s|µs|ns|MB)\b", told)} == {1}
 
 
-def test_the_plan_is_told_in_words(report: Page, findings: Outcome) -> None:
+def test_the_plan_is_told_in_words(report: Page, findings: DemoOutcome) -> None:
     groups = [group for layer in findings.plan["layers"] for group in layer["groups"]]
     first = max(groups, key=lambda group: group["rows"])
     assert f"The first row says: {as_sentences(first)}" in report.text
@@ -286,7 +286,7 @@ def test_the_report_works_in_light_and_dark_and_on_a_phone(ran: Ran) -> None:
     assert "max-width: 560px" in text
 
 
-def test_the_report_is_the_same_again(ran: Ran, findings: Outcome) -> None:
+def test_the_report_is_the_same_again(ran: Ran, findings: DemoOutcome) -> None:
     command = f"harken demo --events {EVENTS} --subscriptions {SUBSCRIPTIONS} --seed 1"
     assert page(findings, command) == ran.folder.report.read_text("utf-8")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harken_lab.experiments import EXPERIMENTS
-from harken_lab.experiments.experiment import Experiment, Result, Tell
+from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
 from harken_lab.experiments.findings import Finding
 from unit.cli.conftest import Run, lines
 
@@ -21,7 +21,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
     """What would have been run, in place of running it."""
     found: list[tuple[str, str, int]] = []
 
-    def measure(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> Result:
+    def measure(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
         found.append((self.name, scale, seed))
         tell("measuring")
         rows = [
@@ -38,7 +38,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
         ]
         rows.append({"workload": "w4", "subscriptions": 10, "entrant": "gough", "refused": "stopped at max_tree_nodes"})
         findings = [Finding("one is quicker", "3 times", "2 times", holds, "so") for holds in (True, False, None)]
-        return Result(self.name, self.title, self.paper, scale, seed, {}, {}, rows, findings)
+        return ExperimentResult(self.name, self.title, self.paper, scale, seed, {}, {}, rows, findings)
 
     monkeypatch.setattr(Experiment, "run", measure)
     return found

@@ -9,7 +9,7 @@ import pytest
 
 from harken.errors import CapabilityError
 from harken_lab.experiments import EXPERIMENTS
-from harken_lab.experiments.experiment import Experiment, Result, Tell
+from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
 from harken_lab.experiments.findings import Finding
 from harken_lab.report.items import all_items
 from unit.cli.conftest import Run, lines
@@ -26,21 +26,21 @@ class Asked:
         self.stop_at = ""
         self.error: BaseException = KeyboardInterrupt()
 
-    def measure(self, experiment: Experiment, scale: str, seed: int, tell: Tell) -> Result:
+    def measure(self, experiment: Experiment, scale: str, seed: int, tell: Tell) -> ExperimentResult:
         self.runs.append((experiment.name, scale, seed))
         if experiment.name == self.stop_at:
             raise self.error
         tell("measuring")
         rows = [{"workload": "w4", "subscriptions": 10, "entrant": "columnar", "us_per_event": 2.0}]
         finding = Finding("one is quicker", "figure 3", "2 times", True, "so")
-        return Result(experiment.name, "t", experiment.paper, scale, seed, ENVIRONMENT, {}, rows, [finding])
+        return ExperimentResult(experiment.name, "t", experiment.paper, scale, seed, ENVIRONMENT, {}, rows, [finding])
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     found = Asked()
 
-    def run(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> Result:
+    def run(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
         return found.measure(self, scale, seed, tell)
 
     monkeypatch.setattr(Experiment, "run", run)

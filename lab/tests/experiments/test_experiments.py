@@ -10,7 +10,7 @@ import pytest
 
 from harken.errors import CapabilityError, SourceError
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import SCALES, Experiment, Result, read_result
+from harken_lab.experiments.experiment import SCALES, Experiment, ExperimentResult, read_result
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import Plot, chart, draw
 from harken_lab.experiments.rows import Row, WorkloadRows
@@ -45,7 +45,7 @@ def test_smoke(name: str) -> None:
         assert finding.paper_figure
         assert finding.ours
         assert finding.why
-    assert Result.from_dict(json.loads(result.to_json())) == result
+    assert ExperimentResult.from_dict(json.loads(result.to_json())) == result
     assert result.judged(experiment).findings == result.findings
     for plot in experiment.plots:
         assert chart(plot, result.rows).to_dict()
@@ -74,7 +74,9 @@ def test_unknown_names_have_a_hint() -> None:
 
 
 def test_results_can_be_read_again(tmp_path: Path) -> None:
-    result = Result("overview", "t", "p", "smoke", 0, {}, {"size": 5}, [{"entrant": "a"}], [Finding(*"abc", None, "d")])
+    result = ExperimentResult(
+        "overview", "t", "p", "smoke", 0, {}, {"size": 5}, [{"entrant": "a"}], [Finding(*"abc", None, "d")]
+    )
     path = tmp_path / "overview.json"
     path.write_text(result.to_json(), encoding="utf-8")
     assert read_result(path) == result
@@ -98,7 +100,7 @@ ROWS: list[Row] = [
 ]
 ROWS.append({"workload": "w1", "subscriptions": 1_000, "entrant": "gough", "refused": "stopped at max_tree_nodes: …"})
 DRAWN = Experiment("drawn", "Drawn", "none", {}, lambda run: ROWS, lambda rows: (), (Plot("time", "Time of an event"),))
-RESULT = Result("drawn", "Drawn", "none", "smoke", 0, {}, {}, ROWS)
+RESULT = ExperimentResult("drawn", "Drawn", "none", "smoke", 0, {}, {}, ROWS)
 
 
 def test_plots_are_drawn(tmp_path: Path) -> None:

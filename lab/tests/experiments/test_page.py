@@ -8,7 +8,7 @@ import pytest
 
 from harken.errors import CapabilityError
 from harken.matchers.registry import ALGORITHMS
-from harken_lab.experiments.experiment import Result
+from harken_lab.experiments.experiment import ExperimentResult
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.page import main, written
 
@@ -71,7 +71,7 @@ def test_measurements_and_findings(tmp_path: Path) -> None:
     ]
     finding = Finding("a | b", "3 times", "2 times", False, "so it is")
     for name, findings in (("overview", []), ("topss-tables", [finding])):
-        result = Result(name, "t", "the paper", "smoke", 0, ENVIRONMENT, {"size": 100}, rows, findings)
+        result = ExperimentResult(name, "t", "the paper", "smoke", 0, ENVIRONMENT, {"size": 100}, rows, findings)
         (tmp_path / f"{name}.json").write_text(result.to_json(), encoding="utf-8")
     page = tmp_path / "page.md"
     page.write_text(part("measured") + part("findings"), encoding="utf-8")

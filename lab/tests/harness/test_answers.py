@@ -10,7 +10,7 @@ from harken import Engine
 from harken.errors import CapabilityError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.bench import matching
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.matching import arrow_ints, arrow_strings, ids_of, measure_matching
 from harken_lab.bench.mixture import measure_mixture
 from harken_lab.bench.trials import CONTESTANTS, Trial, prepare
@@ -92,7 +92,7 @@ def test_plain_evaluation_agrees_with_an_engine(name: str) -> None:
 
 @pytest.mark.parametrize("wrong", [LosesOne, SwapsOne])
 def test_a_wrong_matcher_is_found_out(wrong: type[Filled]) -> None:
-    result = Result({}, {})
+    result = BenchResult({}, {})
     trial = trial_of("w4", {"wrong": Wrong(wrong), "counting_lists": COUNTING})
     with pytest.raises(WrongAnswerError, match="w4 with 2,000 subscriptions, event"):
         measure_matching(result, [trial], 1)
@@ -109,11 +109,11 @@ def test_one_that_is_wrong_in_the_mixture_is_found_out() -> None:
     sample = sample_of("mixed", 0)
     trial = prepare(generate("mixed", 400, 16), sample.events, {"wrong": Wrong(SwapsOne)})
     with pytest.raises(WrongAnswerError, match="match other subscriptions in the mixture"):
-        measure_mixture(Result({}, {}), trial, sample, {"wrong": COUNTING}, 1)
+        measure_mixture(BenchResult({}, {}), trial, sample, {"wrong": COUNTING}, 1)
 
 
 def test_one_that_cannot_do_a_workload_says_so() -> None:
-    result, unable = Result({}, {}), Failing(CapabilityError("strings are beyond it"))
+    result, unable = BenchResult({}, {}), Failing(CapabilityError("strings are beyond it"))
     measure_matching(result, [trial_of("stock", {"unable": unable, "counting_lists": COUNTING})], 1)
     key = Key("match", "stock", 2_000, "unable")
     assert result.find(key) is None
@@ -148,7 +148,7 @@ def test_the_answers_of_some_events_become_arrow(most: int, expected: int, monke
     offsets = next(iter(trial.matchers.values())).answers().offsets
     assert most == 0 or offsets[expected] <= most
     assert expected == 8 or offsets[expected + 1] > most
-    measure_matching(Result({}, {}), [trial], 1)
+    measure_matching(BenchResult({}, {}), [trial], 1)
     assert set(made) == {expected}
 
 

@@ -37,7 +37,7 @@ from harken_lab.papers.kernels.interval_tree import (
     NONE,
     PARENT,
     RIGHT,
-    Trees,
+    IntervalTrees,
 )
 from harken_lab.workloads import generate
 from unit.matchers.subscribed import Subscribed, batch
@@ -51,7 +51,7 @@ def hanson(*texts: str, **options: Any) -> Subscribed:
 class Audit:
     """What the trees are, found by walking through them, and whether they are sound."""
 
-    trees: Trees
+    trees: IntervalTrees
     marks: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
     """By interval: the lists on which it is marked, each as a node and a kind."""
     expected: dict[int, set[tuple[int, int]]] = field(default_factory=dict)

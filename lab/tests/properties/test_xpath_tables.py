@@ -11,7 +11,7 @@ import pytest
 from harken import Engine
 from harken.errors import LimitError, UnavailableError
 from harken.events.xml.documents import read_document
-from harken.language.xpath.linear import Branch, Conjunction, LinearPath, conjunctions, refuse_unlinear
+from harken.language.xpath.linear import Branch, BranchConjunction, LinearPath, conjunctions, refuse_unlinear
 from harken.language.xpath.parser import parse
 from harken.reference.documents import compares, holds, read
 from harken_lab.plans.xml.sax_rows import Bound, Relation, SaxRow, branches_meet, natural_join, positions, sax_rows
@@ -33,7 +33,7 @@ def laid(branch: Branch, rows: Sequence[SaxRow]) -> list[Bound]:
     ]
 
 
-def is_met(conjunction: Conjunction, rows: Sequence[SaxRow]) -> bool:
+def is_met(conjunction: BranchConjunction, rows: Sequence[SaxRow]) -> bool:
     """Whether some choice of rows, one a branch, has branches that meet."""
     choices = [laid(branch, rows) for branch in conjunction.branches]
     relations = [

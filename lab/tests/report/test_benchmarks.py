@@ -10,7 +10,7 @@ import pytest
 
 from harken.errors import SourceError
 from harken_lab.report.benchmarks import benchmark_blocks, read_benchmarks
-from harken_lab.report.document import Block, Cells, Command, Heading, Text
+from harken_lab.report.document import Block, Command, DataTable, Heading, Paragraph
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -33,7 +33,7 @@ def written(folder: Path, name: str, data: object) -> list[Block]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_committed_one_has_figures_and_its_command(name: str) -> None:
     found = section(list(benchmark_blocks(read_benchmarks(RESULTS))), name)
-    tables = [block for block in found if isinstance(block, Cells)]
+    tables = [block for block in found if isinstance(block, DataTable)]
     assert tables
     assert all(re.search(r"\d", "".join(cell for row in table.rows for cell in row[1:])) for table in tables)
     (command,) = (block.text for block in found if isinstance(block, Command))
@@ -41,7 +41,7 @@ def test_every_committed_one_has_figures_and_its_command(name: str) -> None:
     assert (ROOT / script[1]).exists() if script else command.startswith("harken bench ")
     assert script is None or "--save" in command
     processor = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["environment"]["processor"]
-    assert any(isinstance(block, Text) and processor in block.text for block in found)
+    assert any(isinstance(block, Paragraph) and processor in block.text for block in found)
 
 
 def test_commands_have_the_settings_of_the_result() -> None:
@@ -62,8 +62,8 @@ def test_one_that_nobody_knows_is_shown_figure_by_figure(tmp_path: Path) -> None
         "environment": ENVIRONMENT,
     }
     found = section(written(tmp_path, "wheel", data), "wheel")
-    assert next(block for block in found if isinstance(block, Text)) == Text("Measured: turns of a wheel.")
-    (table,) = (block for block in found if isinstance(block, Cells))
+    assert next(block for block in found if isinstance(block, Paragraph)) == Paragraph("Measured: turns of a wheel.")
+    (table,) = (block for block in found if isinstance(block, DataTable))
     assert dict(table.rows) == {
         "sizes, 1,000, subscriptions": "1,000",
         "sizes, 1,000, turns": "2.5",
@@ -72,14 +72,14 @@ def test_one_that_nobody_knows_is_shown_figure_by_figure(tmp_path: Path) -> None
         "by core, 2,000": "3",
     }
     assert found[-1] == Command("python benchmarks/wheel.py --save")
-    assert any(isinstance(block, Text) and block.text.startswith("Seed 7, on abacus") for block in found)
+    assert any(isinstance(block, Paragraph) and block.text.startswith("Seed 7, on abacus") for block in found)
 
 
 def test_long_ones_are_cut(tmp_path: Path) -> None:
     data = {"figures": {f"n{place}": place for place in range(50)}, "environment": ENVIRONMENT}
     found = section(written(tmp_path, "wheel", data), "wheel")
-    assert [len(block.rows) for block in found if isinstance(block, Cells)] == [40]
-    assert any(isinstance(block, Text) and block.text == "And 10 more, in wheel.json." for block in found)
+    assert [len(block.rows) for block in found if isinstance(block, DataTable)] == [40]
+    assert any(isinstance(block, Paragraph) and block.text == "And 10 more, in wheel.json." for block in found)
 
 
 def test_databases_have_a_column_each(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_databases_have_a_column_each(tmp_path: Path) -> None:
         for engine, time in (("duckdb", 90.5), ("sqlite", 12.25))
     ]
     found = section(written(tmp_path, "relational", {"rows": rows, "environment": ENVIRONMENT}), "relational")
-    (table,) = (block for block in found if isinstance(block, Cells))
+    (table,) = (block for block in found if isinstance(block, DataTable))
     assert table.headings == ("µs an event", "stock, duckdb", "stock, sqlite")
     assert table.rows == (("Predicate grouping", "90.5", "12.2"),)
 
@@ -106,5 +106,5 @@ def test_a_file_that_is_no_object_is_refused(tmp_path: Path) -> None:
 
 def test_without_any_it_says_where_they_are(tmp_path: Path) -> None:
     _, told = benchmark_blocks(read_benchmarks(tmp_path))
-    assert isinstance(told, Text)
+    assert isinstance(told, Paragraph)
     assert "benchmarks/results" in told.text

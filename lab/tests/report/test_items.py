@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harken_lab.experiments import EXPERIMENTS, find_experiment, topss_dbms, topss_tables, xml_nasa, xml_stock
-from harken_lab.experiments.experiment import Result, read_result
+from harken_lab.experiments.experiment import ExperimentResult, read_result
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import Plot
 from harken_lab.report.items import PAPERS, Item, all_items
@@ -75,7 +75,7 @@ def test_the_committed_results_have_findings_about_it_or_it_is_not_measured(key:
 def test_a_pattern_picks_the_findings_of_its_figure(key: str, claims: list[str]) -> None:
     figures = {"all figures": "figures 4 to 8", "popularity": "figure 8, without figures", "both": "figures 4 and 5"}
     findings = [Finding(claim, figure, "1", True, "") for claim, figure in figures.items()]
-    result = Result("overlap-orders", "t", "p", "smoke", 0, {}, {}, [], findings)
+    result = ExperimentResult("overlap-orders", "t", "p", "smoke", 0, {}, {}, [], findings)
     assert [each.claim for each in ITEMS[key].findings(result)] == claims
 
 
@@ -85,14 +85,14 @@ def test_table_53_is_judged_by_the_predicates_of_a_subscription(predicates: int,
         {"workload": "nasa", "subscriptions": 10, "predicates": 1},
         {"workload": "nasa", "subscriptions": 100, "predicates": predicates},
     ]
-    result = Result("xml-nasa", "t", "p", "laptop", 0, {}, {}, rows)
+    result = ExperimentResult("xml-nasa", "t", "p", "laptop", 0, {}, {}, rows)
     (finding,) = ITEMS["xml-table-5.3"].findings(result)
     assert finding.holds is holds
 
 
 def test_table_53_is_not_judged_on_made_up_documents() -> None:
     rows = [{"workload": "made-up", "subscriptions": 100, "predicates": 740}]
-    (finding,) = ITEMS["xml-table-5.3"].findings(Result("xml-nasa", "t", "p", "smoke", 0, {}, {}, rows))
+    (finding,) = ITEMS["xml-table-5.3"].findings(ExperimentResult("xml-nasa", "t", "p", "smoke", 0, {}, {}, rows))
     assert finding.holds is None
 
 
@@ -104,7 +104,9 @@ def test_figure_5_is_judged_by_its_distance_from_figure_4(zipf: int | None, hold
         for (figure, name), value in figures.items()
         for place in (10, 5)
     ]
-    *_, finding = ITEMS["overlap-figure-5"].findings(Result("overlap-orders", "t", "p", "smoke", 0, {}, {}, rows))
+    *_, finding = ITEMS["overlap-figure-5"].findings(
+        ExperimentResult("overlap-orders", "t", "p", "smoke", 0, {}, {}, rows)
+    )
     assert finding.holds is holds
 
 

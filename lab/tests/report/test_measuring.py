@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harken.errors import CapabilityError, SourceError
-from harken_lab.experiments.experiment import Experiment, Result, Tell
+from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
 from harken_lab.report.measuring import measure, read
 
 NAMES = ["topss-tables", "gryphon-tree", "overlap-orders"]
@@ -21,11 +21,11 @@ class Runs:
         self.names: list[str] = []
         self.failing: dict[str, BaseException] = {}
 
-    def run(self, experiment: Experiment, scale: str, seed: int, tell: Tell) -> Result:
+    def run(self, experiment: Experiment, scale: str, seed: int, tell: Tell) -> ExperimentResult:
         self.names.append(experiment.name)
         if experiment.name in self.failing:
             raise self.failing[experiment.name]
-        return Result(experiment.name, "t", "p", scale, seed, {}, {}, [{"entrant": "a"}])
+        return ExperimentResult(experiment.name, "t", "p", scale, seed, {}, {}, [{"entrant": "a"}])
 
     def since(self) -> list[str]:
         """What was run since this was asked."""
@@ -37,7 +37,7 @@ class Runs:
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     found = Runs()
 
-    def run(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> Result:
+    def run(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
         return found.run(self, scale, seed, tell)
 
     monkeypatch.setattr(Experiment, "run", run)

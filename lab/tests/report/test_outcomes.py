@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from harken_lab.experiments.experiment import Result
+from harken_lab.experiments.experiment import ExperimentResult
 from harken_lab.experiments.findings import Finding
 from harken_lab.report.measuring import read
-from harken_lab.report.outcomes import Outcome, Verdict, brief, others, outcomes
+from harken_lab.report.outcomes import ItemOutcome, Verdict, brief, others, outcomes
 
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results" / "experiments"
 
 
-def result(*holds: bool | None, why: str = "so it is") -> Result:
+def result(*holds: bool | None, why: str = "so it is") -> ExperimentResult:
     findings = [Finding(f"claim {place}", "figure 3", "1 µs", each, why) for place, each in enumerate(holds)]
     rows = [
         {"workload": "w4", "subscriptions": size, "entrant": name, "us_per_event": size / 8}
         for size, names in ((100, "ab"), (1_000, "ab"), (5_000, "a"))
         for name in names
     ]
-    return Result("topss-counting", "t", "p", "laptop", 0, {}, {}, rows, findings)
+    return ExperimentResult("topss-counting", "t", "p", "laptop", 0, {}, {}, rows, findings)
 
 
-def figure_3(*holds: bool | None) -> Outcome:
+def figure_3(*holds: bool | None) -> ItemOutcome:
     found = outcomes({"topss-counting": result(*holds)}, {})
     return next(each for each in found if each.item.key == "topss-figure-3")
 
@@ -53,7 +53,7 @@ def test_the_headline_is_of_the_largest_size_that_all_have() -> None:
 
 def test_an_item_does_not_hold_as_a_whole_while_an_experiment_about_it_is_missing() -> None:
     finding = Finding("lists are quicker", "table 1", "2 times", True, "")
-    found = Result("topss-tables", "t", "p", "laptop", 0, {}, {}, [], [finding])
+    found = ExperimentResult("topss-tables", "t", "p", "laptop", 0, {}, {}, [], [finding])
     results = {"topss-tables": found}
     (table,) = (each for each in outcomes(results, {}) if each.item.key == "topss-table-1")
     assert (table.verdict, table.missing) == (Verdict.IN_PART, ["topss-dbms"])

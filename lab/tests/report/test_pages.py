@@ -11,7 +11,7 @@ import pytest
 
 from harken.errors import SourceError
 from harken_lab.report.benchmarks import read_benchmarks
-from harken_lab.report.document import Block, Cells, Chart, Command, Folded, Heading, Text
+from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 from harken_lab.report.html import html, inline, inlined
 from harken_lab.report.items import all_items
 from harken_lab.report.markdown import markdown
@@ -170,10 +170,10 @@ def test_texts_are_escaped() -> None:
     )
     blocks: list[Block] = [
         Heading(1, "a<b"),
-        Text("x | y"),
-        Cells(("h",), (("1 | <2>",),)),
+        Paragraph("x | y"),
+        DataTable(("h",), (("1 | <2>",),)),
         Command("a && b"),
-        Folded("more", (Text("in"),)),
+        Folded("more", (Paragraph("in"),)),
     ]
     assert Page(html(blocks, "<t>")).tables == [[["h"], ["1 | <2>"]]]
     assert "| 1 \\| <2> |" in markdown(blocks, "report")
@@ -187,7 +187,7 @@ def test_two_charts_on_a_page_do_not_share_ids() -> None:
 
 def test_a_table_with_a_missing_cell_is_refused() -> None:
     with pytest.raises(ValueError, match="number of cells"):
-        Cells(("a", "b"), (("1",),))
+        DataTable(("a", "b"), (("1",),))
 
 
 def test_charts_of_an_earlier_report_go(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from harken_lab.workloads import generate
 from harken_lab.workloads.nasa import Nasa
 from harken_lab.workloads.workload import Workload
 from harken_lab.workloads.xml_collections import has_nasa, records
-from harken_lab.workloads.xpaths import Shape, Tags, XPaths
+from harken_lab.workloads.xpaths import Tags, XPaths, XPathShape
 
 DECLARED = re.compile(r"declare namespace (\w+)='([^']*)'; ")
 DOCUMENTS = [
@@ -30,7 +30,7 @@ DOCUMENTS = [
 
 def drawn(count: int, documents: list[bytes] | None = None, seed: int = 0, **shape: object) -> list[str]:
     tags = Tags(DOCUMENTS if documents is None else documents, int(shape.get("longest", 200)))  # type: ignore[call-overload]
-    return list(XPaths(tags, Shape(**shape)).texts(count, np.random.default_rng(seed)))  # type: ignore[arg-type]
+    return list(XPaths(tags, XPathShape(**shape)).texts(count, np.random.default_rng(seed)))  # type: ignore[arg-type]
 
 
 def comparisons(expression: Expression | Location) -> list[Comparison]:
@@ -108,7 +108,7 @@ def test_nothing_to_draw_and_what_cannot_be_read_are_told() -> None:
 
 
 def test_what_was_drawn_is_counted() -> None:
-    xpaths = XPaths(Tags(DOCUMENTS), Shape(descendant=0.3, wildcard=0.3))
+    xpaths = XPaths(Tags(DOCUMENTS), XPathShape(descendant=0.3, wildcard=0.3))
     texts = list(xpaths.texts(1_500, np.random.default_rng(0)))
     assert xpaths.predicates == sum(len(comparisons(parse(text, DEFAULT_LIMITS))) for text in texts)
     assert {"/a/b/c", "/a/b/d", "/a/@k", "/*/e", "/a//c", "/a/@*", "//a/e"} <= xpaths.linear_paths

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harken.cli.exits import ExitCode
-from harken.cli.findings import Finding, Kind, of_fault, of_refused
+from harken.cli.findings import InputFinding, Kind, of_fault, of_refused
 from harken.cli.grouping import Groups
 from harken.cli.inputs import EventFiles, SubscriptionFiles, event_files, is_saved_engine, subscription_files, title_of
 from harken.cli.observed import Observed
@@ -44,7 +44,7 @@ class Checking:
         self._is_readable = True
         self._schema: Schema | None = None
         self._has_faulty_schema = False
-        self._doubtful: list[tuple[Finding, Compiled]] = []
+        self._doubtful: list[tuple[InputFinding, Compiled]] = []
 
     @property
     def exit_code(self) -> ExitCode:
@@ -61,7 +61,7 @@ class Checking:
             except SchemaError:
                 _, faults = check_schema(Path(file).read_text("utf-8-sig"), file)
         for fault in faults:
-            self._tell(Finding("schema", file, fault))
+            self._tell(InputFinding("schema", file, fault))
         self._has_faulty_schema = self._schema is None
 
     def subscriptions(self, names: Sequence[str]) -> None:
@@ -97,7 +97,7 @@ class Checking:
 
     def _findings(
         self, file: str, first: int, record: Record | Fault, ids: set[str], compiler: Compiler
-    ) -> Iterator[Finding]:
+    ) -> Iterator[InputFinding]:
         """All findings about one subscription that do not depend on events."""
         if isinstance(record, Fault):
             yield of_fault(file, record, first)
@@ -163,9 +163,9 @@ class Checking:
             yield
         except (SourceError, SegmentError) as error:
             self._is_readable = False
-            self._tell(Finding(kind, title_of(names), error))
+            self._tell(InputFinding(kind, title_of(names), error))
 
-    def _tell(self, finding: Finding) -> None:
+    def _tell(self, finding: InputFinding) -> None:
         if finding.is_warning:
             self._warnings += 1
         else:

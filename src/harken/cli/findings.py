@@ -20,7 +20,7 @@ FAULT, WARNING = ("✗ ", "red"), ("! ", "yellow")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class InputFinding:
     """A fault or a warning. `match` is the kind of a subscription that failed on one event."""
 
     kind: Kind
@@ -76,18 +76,18 @@ class Finding:
         return printable(", ".join(parts))
 
 
-def of_fault(file: str, fault: Fault, first: int = 0) -> Finding:
+def of_fault(file: str, fault: Fault, first: int = 0) -> InputFinding:
     """The finding for a rejected subscription."""
     error = fault.error
     if isinstance(error, DuplicateIdError):
         error.hint = "`harken match --replace` takes the last one of an id"
-    return Finding("subscription", file, error, fault.position, fault.line, fault.id, first=first)
+    return InputFinding("subscription", file, error, fault.position, fault.line, fault.id, first=first)
 
 
-def of_refused(batch: FileBatch, refused: Refused) -> Finding:
+def of_refused(batch: FileBatch, refused: Refused) -> InputFinding:
     """The finding for a rejected event."""
     position = batch.first + refused.position
-    return Finding("event", batch.file, refused.error, position, None, None, refused.raw, first=batch.first)
+    return InputFinding("event", batch.file, refused.error, position, None, None, refused.raw, first=batch.first)
 
 
 def indented(text: str, width: int) -> list[str]:

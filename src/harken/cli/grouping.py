@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harken.cli.findings import WARNING, Finding, indented
+from harken.cli.findings import WARNING, InputFinding, indented
 from harken.cli.screen import Screen, counted
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ class Groups:
     """Collects warnings by what they say."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, str, str | None], list[Finding]] = {}
+        self._groups: dict[tuple[str, str, str | None], list[InputFinding]] = {}
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: InputFinding) -> None:
         """Take in a warning."""
         key = (finding.kind, finding.error.message, finding.error.hint)
         self._groups.setdefault(key, []).append(finding)
@@ -35,7 +35,7 @@ class Groups:
             screen.show(f"… and {counted(sum(map(len, rest)), 'more warning')}; -v lists all of them")
 
 
-def _text(group: list[Finding]) -> Text:
+def _text(group: list[InputFinding]) -> Text:
     from rich.text import Text
 
     first = group[0]

@@ -98,7 +98,7 @@ def match(
     """
     with session(json, verbose) as screen:
         from harken.cli.inputs import event_files, subscription_files
-        from harken.cli.matching import Request, run
+        from harken.cli.matching import MatchRequest, run
 
         if bool(subscriptions) is bool(where):
             raise typer.BadParameter("give one of them", param_hint="--subscriptions or --where")
@@ -108,7 +108,7 @@ def match(
         of_events, of_subscriptions = event_files(events, format), subscription_files(subscriptions or [])
         read = [*of_events, *of_subscriptions, *([] if schema is None else [schema])]
         _refuse_confusion(read, {"--output": output, "--refused": refused, "--save": save})
-        request = Request(
+        request = MatchRequest(
             of_events,
             of_subscriptions,
             schema,

@@ -10,11 +10,11 @@ from time import perf_counter
 from typing import Any
 
 from harken.cli.asked_in_vain import AskedInVain
-from harken.cli.findings import Finding, Kind, of_fault, of_refused
+from harken.cli.findings import InputFinding, Kind, of_fault, of_refused
 from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, loaded_operators, saved_engine
 from harken.cli.outputs import destination
 from harken.cli.refusals import Refusals, refusals
-from harken.cli.rows import EventNames, Fields, Row
+from harken.cli.rows import EventNames, Row, SubscriptionFields
 from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MatchRequest:
     """What was asked for on the command line."""
 
     events: Sequence[str]
@@ -60,7 +60,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Summary:
+class MatchSummary:
     """What came of it. `failed` counts pairs of an event and a subscription that could not be evaluated."""
 
     events: int = 0
@@ -96,7 +96,7 @@ class Summary:
         return " · ".join(parts)
 
 
-def run(request: Request, screen: Screen) -> Summary:
+def run(request: MatchRequest, screen: Screen) -> MatchSummary:
     """Do what the request asks for. Raises HarkenError where nothing can be done."""
     started = perf_counter()
     names = EventNames(request.event_id)
@@ -114,7 +114,7 @@ def run(request: Request, screen: Screen) -> Summary:
             _subscribe_text(engine, text, request.language, refused)
         if request.save is not None:
             log.info("version %d saved to %s", engine.save(request.save), request.save)
-        fields = Fields(engine)
+        fields = SubscriptionFields(engine)
         matching = _Matching(engine, request.threads, names, fields, refused)
         asked = names.with_own(engine.attributes())
         loaded = perf_counter()
@@ -131,7 +131,7 @@ def run(request: Request, screen: Screen) -> Summary:
     finished = perf_counter()
     log.info("the engine: %s", engine.stats())
     counts = refused.counts
-    return Summary(
+    return MatchSummary(
         matching.events,
         counts["event"],
         len(engine),
@@ -146,7 +146,9 @@ def run(request: Request, screen: Screen) -> Summary:
 class _Matching:
     """Turns batches of events into rows, and counts."""
 
-    def __init__(self, engine: Engine, threads: int, names: EventNames, fields: Fields, refused: Refusals) -> None:
+    def __init__(
+        self, engine: Engine, threads: int, names: EventNames, fields: SubscriptionFields, refused: Refusals
+    ) -> None:
         self._engine = engine
         self._threads = threads
         self._names = names
@@ -172,7 +174,7 @@ class _Matching:
         """Say so, once, if the first events had another type than subscriptions compare them with."""
         error = self._asked.early_warning()
         if error is not None:
-            self._refused.warn(Finding("event", events.title, error, is_warning=True))
+            self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
 
     def warn_of_unparsed(self, events: EventFiles) -> None:
         """Say so if strings were compared with timestamps or dates, and are none."""
@@ -182,13 +184,13 @@ class _Matching:
                 if count > 1:
                     many = f"{count:,} strings are not full ISO 8601 {kind}s"
                 message = f"`{name}` is compared with a {kind}, and {many}"
-                self._refused.warn(Finding("event", events.title, HarkenError(message), is_warning=True))
+                self._refused.warn(InputFinding("event", events.title, HarkenError(message), is_warning=True))
 
     def warn_of_names(self, events: EventFiles, format: str | None) -> None:
         """Say so if a subscription asks for what no event had."""
         error = self._asked.warning(events, format)
         if error is not None:
-            self._refused.warn(Finding("event", events.title, error, is_warning=True))
+            self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
 
     def _named_rows(self, batch: FileBatch, found: BatchMatches) -> Iterator[Row]:
         ids = found.arrow_ids(plain=True).values.to_pylist()
@@ -208,12 +210,12 @@ class _Matching:
                 yield {EVENT: name, **self._fields.of(number, id, found)}
 
 
-def _of_event(kind: Kind, batch: FileBatch, error: HarkenError, position: int, id: str | None = None) -> Finding:
+def _of_event(kind: Kind, batch: FileBatch, error: HarkenError, position: int, id: str | None = None) -> InputFinding:
     """The finding for an event of a batch that could not be named, or not be matched with a subscription."""
-    return Finding(kind, batch.file, error, batch.first + position, id=id, first=batch.first)
+    return InputFinding(kind, batch.file, error, batch.first + position, id=id, first=batch.first)
 
 
-def _new_engine(request: Request, operators: OperatorSet) -> Engine:
+def _new_engine(request: MatchRequest, operators: OperatorSet) -> Engine:
     schema = None if request.schema is None else load_schema(request.schema)
     options: dict[str, Any] = {} if request.database is None else {"database": request.database}
     return Engine(
@@ -240,7 +242,7 @@ def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: S
         file, first = files.origin(fault.position)
         refused.add(of_fault(file, fault, first))
     for id, warning in report.warnings:
-        refused.warn(Finding("subscription", files.title, HarkenError(warning), id=id, is_warning=True))
+        refused.warn(InputFinding("subscription", files.title, HarkenError(warning), id=id, is_warning=True))
     log.info("%d subscriptions loaded from %s, %d refused", report.accepted, files.title, len(report.faults))
     if not report.accepted:
         raise _nothing_in(files, bool(report.faults))
@@ -249,7 +251,7 @@ def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: S
 def _subscribe_text(engine: Engine, text: str, language: str, refused: Refusals) -> None:
     """Subscribe a text under itself. Raises LanguageError if it is faulty: who typed it can put it right."""
     for warning in engine.check(text, language).warnings:
-        refused.warn(Finding("subscription", "--where", HarkenError(warning), id=text, is_warning=True))
+        refused.warn(InputFinding("subscription", "--where", HarkenError(warning), id=text, is_warning=True))
     engine.subscribe(text, text, language)
 
 

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import Any, BinaryIO, Protocol
 
 from harken.cli.json_text import to_json, to_text
-from harken.cli.rows import EventNames, Fields, Row
+from harken.cli.rows import EventNames, Row, SubscriptionFields
 from harken.cli.screen import Screen, printable
 from harken.errors import SourceError
 from harken.events.sources import COMPRESSIONS
@@ -35,7 +35,7 @@ class Output(Protocol):
         """Write what was held back."""
 
 
-class JsonLines:
+class JsonLinesOutput:
     """A JSON object a line, with the fields that the row has."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -52,7 +52,7 @@ class JsonLines:
 class Csv:
     """A header and a line a row."""
 
-    def __init__(self, stream: BinaryIO, names: EventNames, fields: Fields) -> None:
+    def __init__(self, stream: BinaryIO, names: EventNames, fields: SubscriptionFields) -> None:
         self._text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
         self._columns = _columns(fields)
         self._writer = csv.writer(self._text, lineterminator="\n")
@@ -69,7 +69,7 @@ class Csv:
 class Parquet:
     """Row groups. The types of columns come from the values of all subscriptions; mixed ones become JSON."""
 
-    def __init__(self, stream: BinaryIO, names: EventNames, fields: Fields) -> None:
+    def __init__(self, stream: BinaryIO, names: EventNames, fields: SubscriptionFields) -> None:
         self._stream = stream
         self._names = names
         self._fields = fields
@@ -127,7 +127,7 @@ class Parquet:
 class FirstRows:
     """The first rows as a table on the terminal, and how many more there are."""
 
-    def __init__(self, screen: Screen, fields: Fields) -> None:
+    def __init__(self, screen: Screen, fields: SubscriptionFields) -> None:
         self._screen = screen
         self._columns = _columns(fields)
         self._rows: list[Row] = []
@@ -155,11 +155,11 @@ class FirstRows:
             self._screen.show(f"… and {self._count - len(self._rows):,} more; -o FILE writes all of them")
 
 
-def _json_lines(stream: BinaryIO, names: EventNames, fields: Fields) -> Output:
-    return JsonLines(stream)
+def _json_lines(stream: BinaryIO, names: EventNames, fields: SubscriptionFields) -> Output:
+    return JsonLinesOutput(stream)
 
 
-_MAKERS: dict[str, Callable[[BinaryIO, EventNames, Fields], Output]] = {
+_MAKERS: dict[str, Callable[[BinaryIO, EventNames, SubscriptionFields], Output]] = {
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
     ".csv": Csv,
@@ -168,7 +168,7 @@ _MAKERS: dict[str, Callable[[BinaryIO, EventNames, Fields], Output]] = {
 
 
 @contextmanager
-def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNames, Fields], Output]]:
+def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNames, SubscriptionFields], Output]]:
     """The output at the path, or standard output, to be opened when the fields are known. Raises SourceError.
 
     Without a path a terminal gets a table; `-` is JSON lines wherever they go.
@@ -177,7 +177,7 @@ def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNam
         if sys.stdout is None:
             raise SourceError("standard output is closed", hint="-o FILE writes to a file")
         is_table = path is None and screen.is_table
-        yield lambda names, fields: FirstRows(screen, fields) if is_table else JsonLines(sys.stdout.buffer)
+        yield lambda names, fields: FirstRows(screen, fields) if is_table else JsonLinesOutput(sys.stdout.buffer)
         return
     stem, ending = os.path.splitext(path.lower())
     compression = COMPRESSIONS.get(ending)
@@ -191,7 +191,7 @@ def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNam
         yield lambda names, fields: make(stream, names, fields)
 
 
-def _columns(fields: Fields) -> list[str]:
+def _columns(fields: SubscriptionFields) -> list[str]:
     return [EVENT, SUBSCRIPTION, *fields.columns.values()]
 
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from harken import errors
-from harken.cli.findings import Finding
+from harken.cli.findings import InputFinding
 from harken.cli.inputs import title_of
 from harken.cli.refusals import Refusals, refusals
 from harken.cli.screen import Screen, counted
@@ -23,7 +23,7 @@ from harken.events.sources import STANDARD_INPUT, Source, find_source, opened
 from harken.limits import DEFAULT_LIMITS
 
 
-class Item(NamedTuple):
+class EventItem(NamedTuple):
     """One event to publish, or the reason why it cannot be read, and where it was."""
 
     file: str
@@ -43,11 +43,11 @@ class Events:
     """What is published, and what it is called."""
 
     title: str
-    items: Iterable[Item]
+    items: Iterable[EventItem]
 
 
 @dataclass(slots=True)
-class Summary:
+class PublishSummary:
     """What came of it. `matches` is counted in a dry run."""
 
     events: int = 0
@@ -77,7 +77,7 @@ class Summary:
 def events_of_texts(texts: Sequence[str]) -> Events:
     """Events that are given as JSON. Raises HarkenError if one is none."""
     objects = [decode_object(text.encode(errors="surrogateescape"), DEFAULT_LIMITS) for text in texts]
-    return Events("--event", [Item("--event", 0, at, None, each) for at, each in enumerate(objects)])
+    return Events("--event", [EventItem("--event", 0, at, None, each) for at, each in enumerate(objects)])
 
 
 def events_of_files(files: Sequence[str], format: str | None, split: str | None) -> Events:
@@ -89,10 +89,12 @@ def events_of_files(files: Sequence[str], format: str | None, split: str | None)
     return Events(title_of(files), _items(sources, split))
 
 
-def run(client: Client, events: Events, batch_size: int, file: str | None, screen: Screen, *, dry_run: bool) -> Summary:
+def run(
+    client: Client, events: Events, batch_size: int, file: str | None, screen: Screen, *, dry_run: bool
+) -> PublishSummary:
     """Publish events, or show what they match. Raises HarkenError where nothing can be done."""
     started = perf_counter()
-    summary = Summary(matches=0 if dry_run else None)
+    summary = PublishSummary(matches=0 if dry_run else None)
     what = "matching events" if dry_run else "publishing events"
     with refusals(screen, file) as refused, screen.progress(what) as advance:
         items, fault = iter(events.items), None
@@ -119,9 +121,9 @@ def run(client: Client, events: Events, batch_size: int, file: str | None, scree
     return summary
 
 
-def _taken(items: Iterator[Item], size: int) -> tuple[list[Item], SourceError | None]:
+def _taken(items: Iterator[EventItem], size: int) -> tuple[list[EventItem], SourceError | None]:
     """The next events, and what broke the file behind them: what came before is not lost."""
-    taken: list[Item] = []
+    taken: list[EventItem] = []
     try:
         taken.extend(islice(items, size))
     except SourceError as error:
@@ -129,7 +131,7 @@ def _taken(items: Iterator[Item], size: int) -> tuple[list[Item], SourceError | 
     return taken, None
 
 
-def _publish(client: Client, items: Sequence[Item], summary: Summary, refused: Refusals) -> None:
+def _publish(client: Client, items: Sequence[EventItem], summary: PublishSummary, refused: Refusals) -> None:
     try:
         done = client.publish([item.event for item in items])
     except ServerError as error:
@@ -142,7 +144,9 @@ def _publish(client: Client, items: Sequence[Item], summary: Summary, refused: R
         refused.add(_rejected(items[each.position], each))
 
 
-def _match(client: Client, items: Sequence[Item], screen: Screen, summary: Summary, refused: Refusals) -> None:
+def _match(
+    client: Client, items: Sequence[EventItem], screen: Screen, summary: PublishSummary, refused: Refusals
+) -> None:
     found = client.match([item.event for item in items])
     for each in found.rejected:
         refused.add(_rejected(items[each.position], each))
@@ -153,7 +157,7 @@ def _match(client: Client, items: Sequence[Item], screen: Screen, summary: Summa
             screen.line({"event": item.first + item.position, "subscription": id})
 
 
-def _items(sources: Sequence[Source], split: str | None) -> Iterator[Item]:
+def _items(sources: Sequence[Source], split: str | None) -> Iterator[EventItem]:
     count = 0
     for source in sources:
         first = count
@@ -162,29 +166,29 @@ def _items(sources: Sequence[Source], split: str | None) -> Iterator[Item]:
             yield item
 
 
-def _objects(source: Source, first: int) -> Iterator[Item]:
+def _objects(source: Source, first: int) -> Iterator[EventItem]:
     for row in rows_of(source, DEFAULT_LIMITS):
-        yield Item(source.name, first, row.position, row.line, row.content, row.raw, row.error)
+        yield EventItem(source.name, first, row.position, row.line, row.content, row.raw, row.error)
 
 
-def _documents(source: Source, first: int, split: str | None) -> Iterator[Item]:
+def _documents(source: Source, first: int, split: str | None) -> Iterator[EventItem]:
     with opened(source) as stream:
         for position, piece in enumerate(document_pieces(stream, split, DEFAULT_LIMITS)):
             error = piece.error
             if error is not None:
                 error.place = place_in(piece, error.place, source.name, is_exact=True)
-            yield Item(source.name, first, position, piece.line, piece.data, piece.excerpt, error, piece)
+            yield EventItem(source.name, first, position, piece.line, piece.data, piece.excerpt, error, piece)
 
 
 def _format(file: str, format: str | None, split: str | None) -> str | None:
     return "xml" if format is None and split is not None and file == STANDARD_INPUT else format
 
 
-def _unreadable(item: Item, error: HarkenError) -> Finding:
-    return Finding("event", item.file, error, item.first + item.position, None, None, item.raw, first=item.first)
+def _unreadable(item: EventItem, error: HarkenError) -> InputFinding:
+    return InputFinding("event", item.file, error, item.first + item.position, None, None, item.raw, first=item.first)
 
 
-def _rejected(item: Item, rejected: Rejected) -> Finding:
+def _rejected(item: EventItem, rejected: Rejected) -> InputFinding:
     """The finding for an event that was rejected, with its place in the file, not in what was sent."""
     kind = getattr(errors, rejected.error, HarkenError)
     is_plain = isinstance(kind, type) and issubclass(kind, HarkenError) and not issubclass(kind, LimitError)

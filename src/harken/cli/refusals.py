@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TextIO
 
-from harken.cli.findings import Finding, Kind
+from harken.cli.findings import InputFinding, Kind
 from harken.cli.json_text import to_json
 from harken.cli.screen import Screen
 from harken.errors import SourceError
@@ -26,7 +26,7 @@ class Refusals:
         self._warnings = 0
         self.counts: Counter[Kind] = Counter()
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: InputFinding) -> None:
         """Take in a fault."""
         self.counts[finding.kind] += 1
         if self.counts[finding.kind] <= _MOST_SHOWN:
@@ -34,13 +34,13 @@ class Refusals:
         if self._file is not None:
             self._keep(self._file, finding)
 
-    def warn(self, finding: Finding) -> None:
+    def warn(self, finding: InputFinding) -> None:
         """Show a warning, if it is one of the first."""
         self._warnings += 1
         if self._warnings <= _MOST_SHOWN:
             self._screen.aside(finding.to_dict(), finding.to_text())
 
-    def _keep(self, file: TextIO, finding: Finding) -> None:
+    def _keep(self, file: TextIO, finding: InputFinding) -> None:
         try:
             file.write(to_json(finding.to_dict()) + "\n")
         except OSError as error:

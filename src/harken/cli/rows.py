@@ -78,7 +78,7 @@ def _path(field: str) -> Path:
         raise typer.BadParameter(str(error), param_hint="--event-id") from None
 
 
-class Fields:
+class SubscriptionFields:
     """The fields that travel with subscriptions, and the columns that they fill."""
 
     def __init__(self, engine: Engine) -> None:

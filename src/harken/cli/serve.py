@@ -124,9 +124,9 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
     from harken.server.app import create_app
     from harken.server.connections import protocol_for
     from harken.server.logs import log_to_standard_error
-    from harken.server.settings import Settings
+    from harken.server.settings import ServerSettings
 
-    assert isinstance(settings, Settings)
+    assert isinstance(settings, ServerSettings)
     level = logging.DEBUG if verbose > 1 else logging.INFO if verbose or screen.json else logging.WARNING
     log_to_standard_error(as_json=screen.json, level=level)
     app = create_app(settings)

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from harken.cli.durations import seconds_of
-from harken.cli.findings import Finding
+from harken.cli.findings import InputFinding
 from harken.cli.json_text import to_text
 from harken.cli.refusals import Refusals, refusals
 from harken.cli.screen import Screen, counted
@@ -22,7 +22,7 @@ _FIELDS = ("id", "where", "language", "owner", "valid_for", "delivery")
 
 
 @dataclass(slots=True)
-class Summary:
+class SubscribeSummary:
     """What came of it."""
 
     accepted: int
@@ -49,7 +49,7 @@ class _Origin(NamedTuple):
 
 def subscribe_files(
     client: Client, files: Sequence[str], given: Mapping[str, Any], file: str | None, screen: Screen
-) -> Summary:
+) -> SubscribeSummary:
     """Subscribe to all that files have, and write what was refused to `file`.
 
     `given` is what subscriptions are that do not say otherwise.
@@ -67,7 +67,7 @@ def subscribe_files(
     rejected = refused.counts["subscription"]
     if not accepted + rejected:
         raise SourceError(f"there is no subscription in {', '.join(files)}")
-    return Summary(accepted, rejected, perf_counter() - started)
+    return SubscribeSummary(accepted, rejected, perf_counter() - started)
 
 
 class _Reading:
@@ -148,5 +148,7 @@ def _reported(report: LineReport, origin: _Origin, screen: Screen, refused: Refu
     return True
 
 
-def _finding(origin: _Origin, error: HarkenError, *, is_warning: bool = False) -> Finding:
-    return Finding("subscription", origin.file, error, origin.position, origin.line, origin.id, is_warning=is_warning)
+def _finding(origin: _Origin, error: HarkenError, *, is_warning: bool = False) -> InputFinding:
+    return InputFinding(
+        "subscription", origin.file, error, origin.position, origin.line, origin.id, is_warning=is_warning
+    )

@@ -10,7 +10,7 @@ from itertools import chain
 
 from harken.language.explanation import Clause, Explanation, Met
 from harken.language.registry import FindEvent
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.language.xpath.front_end import XPathFrontEnd
 from harken.language.xpath.printer import prefixes_of, print_name, print_part, print_test
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -119,7 +119,7 @@ class _Teller:
         """Which step leads nowhere, and from where."""
         places = list(dict.fromkeys(self._tag_path(node) for node in found))
         where = " or ".join(places[:3]) + (f" or {len(places) - 3} more" if len(places) > 3 else "")
-        is_attribute = step.kind is Kind.ATTRIBUTE and not step.is_descendant
+        is_attribute = step.kind is NodeKind.ATTRIBUTE and not step.is_descendant
         return f"no `{self._test(step)}` {'on' if is_attribute else 'below'} {where}"
 
     def _test(self, step: Step) -> str:
@@ -138,9 +138,9 @@ class _Teller:
         return "/" + "/".join(self._name(each) + _position(each) for each in _way_to(node))
 
     def _name(self, node: Node) -> str:
-        if node.kind is Kind.TEXT:
+        if node.kind is NodeKind.TEXT:
             return "text()"
-        return ("@" if node.kind is Kind.ATTRIBUTE else "") + print_name(node.name or "", self.prefixes)
+        return ("@" if node.kind is NodeKind.ATTRIBUTE else "") + print_name(node.name or "", self.prefixes)
 
 
 def _rest(leaf: Exists | Comparison, path: Location, place: int) -> Expression:
@@ -169,7 +169,7 @@ def _way_to(node: Node) -> list[Node]:
 
 def _position(node: Node) -> str:
     """`[2]` for the second of several siblings of one name."""
-    if node.kind is Kind.ATTRIBUTE or node.parent is None:
+    if node.kind is NodeKind.ATTRIBUTE or node.parent is None:
         return ""
     alike = [each for each in node.parent.children if each.kind is node.kind and each.name == node.name]
     return f"[{1 + next(at for at, each in enumerate(alike) if each is node)}]" if len(alike) > 1 else ""

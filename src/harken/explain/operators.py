@@ -27,7 +27,7 @@ from harken.language.ast import (
 from harken.language.explanation import Clause, Explanation
 from harken.language.sql.printer import print_expression
 from harken.limits import Limits
-from harken.operators.calling import Caller, Row
+from harken.operators.calling import Caller, Evaluation
 from harken.operators.operator import FREE
 from harken.reference.operators import Found, calls, elements, substitution, substitutions, under
 from harken.schema import Schema
@@ -72,7 +72,7 @@ def _called(call: Call, raw: RawEvent, caller: Caller) -> tuple[Found, str | Non
                 return None, f"{each.name} is missing"
         else:
             arguments.append(each.value if isinstance(each, Constant) else FREE)
-    (answer,) = caller([Row(raw.seen(caller.operator.signature.reads), tuple(arguments))])
+    (answer,) = caller([Evaluation(raw.seen(caller.operator.signature.reads), tuple(arguments))])
     if isinstance(answer, HarkenError):
         return None, answer.message
     if isinstance(answer, bool):

@@ -60,7 +60,7 @@ class TagPathTable(NamedTuple):
     seed: int
 
 
-class Room(NamedTuple):
+class ParseBuffers(NamedTuple):
     """Space for one thread to work in."""
 
     cursor: NDArray[np.int64]
@@ -101,7 +101,7 @@ class Job(NamedTuple):
     text: NDArray[np.uint8]
 
 
-_thawed_table, _thawed_room, _thawed_job = thawing(TagPathTable), thawing(Room), thawing(Job)
+_thawed_table, _thawed_room, _thawed_job = thawing(TagPathTable), thawing(ParseBuffers), thawing(Job)
 
 _LT, _GT, _AMP, _BRACKET, _DASH, _QUERY, _SLASH, _BANG = 60, 62, 38, 93, 45, 63, 47, 33
 _EQUALS, _COLON, _SEMICOLON, _HASH, _QUOTE, _APOSTROPHE = 61, 58, 59, 35, 34, 39

@@ -23,7 +23,7 @@ _OWN = ("id", "predicates", "language")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DuplicateRows:
     """Rows whose ids belong to somebody already."""
 
     rows: NDArray[np.int64]
@@ -45,14 +45,14 @@ class TableOfSubscriptions:
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
-    def taken(self, catalogue: Catalogue) -> Taken:
+    def taken(self, catalogue: Catalogue) -> DuplicateRows:
         """The rows, of those that can be taken without their texts, whose ids the catalogue has."""
         if not len(catalogue):
-            return Taken(np.empty(0, np.int64), [])
+            return DuplicateRows(np.empty(0, np.int64), [])
         rows = self._first_of_id()
         ids = self._ids.take(pa.array(rows)).to_pylist()
         chosen = [(row, id) for row, id in zip(rows.tolist(), ids, strict=True) if id in catalogue]
-        return Taken(np.array([row for row, _ in chosen], np.int64), [id for _, id in chosen])
+        return DuplicateRows(np.array([row for row, _ in chosen], np.int64), [id for _, id in chosen])
 
     def quick(self, without: Collection[int] | NDArray[np.int64]) -> Quick:
         """The rows that can be taken as they are, but for some."""

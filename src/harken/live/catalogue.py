@@ -26,7 +26,7 @@ _SHARE_ASKED = 4
 """Once a field was asked for a quarter of all subscriptions, it is made a column."""
 
 
-class Columns:
+class CatalogueColumns:
     """Subscriptions with the numbers from `first` on, as Arrow columns: id, where, language and fields (as JSON)."""
 
     def __init__(self, first: int, table: pa.Table, field_counts: Mapping[str, int] | None = None) -> None:
@@ -93,7 +93,7 @@ class Catalogue:
 
     def __init__(
         self,
-        columns: Sequence[Columns] = (),
+        columns: Sequence[CatalogueColumns] = (),
         gone: set[int] | None = None,
         asked: frozenset[str] | None = frozenset(),
     ) -> None:
@@ -172,7 +172,7 @@ class Catalogue:
     def add_columns(self, first: int, table: pa.Table) -> None:
         """Take subscriptions with the numbers from `first` on, whose ids are free."""
         with self._naming:
-            self._columns.append(Columns(first, table))
+            self._columns.append(CatalogueColumns(first, table))
             self._count += table.num_rows
             self.changes += 1
             self._ids_by_number = self._arrow_by_number = None

@@ -24,7 +24,7 @@ failed with a single subscription, and was matched with the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Notification:
+class NotificationRow:
     """A match: whom to tell of which event. Columns of the event may follow these fields."""
 
     event_id: str
@@ -37,7 +37,7 @@ class Notification:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetterRow:
     """An event that was refused, a value that was odd, or an event that failed with one subscription."""
 
     event_id: str | None
@@ -54,13 +54,13 @@ class DeadLetter:
     @classmethod
     def of_refused(
         cls, refused: Refused, event_id: str | None, match_time: datetime, index_version: int, batch_id: int
-    ) -> DeadLetter:
+    ) -> DeadLetterRow:
         """The dead letter of an event that could not be decoded, or is not valid."""
         stage = DECODE if isinstance(refused.error, DecodeError) else VALIDATE
         return cls(event_id, stage, str(refused.error), None, refused.raw, match_time, index_version, batch_id)
 
 
-Record = type[Notification] | type[DeadLetter]
+Record = type[NotificationRow] | type[DeadLetterRow]
 
 
 def names_of(record: Record) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harken.codes.flat import Flat, joined
-from harken.live.catalogue import Catalogue, Columns
+from harken.live.catalogue import Catalogue, CatalogueColumns
 from harken.live.numbering import Numbering
 from harken.matchers.kinds import Indexes
 from harken.matchers.roles import Divides, Renumbers
@@ -94,7 +94,7 @@ def _others(index: Indexes) -> dict[str, Renumbers] | None:
 
 
 def _part(table: pa.Table, index: Indexes | None, asked: frozenset[str] | None) -> Shard:
-    columns = [Columns(0, table)] if table.num_rows else []
+    columns = [CatalogueColumns(0, table)] if table.num_rows else []
     return Shard(Catalogue(columns, asked=asked), Numbering(table.num_rows), index)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from harken.errors import CapabilityError, OutdatedError, SegmentError
 from harken.events.utf8 import utf8_of
 from harken.limits import Limits
-from harken.live.catalogue import Catalogue, Columns
+from harken.live.catalogue import Catalogue, CatalogueColumns
 from harken.live.live_set import LiveSet, new_index
 from harken.live.numbering import Numbering
 from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
@@ -25,7 +25,7 @@ from harken.operators.operating import Operating
 from harken.schema import Schema
 from harken.schema.files import format_schema, parse_schema
 from harken.versions.array_file import ArrayFile
-from harken.versions.folder import Draft, Folder
+from harken.versions.folder import Folder, VersionDraft
 
 log = logging.getLogger(__name__)
 _SUBSCRIPTIONS = "subscriptions"
@@ -35,7 +35,7 @@ _MOST_FIELD_NAMES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EngineSettings:
     """What an engine was made with."""
 
     schema: Schema | None
@@ -60,7 +60,7 @@ class Saved:
     version: int
     sequence: int | None
     """The last change of a log that it knows."""
-    settings: Settings
+    settings: EngineSettings
     catalogue: Catalogue
     numbering: Numbering
     index: Indexes | None
@@ -128,9 +128,9 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
             message = f"{folder.path} was saved with the URL of a database, which is not kept: it may hold a password"
             raise CapabilityError(message, hint="pass `database` again: Engine.load(path, database=...)")
         documents, left = DocumentMatching.chosen(known["algorithm"], whole, meta["algorithm"])
-        settings = Settings(schema, meta["algorithm"], Limits(**meta["limits"]), left, documents)
+        settings = EngineSettings(schema, meta["algorithm"], Limits(**meta["limits"]), left, documents)
         file = contents.files[_SUBSCRIPTIONS]
-        columns = Columns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
+        columns = CatalogueColumns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
     except (KeyError, TypeError) as problem:
         raise _no_engine(folder.path, problem) from None
     operating = operating.within(settings.limits)
@@ -164,7 +164,7 @@ def _read_calling(files: Mapping[str, ArrayFile]) -> Calling:
 
 
 def _read_index(
-    settings: Settings, files: Mapping[str, ArrayFile], options: Mapping[str, Any], operating: Operating
+    settings: EngineSettings, files: Mapping[str, ArrayFile], options: Mapping[str, Any], operating: Operating
 ) -> Indexes | None:
     flat = load_matcher(settings.algorithm, files, settings.limits, options)
     if flat is None:
@@ -192,7 +192,7 @@ def _is_url(name: str, value: object) -> bool:
     return name == _DATABASE and "://" in str(value)
 
 
-def _write_catalogue(catalogue: Catalogue, size: int, draft: Draft) -> None:
+def _write_catalogue(catalogue: Catalogue, size: int, draft: VersionDraft) -> None:
     table = catalogue.table(size)
     arrays: dict[str, NDArray[Any]] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):

@@ -22,7 +22,7 @@ from harken.schema.paths import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class CursorTest:
     """A test of the values at some cursors, at least one of which stands before an array."""
 
     passes: Callable[[list[Any]], bool]
@@ -50,9 +50,9 @@ def is_match(form: NormalForm | Tree, event: Event, limits: Limits = DEFAULT_LIM
     return False
 
 
-def _left_open(conjunction: Conjunction, event: Event) -> list[Test] | None:
+def _left_open(conjunction: Conjunction, event: Event) -> list[CursorTest] | None:
     """The tests that wait for a binding, if all others pass; None if one does not."""
-    waiting: list[Test] = []
+    waiting: list[CursorTest] = []
     for path, constraint in conjunction.constraints:
         found = open_constraint(path, constraint, event)
         if found is False:
@@ -68,7 +68,7 @@ def _left_open(conjunction: Conjunction, event: Event) -> list[Test] | None:
     return waiting
 
 
-def open_constraint(path: Path, constraint: Constraint, event: Event) -> bool | Test:
+def open_constraint(path: Path, constraint: Constraint, event: Event) -> bool | CursorTest:
     """Whether the event meets a constraint, or the test that waits for a binding."""
     if not isinstance(constraint, ValueSet):
         return bool(event.values(path)) is (constraint is Presence.PRESENT)
@@ -76,24 +76,24 @@ def open_constraint(path: Path, constraint: Constraint, event: Event) -> bool | 
     if len(path) == 1:
         node = event.attributes.get(path[0])
     elif not path[0]:
-        return _opened(Test(_admits_one(constraint.admits), *_cursors((path,), event)))
+        return _opened(CursorTest(_admits_one(constraint.admits), *_cursors((path,), event)))
     else:
         node, rest = advance((event.attributes, path))
     if node is None:
         return False
     if type(node) is list:
-        return Test(_admits_one(constraint.admits), ((node, rest),))
+        return CursorTest(_admits_one(constraint.admits), ((node, rest),))
     return constraint.admits(node)
 
 
-def open_residual(residual: Residual, event: Event) -> bool | Test:
+def open_residual(residual: Residual, event: Event) -> bool | CursorTest:
     """Whether a residual predicate is true of the event, or the test that waits for a binding."""
     if residual.of_sets:
         return residual.holds([event.values(path) for path in residual.paths])
-    return _opened(Test(residual.holds, *_cursors(residual.paths, event)))
+    return _opened(CursorTest(residual.holds, *_cursors(residual.paths, event)))
 
 
-def _opened(test: Test) -> bool | Test:
+def _opened(test: CursorTest) -> bool | CursorTest:
     """The test, if it has to wait for a binding; else whether it passes."""
     return test if arrays_of(test) else settled(test)
 
@@ -124,14 +124,14 @@ class BindingSearch:
         self.most = most
         self.made = 0
 
-    def finds(self, tests: list[Test]) -> bool:
+    def finds(self, tests: list[CursorTest]) -> bool:
         """Whether some binding passes every test. Raises LimitError."""
         try:
             return self.satisfiable(tests)
         except RecursionError:
             raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
-    def satisfiable(self, tests: list[Test], picks: int = 0) -> bool:
+    def satisfiable(self, tests: list[CursorTest], picks: int = 0) -> bool:
         """Whether elements of the arrays can be picked so that every test passes. Raises LimitError."""
         if picks > 1:  # to go once through one array is no puzzle, however long it is
             self.made += len(tests)
@@ -147,13 +147,13 @@ class BindingSearch:
         return True
 
 
-def _connected(tests: list[Test]) -> list[list[Test]]:
+def _connected(tests: list[CursorTest]) -> list[list[CursorTest]]:
     """The tests in groups: together are those that share an array, directly or through others."""
-    by_array: dict[int, list[Test]] = {}
+    by_array: dict[int, list[CursorTest]] = {}
     for test in tests:
         for array in arrays_of(test):
             by_array.setdefault(array, []).append(test)
-    groups: list[list[Test]] = []
+    groups: list[list[CursorTest]] = []
     seen: set[int] = set()
     for first in tests:
         group, waiting = [], [first]
@@ -169,30 +169,30 @@ def _connected(tests: list[Test]) -> list[list[Test]]:
     return groups
 
 
-def arrays_of(test: Test) -> set[int]:
+def arrays_of(test: CursorTest) -> set[int]:
     """The arrays before which a test waits, by identity: in a canonical event every array is an object of its own."""
     return {id(node) for node, _ in test.cursors if type(node) is list}
 
 
-def _most_shared(group: list[Test]) -> list[Any]:
+def _most_shared(group: list[CursorTest]) -> list[Any]:
     """The array before which most tests wait: once it is picked from, the group may fall apart."""
     waiting = [node for test in group for node, _ in test.cursors if type(node) is list]
     counts = Counter(map(id, waiting))
     return max(waiting, key=lambda array: counts[id(array)])
 
 
-def _picked(group: list[Test], array: list[Any], element: Any) -> list[Test]:
+def _picked(group: list[CursorTest], array: list[Any], element: Any) -> list[CursorTest]:
     """The group with one element picked of one array."""
     return [picked_in(test, array, element) for test in group]
 
 
-def picked_in(test: Test, array: list[Any], element: Any) -> Test:
+def picked_in(test: CursorTest, array: list[Any], element: Any) -> CursorTest:
     """A test with one element picked of one array."""
     cursors = [advance((element, path)) if node is array else (node, path) for node, path in test.cursors]
-    return Test(test.passes, tuple(cursors), test.made)
+    return CursorTest(test.passes, tuple(cursors), test.made)
 
 
-def settled(test: Test) -> bool:
+def settled(test: CursorTest) -> bool:
     """Whether a test passes that waits for no binding."""
     if test.made == (None,):
         return test.passes([test.cursors[0][0]])

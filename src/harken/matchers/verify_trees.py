@@ -16,7 +16,7 @@ from harken.errors import LimitError
 from harken.events import Event
 from harken.language.trees import Constrained, Every, Some, Tree
 from harken.limits import Limits
-from harken.matchers.verify import Test, arrays_of, open_constraint, open_residual, picked_in, settled
+from harken.matchers.verify import CursorTest, arrays_of, open_constraint, open_residual, picked_in, settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class _Open:
     items: list[_Waiting]
 
 
-_Waiting = Test | _Open
+_Waiting = CursorTest | _Open
 
 
 def holds(tree: Tree, event: Event, limits: Limits) -> bool:
@@ -121,8 +121,8 @@ def _parts(goals: list[_Waiting]) -> Iterator[_Waiting]:
             yield goal
 
 
-def _tests(goal: _Waiting) -> Iterator[Test]:
-    if isinstance(goal, Test):
+def _tests(goal: _Waiting) -> Iterator[CursorTest]:
+    if isinstance(goal, CursorTest):
         yield goal
     else:
         for item in goal.items:

@@ -32,7 +32,7 @@ _FIRST_WAIT = 0.05
 """Seconds before a call is made again."""
 
 
-class Row(NamedTuple):
+class Evaluation(NamedTuple):
     """One evaluation: what the operator sees of an event, and the arguments of the predicate."""
 
     event: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counts:
+class CallCounts:
     """What an operator did so far."""
 
     calls: int = 0
@@ -64,7 +64,7 @@ class Caller:
 
     def __init__(self, operator: Operator, limits: Limits) -> None:
         self.operator = operator
-        self.counts = Counts()
+        self.counts = CallCounts()
         self._limits = limits
         self._lock = fork_lock(PART)
         self._turns: dict[int, threading.RLock] = {}
@@ -73,7 +73,7 @@ class Caller:
         self._paused_until = 0.0
         self._abandoned: list[Future[Any]] = []
 
-    def __call__(self, rows: Sequence[Row]) -> list[Outcome]:
+    def __call__(self, rows: Sequence[Evaluation]) -> list[Outcome]:
         """The outcome of each row. Rows of a batched operator have variables at the same places."""
         operator = self.operator
         if operator.is_deterministic and operator.signature.reads is not None and len(rows) > 1:
@@ -98,7 +98,7 @@ class Caller:
 
     # One call after the other, or all at once
 
-    def _called(self, rows: Sequence[Row]) -> list[Outcome]:
+    def _called(self, rows: Sequence[Evaluation]) -> list[Outcome]:
         operator = self.operator
         if operator.batched:
             return self._batch(rows)
@@ -108,7 +108,7 @@ class Caller:
             return self._count_each(rows, lambda: list(_threads().map(self._one, rows)))
         return self._count_each(rows, lambda: [self._one(row) for row in rows])
 
-    def _count_each(self, rows: Sequence[Row], work: Callable[[], list[Outcome]]) -> list[Outcome]:
+    def _count_each(self, rows: Sequence[Evaluation], work: Callable[[], list[Outcome]]) -> list[Outcome]:
         paused = self._pause()
         if paused is not None:
             return self._refuse(paused, len(rows))
@@ -121,7 +121,7 @@ class Caller:
             self.counts.seconds += perf_counter() - started
         return found
 
-    def _one(self, row: Row) -> Outcome:
+    def _one(self, row: Evaluation) -> Outcome:
         """One row, tried as often as the policy says."""
         free = _free(row)
         found: Outcome = self._tried(lambda: self._read(self.operator.function(row.event, *row.arguments), free))
@@ -177,10 +177,10 @@ class Caller:
             self._abandoned = [each for each in self._abandoned if not each.done()] + [future]
             raise
 
-    async def _gathered(self, rows: Sequence[Row]) -> list[Outcome]:
+    async def _gathered(self, rows: Sequence[Evaluation]) -> list[Outcome]:
         return list(await asyncio.gather(*map(self._awaited, rows)))
 
-    async def _awaited(self, row: Row) -> Outcome:
+    async def _awaited(self, row: Evaluation) -> Outcome:
         wait = _FIRST_WAIT
         operator = self.operator
         error: HarkenError | None = None
@@ -203,7 +203,7 @@ class Caller:
         assert error is not None
         return error
 
-    def _batch(self, rows: Sequence[Row]) -> list[Outcome]:
+    def _batch(self, rows: Sequence[Evaluation]) -> list[Outcome]:
         paused = self._pause()
         if paused is not None:
             return self._refuse(paused, len(rows))
@@ -341,12 +341,12 @@ def _value(given: Any) -> Value | None:
     return value
 
 
-def _free(row: Row) -> int:
+def _free(row: Evaluation) -> int:
     """How many variables are to be bound."""
     return sum(each is FREE for each in row.arguments)
 
 
-def _equal_rows(rows: Sequence[Row]) -> list[int] | None:
+def _equal_rows(rows: Sequence[Evaluation]) -> list[int] | None:
     """For each row the place of the first that is the same; None if they do not compare."""
     first: dict[Any, int] = {}
     found: list[int] = []
@@ -358,14 +358,14 @@ def _equal_rows(rows: Sequence[Row]) -> list[int] | None:
     return found
 
 
-def _lists(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
+def _lists(rows: Sequence[Evaluation]) -> tuple[Any, list[Any]]:
     return [row.event for row in rows], [
         FREE if first is FREE else [row.arguments[place] for row in rows]
         for place, first in enumerate(rows[0].arguments)
     ]
 
 
-def _alike(rows: Sequence[Row]) -> list[Sequence[Row]]:
+def _alike(rows: Sequence[Evaluation]) -> list[Sequence[Evaluation]]:
     """Rows by the types of their values: those of a column of Arrow are of one."""
     kinds = [
         {
@@ -378,13 +378,13 @@ def _alike(rows: Sequence[Row]) -> list[Sequence[Row]]:
     whole: dict[Any, Any] = {}
     if all(whole.setdefault(name, kind) is kind for each in kinds for name, kind in each.items()):
         return [rows]
-    groups: dict[Any, list[Row]] = {}
+    groups: dict[Any, list[Evaluation]] = {}
     for row, each in zip(rows, kinds, strict=True):
         groups.setdefault(tuple(each.items()), []).append(row)
     return list(groups.values())
 
 
-def _arrow(rows: Sequence[Row]) -> tuple[Any, list[Any]]:
+def _arrow(rows: Sequence[Evaluation]) -> tuple[Any, list[Any]]:
     import pyarrow as pa
 
     events, arguments = _lists(rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harken.errors import EventError
 from harken.live.notifications import TYPE
 from harken.pipeline.counts import Counts
-from harken.pipeline.outcome import Outcome, Stamp, outcome
+from harken.pipeline.outcome import BatchOutcome, Stamp, outcome
 from harken.pipeline.sinks import write, write_dead_letters
 from harken.pipeline.spark_errors import spark_errors
 from harken.pipeline.steps import Reached, ignore_step
@@ -50,7 +50,7 @@ def run_batch(events: DataFrame, config: Config, stamp: Stamp, reached: Reached 
     return counts
 
 
-def _refuse_without_dead_letters(config: Config, found: Outcome) -> None:
+def _refuse_without_dead_letters(config: Config, found: BatchOutcome) -> None:
     """Raise EventError if events were refused and there is no place for dead letters, before anything is written."""
     count = found.counts.refused - found.counts.dead_letters.get(TYPE, 0)  # events with odd values are matched
     if not count or config.dead_letters is not None:

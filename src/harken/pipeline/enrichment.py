@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from harken.pipeline.config import Enrichment
+    from harken.pipeline.config import EnrichmentConfig
 
 _KEY = "_harken_key_"
 (DOCUMENT,) = _DOCUMENT
 
 
-def enriched(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> DataFrame:
+def enriched(events: DataFrame, enrichments: tuple[EnrichmentConfig, ...]) -> DataFrame:
     """The events, joined with each table in turn. The tables are read in their current state.
 
     Raises SourceError if a table has two rows for one key, or columns that the events have already.
@@ -37,7 +37,7 @@ def enriched(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> DataFram
     return events
 
 
-def enriched_columns(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> EventColumns:
+def enriched_columns(events: DataFrame, enrichments: tuple[EnrichmentConfig, ...]) -> EventColumns:
     """The columns of the events after all joins, without Harken's own. Nothing is joined for that.
 
     Raises SourceError if a table cannot be read.
@@ -53,7 +53,7 @@ def enriched_columns(events: DataFrame, enrichments: tuple[Enrichment, ...]) -> 
     return EventColumns(Fields(found))
 
 
-def _reference(enrichment: Enrichment, events: DataFrame) -> DataFrame:
+def _reference(enrichment: EnrichmentConfig, events: DataFrame) -> DataFrame:
     """A reference table in its current state. CSV has no types: its keys get the types that they have in the events."""
     from pyspark.sql.types import StructField, StructType
 
@@ -69,7 +69,7 @@ def _reference(enrichment: Enrichment, events: DataFrame) -> DataFrame:
     return reader.schema(columns).load(enrichment.path)
 
 
-def _joined(events: DataFrame, enrichment: Enrichment) -> DataFrame:
+def _joined(events: DataFrame, enrichment: EnrichmentConfig) -> DataFrame:
     table = _reference(enrichment, events)
     name = enrichment.table or enrichment.path
     for key in enrichment.on:
@@ -90,7 +90,7 @@ def _joined(events: DataFrame, enrichment: Enrichment) -> DataFrame:
     return events.join(added, condition, enrichment.how).drop(*names)
 
 
-def _with_elements(events: DataFrame, enrichment: Enrichment) -> DataFrame:
+def _with_elements(events: DataFrame, enrichment: EnrichmentConfig) -> DataFrame:
     """The events with the columns of a table as elements of their documents."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import BinaryType, IntegralType, StringType

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from harken.pipeline.source_columns import SourceColumns, Tally
+from harken.pipeline.source_columns import SourceColumns, TypeTally
 from harken.spark.frames import column
 from harken.spark.task import EXACT, OWN
 
@@ -46,7 +46,7 @@ def with_exact_values(rows: DataFrame, columns: SourceColumns, is_csv: bool = Fa
     return read.withColumns(values).drop(*texts.values())
 
 
-def tallied(rows: DataFrame, names: Collection[str], is_csv: bool = False) -> dict[str, Tally]:
+def tallied(rows: DataFrame, names: Collection[str], is_csv: bool = False) -> dict[str, TypeTally]:
     """Count the kinds of values in loose columns. This reads the rows."""
     from pyspark.sql import functions as f
 
@@ -58,7 +58,7 @@ def tallied(rows: DataFrame, names: Collection[str], is_csv: bool = False) -> di
 
     found = rows.agg(*map(counts, names)).first()
     assert found is not None, "an aggregate has a row"
-    return {name: Tally(*counted) for name, counted in zip(names, found, strict=True)}
+    return {name: TypeTally(*counted) for name, counted in zip(names, found, strict=True)}
 
 
 def whole_event(names: list[str], options: dict[str, str], has_exact: bool) -> Column:

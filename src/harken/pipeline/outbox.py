@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from harken.pipeline.config import Sink, Source
+    from harken.pipeline.config import Sink, SourceConfig
 
 _KIND, _EVENT, _TIME = "kind", "event", "time"
 # A batch that was interrupted is repeated with the same chunks, or some notifications are lost and others told twice:
@@ -51,14 +51,14 @@ class _Told:
     pairs: list[tuple[str, str | None]] = field(default_factory=list)
 
 
-def event_text(events: DataFrame, source: Source, options: dict[str, str]) -> Column:
+def event_text(events: DataFrame, source: SourceConfig, options: dict[str, str]) -> Column:
     """The events as they are matched, with what enriched them: XML as it is, others as JSON."""
     if source.format == "xml":
         return column(DOCUMENT[0])
     return whole_event(event_columns(events), options, EXACT in events.columns)
 
 
-def with_events(matched: DataFrame, text: str, source: Source, time: datetime) -> DataFrame:
+def with_events(matched: DataFrame, text: str, source: SourceConfig, time: datetime) -> DataFrame:
     """Notifications as `append_notifications` takes them. The column `text` has their events."""
     from pyspark.sql import functions as f
 

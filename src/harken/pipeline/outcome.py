@@ -23,8 +23,8 @@ from harken.live.notifications import (
     SUBSCRIPTION_ID,
     TYPE,
     VALIDATE,
-    DeadLetter,
-    Notification,
+    DeadLetterRow,
+    NotificationRow,
     Record,
     arrow_schema,
     names_of,
@@ -73,7 +73,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """The outcome of a batch. The DataFrames can be read repeatedly until they are released."""
 
     notifications: DataFrame
@@ -87,7 +87,7 @@ class Outcome:
     """Frees what is persisted. The DataFrames must not be used after that."""
 
 
-def outcome(events: DataFrame, config: Config, stamp: Stamp) -> Outcome:
+def outcome(events: DataFrame, config: Config, stamp: Stamp) -> BatchOutcome:
     """Match the events that `sources.read` returned, or those of one micro-batch.
 
     Raises HarkenError if that fails; then nothing stays persisted.
@@ -113,7 +113,7 @@ class _Batch:
         self._has_store = any(sink.format == "store" for sink in config.sinks)
         self._persisted = persisted
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> BatchOutcome:
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
@@ -145,11 +145,11 @@ class _Batch:
             odd_values=odd_counts,
         )
         if dead is None:
-            dead = self._events.sparkSession.createDataFrame([], spark_schema(DeadLetter))
+            dead = self._events.sparkSession.createDataFrame([], spark_schema(DeadLetterRow))
         remember = partial(self._remember, fresh, matched if errors else None)
         good = matched.where(~is_error)
         told = with_events(good, _TEXT, self._source, self._stamp.time) if self._has_store else None
-        return Outcome(self._notifications(good), told, dead, counts, remember, self._persisted.pop_all().close)
+        return BatchOutcome(self._notifications(good), told, dead, counts, remember, self._persisted.pop_all().close)
 
     def _persist(self, frame: DataFrame) -> DataFrame:
         persisted = frame.persist()
@@ -294,7 +294,7 @@ class _Batch:
             "owner": column(owner),
             "event_time": column(_TIME),
         }
-        return good.select(*self._columns(Notification, values), *chosen)
+        return good.select(*self._columns(NotificationRow, values), *chosen)
 
     def _event_text(self) -> Column:
         """An event as a dead letter has it."""
@@ -351,7 +351,7 @@ class _Batch:
             SUBSCRIPTION_ID: f.lit(None).cast("string") if subscription_id is None else subscription_id,
             "event": column("event"),
         }
-        return self._columns(DeadLetter, values)
+        return self._columns(DeadLetterRow, values)
 
     def _columns(self, record: Record, values: dict[str, Column]) -> list[Column]:
         """The columns of a notification or a dead letter, in their order, with those that the stamp gives."""

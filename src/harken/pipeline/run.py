@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunResult:
     """The result of a run."""
 
     name: str
@@ -53,7 +53,7 @@ def run(
     on_report: Callable[[Report], None] = lambda report: None,
     meter: Meter | None = None,
     on_start: Callable[[str | None], None] = lambda ui: None,
-) -> Result:
+) -> RunResult:
     """Run a pipeline to its end. Raises HarkenError if it cannot go on.
 
     `on_report` gets every batch and every change of the subscriptions, after `meter`; `on_start` gets the address of
@@ -79,7 +79,7 @@ def run(
         meter.end(str(error) or type(error).__name__)
         raise
     meter.end()
-    return Result(config.name, config.mode, meter.batches, meter.counts, meter.seconds)
+    return RunResult(config.name, config.mode, meter.batches, meter.counts, meter.seconds)
 
 
 def _work(config: Config, spark: SparkSession, report: Callable[[Report], None], stop: Stop) -> bool:

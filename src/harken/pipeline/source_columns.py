@@ -24,7 +24,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class TypeTally:
     """How many values of a column are numbers, 64-bit integers (also counted as numbers), and booleans."""
 
     numbers: int = 0
@@ -32,7 +32,7 @@ class Tally:
     booleans: int = 0
 
 
-NO_TALLY = Tally()
+NO_TALLY = TypeTally()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SourceColumns:
             [StructField(each.name, loose_type if each.name in self.loose else each.dataType) for each in self.types]
         )
 
-    def resolved(self, tallies: Mapping[str, Tally]) -> Self:
+    def resolved(self, tallies: Mapping[str, TypeTally]) -> Self:
         """The columns with the doubtful types decided by the tallies.
 
         A column without any value of the kind that subscriptions compare with stays STRING: they are at fault.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
-    from harken.pipeline.config import Config, Source
+    from harken.pipeline.config import Config, SourceConfig
 
 ID, RAW, FAULT = f"{OWN}id", f"{OWN}raw", f"{OWN}fault"
 _LINE, _EVENT = f"{OWN}line", f"{OWN}event"
@@ -254,7 +254,7 @@ def _with_raw(columns: StructType) -> StructType:
     return StructType([*columns.fields, StructField(RAW, StringType())])
 
 
-def _identified(events: DataFrame, source: Source) -> DataFrame:
+def _identified(events: DataFrame, source: SourceConfig) -> DataFrame:
     """The events with their ids as strings. If no column is named, those of Kafka and XML go by their position."""
     from pyspark.sql import functions as f
 

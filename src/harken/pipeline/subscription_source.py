@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from harken.pipeline.config import Subscriptions
+    from harken.pipeline.config import SubscriptionsConfig
 
 _SPARK_FORMATS = {"jsonl": "json", "ndjson": "json", "json": "json", "csv": "csv", "parquet": "parquet"}
 
@@ -76,7 +76,7 @@ class SubscriptionSource(Protocol):
         """All its subscriptions. Raises HarkenError if the source as a whole cannot be read."""
 
 
-def subscription_source(config: Subscriptions, spark: SparkSession) -> SubscriptionSource:
+def subscription_source(config: SubscriptionsConfig, spark: SparkSession) -> SubscriptionSource:
     """The source that a configuration names."""
     if config.store is not None:
         from harken.pipeline.stored_subscriptions import StoredSubscriptions
@@ -157,7 +157,7 @@ def _visible(folder: Path) -> Iterator[Path]:
 class _SparkTable:
     """A table of Spark's catalogue, or files that only Spark can read."""
 
-    def __init__(self, config: Subscriptions, spark: SparkSession) -> None:
+    def __init__(self, config: SubscriptionsConfig, spark: SparkSession) -> None:
         self._config = config
         self._spark = spark
 

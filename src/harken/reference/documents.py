@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from harken.errors import DecodeError, LimitError
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.limits import DEFAULT_LIMITS, Limits
 
 _SPACES = " \t\r\n"
@@ -28,7 +28,7 @@ UNBOUNDED = Limits(max_event_bytes=sys.maxsize, max_event_depth=sys.maxsize)
 class Node:
     """A node of a document: the root, an element, an attribute, or a text."""
 
-    kind: Kind
+    kind: NodeKind
     name: str | None
     """The expanded name, `{uri}local` or `local`; None for the root and for texts."""
     value: str
@@ -89,16 +89,16 @@ def meets(predicate: Expression, node: Node, known: Known) -> bool:
 def nodes_of(step: Step, context: Node) -> Iterator[Node]:
     """The nodes that one step leads to, whatever its predicates say."""
     for start in _with_descendants(context) if step.is_descendant else [context]:
-        for node in start.attributes if step.kind is Kind.ATTRIBUTE else start.children:
+        for node in start.attributes if step.kind is NodeKind.ATTRIBUTE else start.children:
             if node.kind is step.kind and step.name in (None, node.name):
                 yield node
 
 
 def string_value(node: Node) -> str:
     """The string-value of a node: of an element or the root, all text below it."""
-    if node.kind in (Kind.ATTRIBUTE, Kind.TEXT):
+    if node.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
         return node.value
-    return "".join(each.value for each in _with_descendants(node) if each.kind is Kind.TEXT)
+    return "".join(each.value for each in _with_descendants(node) if each.kind is NodeKind.TEXT)
 
 
 def number(text: str) -> float:
@@ -147,7 +147,7 @@ class _Reader:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.root = Node(Kind.ROOT, None, "", None)
+        self.root = Node(NodeKind.ROOT, None, "", None)
         self.open = [self.root]
         self.pieces: list[str] = []
 
@@ -185,9 +185,9 @@ class _Reader:
         if len(self.open) > self.limits.max_event_depth:
             message = f"the document is more than {self.limits.max_event_depth} elements deep"
             raise LimitError(message, limit="max_event_depth")
-        element = self._add(Node(Kind.ELEMENT, _expanded(name), "", self.open[-1]))
+        element = self._add(Node(NodeKind.ELEMENT, _expanded(name), "", self.open[-1]))
         for key, value in zip(attributes[::2], attributes[1::2], strict=True):
-            element.attributes.append(Node(Kind.ATTRIBUTE, _expanded(key), value, element))
+            element.attributes.append(Node(NodeKind.ATTRIBUTE, _expanded(key), value, element))
         self.open.append(element)
 
     def _end(self, name: str) -> None:
@@ -202,7 +202,7 @@ class _Reader:
 
     def _end_text(self) -> None:
         if self.pieces and len(self.open) > 1:
-            self._add(Node(Kind.TEXT, None, "".join(self.pieces), self.open[-1]))
+            self._add(Node(NodeKind.TEXT, None, "".join(self.pieces), self.open[-1]))
         self.pieces.clear()
 
     def _add(self, node: Node) -> Node:

@@ -24,7 +24,7 @@ from harken.relational.anchored_tables import (
     values_of,
 )
 from harken.relational.anchors import Anchors
-from harken.relational.databases import Database, EventColumn
+from harken.relational.databases import EventColumn, MatchingDatabase
 from harken.relational.matcher import RelationalMatcher
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table
@@ -41,7 +41,7 @@ class RelationalAnchored(RelationalMatcher):
     tables = (TABLE,)
     most_columns: ClassVar[int | None] = MOST_COLUMNS
 
-    def _create(self, database: Database) -> None:
+    def _create(self, database: MatchingDatabase) -> None:
         self._anchors = Anchors()
         self._uses: Uses = {}
         """Those of rows that left are among them: then a condition is tested in vain, until the tables are refilled."""
@@ -54,7 +54,7 @@ class RelationalAnchored(RelationalMatcher):
         for statement in indexes(dialect):
             database.run(statement)
 
-    def _insert(self, database: Database, rows: list[SqlRow]) -> None:
+    def _insert(self, database: MatchingDatabase, rows: list[SqlRow]) -> None:
         self._anchors.learn(rows)
         known = set(self._uses)
         made: list[dict[str, Any]] = []
@@ -75,10 +75,10 @@ class RelationalAnchored(RelationalMatcher):
         for statement in range_indexes(database.dialect, self._uses.keys() - known):
             database.run(statement)
 
-    def _delete(self, database: Database, sids: Sequence[int]) -> None:
+    def _delete(self, database: MatchingDatabase, sids: Sequence[int]) -> None:
         database.run_many(f"DELETE FROM {TABLE} WHERE sid = {database.parameter(1)}", [(sid,) for sid in sids])
 
-    def _find(self, database: Database, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+    def _find(self, database: MatchingDatabase, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
         kept = [event for event in range(first, last) if not events.apart[event]]
         if not kept or not self._uses:
             return np.empty((0, 2), np.int64)

@@ -101,7 +101,7 @@ class EventColumn(NamedTuple):
     values: list[Any]
 
 
-class Database(Protocol):
+class MatchingDatabase(Protocol):
     """A connection to an engine, made when it is first needed. One thread uses it at a time."""
 
     dialect: ClassVar[Dialect]
@@ -144,30 +144,30 @@ class Database(Protocol):
 
 
 _PLACES = {
-    "duckdb": "harken.relational.on_duckdb:DuckDatabase",
-    "sqlite": "harken.relational.on_sqlite:SqliteDatabase",
+    "duckdb": "harken.relational.on_duckdb:DuckMatching",
+    "sqlite": "harken.relational.on_sqlite:SqliteMatching",
 }
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_database(name: object) -> Database:
+def open_database(name: object) -> MatchingDatabase:
     """A database by its name or URL. Raises CapabilityError if there is none; nothing is connected yet."""
     place = _PLACES.get(name) if isinstance(name, str) else None
     arguments: list[str] = []
     if isinstance(name, str) and name.startswith(_POSTGRES):
-        place, arguments = "harken.relational.on_postgres:PostgresDatabase", [name]
+        place, arguments = "harken.relational.on_postgres:PostgresMatching", [name]
     if place is None:
         # What it is not is not quoted: a URL may hold a password.
         near = did_you_mean(name, _PLACES) if isinstance(name, str) and "://" not in name else None
         hint = near or f"it is one of {', '.join(_PLACES)}, or a URL that begins with {_POSTGRES[0]}"
         raise CapabilityError("there is no such `database`", hint=hint)
     module, _, factory = place.partition(":")
-    found: Database = getattr(import_module(module), factory)(*arguments)
+    found: MatchingDatabase = getattr(import_module(module), factory)(*arguments)
     return found
 
 
 @contextmanager
-def told_clearly(database: Database) -> Iterator[None]:
+def told_clearly(database: MatchingDatabase) -> Iterator[None]:
     """Raise what the driver raises as StoreUnavailableError, and a driver that is missing as MissingExtraError."""
     try:
         yield

@@ -23,7 +23,7 @@ _ARROW: dict[Storage, Any] = {
 }
 
 
-class DuckDatabase:
+class DuckMatching:
     """A database of one matcher."""
 
     dialect: ClassVar[Dialect] = DIALECTS["duckdb"]

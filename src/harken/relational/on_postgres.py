@@ -23,7 +23,7 @@ _SECONDS = 10
 """How long a connection may take to be made."""
 
 
-class PostgresDatabase:
+class PostgresMatching:
     """A session of one matcher."""
 
     dialect: ClassVar[Dialect] = postgres_dialect("pg_temp.")

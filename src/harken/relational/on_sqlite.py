@@ -14,7 +14,7 @@ from harken.relational.databases import DIALECTS, Dialect, EventColumn
 from harken.relational.typed_values import Storage
 
 
-class SqliteDatabase:
+class SqliteMatching:
     """A database of one matcher."""
 
     dialect: ClassVar[Dialect] = DIALECTS["sqlite"]

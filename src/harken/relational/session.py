@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from harken.errors import StoreUnavailableError
-from harken.relational.databases import Database, open_database, told_clearly
+from harken.relational.databases import MatchingDatabase, open_database, told_clearly
 
 _FEW = 1_000
 """From so many rows on the planner looks at tables, and again when they have doubled."""
@@ -30,7 +30,7 @@ class Session:
         return self._process == os.getpid()
 
     @contextmanager
-    def guarded(self) -> Iterator[Database]:
+    def guarded(self) -> Iterator[MatchingDatabase]:
         """The database. Whatever fails inside leaves tables that nobody can be sure of: they are filled again."""
         try:
             with told_clearly(self.database):
@@ -39,7 +39,7 @@ class Session:
             self._process = None
             raise
 
-    def begin(self, create: Callable[[Database], None]) -> None:
+    def begin(self, create: Callable[[MatchingDatabase], None]) -> None:
         """Connect, and make empty tables."""
         database = self.database
         database.connect()
@@ -68,6 +68,6 @@ class Session:
             return {}
 
 
-def _close(database: Database, process: int) -> None:
+def _close(database: MatchingDatabase, process: int) -> None:
     if os.getpid() == process:
         database.close()

@@ -33,7 +33,7 @@ _READINGS = tuple(f'["{kind}",{{"at"' for kind in READ_AS)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceAttribute:
     """An attribute that a derived one is worked out from."""
 
     path: Path
@@ -49,7 +49,7 @@ class Derivation:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tree: Any = json.loads(text)
-        sources: dict[Source, int] = {}
+        sources: dict[SourceAttribute, int] = {}
         self.evaluate: Evaluate = _compiled(self.tree, sources)
         self.sources = tuple(sources)
         self.kind: Kind | None = kind_of(self.tree)
@@ -344,17 +344,17 @@ def _shown(tree: Any, is_inner: bool = False) -> str:
 # What single values give
 
 
-def _compiled(tree: Any, sources: dict[Source, int]) -> Evaluate:
+def _compiled(tree: Any, sources: dict[SourceAttribute, int]) -> Evaluate:
     """What works out a tree from the values of its sources, which are numbered here."""
     if is_attribute(tree):
-        place = sources.setdefault(Source(tuple(tree["at"]), False), len(sources))
+        place = sources.setdefault(SourceAttribute(tuple(tree["at"]), False), len(sources))
         return lambda values: values[place] if type(values[place]) in KINDS else None
     if type(tree) is not list:
         constant = _literal(tree)
         return lambda values: constant
     name, *arguments = tree
     if name == "size":
-        place = sources.setdefault(Source(tuple(arguments[0]["at"]), True), len(sources))
+        place = sources.setdefault(SourceAttribute(tuple(arguments[0]["at"]), True), len(sources))
         return lambda values: len(values[place]) or None
     if name == "compare" and len(arguments) > 2:
         return _in_order(arguments, sources)
@@ -371,7 +371,7 @@ def _compiled(tree: Any, sources: dict[Source, int]) -> Evaluate:
     return lambda values: function(*[each(values) for each in several])
 
 
-def _in_order(arguments: list[Any], sources: dict[Source, int]) -> Evaluate:
+def _in_order(arguments: list[Any], sources: dict[SourceAttribute, int]) -> Evaluate:
     """`compare` where a domain brings an order."""
     order = arguments[2]["order"]
     left, right = (_compiled(each, sources) for each in arguments[:2])

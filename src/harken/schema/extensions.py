@@ -13,7 +13,7 @@ from harken.schema.paths import Path, format_path
 
 
 @dataclass(slots=True)
-class Draft:
+class SchemaDraft:
     """A schema in the making. Everything that enters a schema passes here, and is checked on the way.
 
     Adding what is already there with the same definition does nothing; `changed` tells whether anything was new.
@@ -109,7 +109,7 @@ class Extensible(Protocol):
 class Extension(Protocol):
     """One of the four."""
 
-    def apply(self, draft: Draft) -> None:
+    def apply(self, draft: SchemaDraft) -> None:
         """Add to the draft. Raises SchemaError; when it conflicts with what is there, ExtensionError."""
 
 
@@ -119,7 +119,7 @@ class NewDomain:
 
     domain: Domain
 
-    def apply(self, draft: Draft) -> None:
+    def apply(self, draft: SchemaDraft) -> None:
         draft.add_domain(self.domain)
 
 
@@ -130,7 +130,7 @@ class NewAttribute:
     path: Path
     domain_name: str
 
-    def apply(self, draft: Draft) -> None:
+    def apply(self, draft: SchemaDraft) -> None:
         draft.add_attribute(self.path, self.domain_name)
 
 
@@ -142,7 +142,7 @@ class NewOptionalAttribute:
     path: Path
     multiple: bool = False
 
-    def apply(self, draft: Draft) -> None:
+    def apply(self, draft: SchemaDraft) -> None:
         draft.add_optional_attribute(self.event_type, self.path, self.multiple)
 
 
@@ -152,7 +152,7 @@ class NewEventType:
 
     event_type: EventType
 
-    def apply(self, draft: Draft) -> None:
+    def apply(self, draft: SchemaDraft) -> None:
         draft.add_event_type(self.event_type)
 
 

@@ -11,7 +11,7 @@ from harken.errors import SchemaError
 from harken.schema.domain_tables import domain_from_table, domain_to_table
 from harken.schema.domains import StringDomain
 from harken.schema.event_types import EventType, Rule
-from harken.schema.extensions import Draft
+from harken.schema.extensions import SchemaDraft
 from harken.schema.faults import first_of
 from harken.schema.model import Schema
 from harken.schema.paths import Path, format_path, parse_path
@@ -83,7 +83,7 @@ class _Reader:
 
     def __init__(self, document: Document[SchemaError]) -> None:
         self._document = document
-        self._draft = Draft()
+        self._draft = SchemaDraft()
 
     def schema(self) -> Schema | None:
         """The schema; None if the document has faults."""

@@ -12,7 +12,7 @@ from harken.schema.consistency import Examination
 from harken.schema.domains import Domain
 from harken.schema.event_columns import EventColumns, SparkStruct
 from harken.schema.event_types import EVENT_TYPE, EventType, Rule, View
-from harken.schema.extensions import Draft, Extension
+from harken.schema.extensions import Extension, SchemaDraft
 from harken.schema.faults import first_of
 from harken.schema.paths import Path, format_path
 from harken.schema.values import Value
@@ -42,7 +42,7 @@ class Schema:
     def __post_init__(self) -> None:
         if self.version < 1:
             raise SchemaError(f"versions count from 1, this one is {self.version}")
-        draft = Draft()
+        draft = SchemaDraft()
         for name, domain in self.domains.items():
             _check_name("domain", name, domain.name)
             draft.add_domain(domain)
@@ -126,7 +126,7 @@ class Schema:
 
         Adding what is already there with the same definition changes nothing; if nothing changes, `self` is returned.
         """
-        draft = Draft(dict(self.domains), dict(self.attributes), dict(self.event_types))
+        draft = SchemaDraft(dict(self.domains), dict(self.attributes), dict(self.event_types))
         for extension in extensions:
             extension.apply(draft)
         if not draft.changed:

@@ -32,7 +32,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Requester:
     """Whoever sent a request."""
 
     key: ApiKey | None
@@ -87,28 +87,28 @@ class Doorkeeper:
         self._known: OrderedDict[bytes, tuple[ApiKey, float]] = OrderedDict()
         """Keys that were there when they were last looked up, and until when that is believed."""
 
-    async def caller(self, headers: Mapping[str, str]) -> Caller:
+    async def caller(self, headers: Mapping[str, str]) -> Requester:
         """The caller of a request. Raises AccessError for a key that is not known."""
         given = headers.get("harken-ticket")
         tickets = tuple(hashed(each.strip()) for each in given.split(",")[:_MOST_TICKETS]) if given else ()
         if not self._service.settings.api_keys:
-            return Caller(None, tickets, False)
+            return Requester(None, tickets, False)
         authorization = headers.get("authorization", "")
         if " " not in authorization:
-            return Caller(None, tickets, True)
+            return Requester(None, tickets, True)
         word = hashed_key(authorization)
         key = None if word is None else await self._key(word)
         if key is None:
             raise AccessError("the API key is not known")
-        return Caller(key, tickets, True)
+        return Requester(key, tickets, True)
 
-    async def subscription(self, caller: Caller, id: str) -> StoredSubscription:
+    async def subscription(self, caller: Requester, id: str) -> StoredSubscription:
         """The subscription of an id, which the caller may read and change. Raises AccessError and UnknownIdError."""
         (found,) = await self.subscriptions(caller, [id])
         return found
 
     async def subscriptions(
-        self, caller: Caller, ids: Sequence[str], opened: frozenset[str] = frozenset()
+        self, caller: Requester, ids: Sequence[str], opened: frozenset[str] = frozenset()
     ) -> list[StoredSubscription]:
         """The same for several; `opened` is what tokens that came along are for. Without one, a key is needed where
         keys are on, also by who has the ticket.
@@ -128,7 +128,7 @@ class Doorkeeper:
             found.append(each)
         return found
 
-    def token(self, caller: Caller, names: Iterable[str], until: int) -> str:
+    def token(self, caller: Requester, names: Iterable[str], until: int) -> str:
         """A token that stands for the caller, and for its key as long as that is there."""
         return self._service.tokens.made(names, until, "" if caller.key is None else caller.key.id)
 
@@ -173,7 +173,7 @@ def hashed_key(authorization: str) -> bytes | None:
     return hashed(word.strip()) if word.strip() and scheme.lower() == "bearer" else None
 
 
-def _refusal(caller: Caller, id: str, is_gone: bool) -> HarkenError:
+def _refusal(caller: Requester, id: str, is_gone: bool) -> HarkenError:
     """What to answer who may not. Who has no ticket at all does not learn which ids there are."""
     if not caller.tickets and caller.key is None:
         return AccessError("this needs the ticket of the subscription", hint="send it as `Harken-Ticket: TICKET`")

@@ -25,14 +25,14 @@ from harken.server.page import CONTENT_SECURITY_POLICY, page_files
 from harken.server.problems import on_harken_error, on_http_error, on_invalid
 from harken.server.routes import events, notifications, operations, schema, subscriptions
 from harken.server.service import Service
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 
 log = logging.getLogger(__name__)
 _DESCRIPTION = """Content-based publish/subscribe: a subscription is a boolean expression over events, such as
 `category = 'Toy' AND price < 5`. For every event that is published, those that are true of it are notified."""
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: ServerSettings) -> FastAPI:
     """The application. It opens its store when it starts, and answers 503 until that is done."""
     service = Service(settings)
     metrics = Metrics(service)

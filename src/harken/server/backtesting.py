@@ -17,10 +17,10 @@ from starlette.requests import ClientDisconnect
 from harken.engine import Engine
 from harken.errors import LimitError, StoreUnavailableError
 from harken.events.pieces import Piece
-from harken.server.index import Index
+from harken.server.index import ServedIndex
 from harken.server.matching import Decoders, matched
 from harken.server.models import BacktestModel
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 from harken.server.shapes import event_text, iso
 from harken.store import JournalledEvent, Store
 from harken.store.database import fitting
@@ -71,7 +71,7 @@ class _Tally:
 class Backtesting:
     """Runs back-tests, as many at one time as the settings say. It belongs to one event loop."""
 
-    def __init__(self, settings: Settings, store: Store, index: Index) -> None:
+    def __init__(self, settings: ServerSettings, store: Store, index: ServedIndex) -> None:
         self._settings = settings
         self._store = store
         self._index = index

@@ -11,13 +11,13 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 
 from harken.errors import HarkenError, LimitError
-from harken.server.access import Caller
+from harken.server.access import Requester
 from harken.server.drafts import new_draft, shown_taken
 from harken.server.problems import problem_of
 from harken.server.publications import LINE_TYPES
 from harken.server.requests import json_of
 from harken.server.service import Service
-from harken.server.subscribing import Draft, Taken
+from harken.server.subscribing import NewSubscription, SubscriptionDraft
 
 _LINES_AT_ONCE = 1_000
 _LONGEST_LINE = 2 << 20
@@ -26,7 +26,7 @@ _REPORT_IN_MEMORY = 4 << 20
 _PIECE = 65_536
 
 
-async def taken_in_bulk(request: Request, service: Service, caller: Caller) -> StreamingResponse:
+async def taken_in_bulk(request: Request, service: Service, caller: Requester) -> StreamingResponse:
     """Take the subscriptions of a request, and answer what came of each.
 
     The answer begins when all lines are read: many clients read nothing before they have sent everything, and the two
@@ -62,10 +62,10 @@ async def _lines(request: Request) -> AsyncIterator[bytes | None]:
     yield None if is_cut else rest
 
 
-async def _reports(lines: Sequence[bytes | None], first: int, service: Service, caller: Caller) -> bytes:
+async def _reports(lines: Sequence[bytes | None], first: int, service: Service, caller: Requester) -> bytes:
     """Take some lines. Returns what came of each that is not blank."""
     reports: dict[int, dict[str, Any]] = {}
-    drafts: dict[int, Draft] = {}
+    drafts: dict[int, SubscriptionDraft] = {}
     for number, line in enumerate(lines, first):
         if line is not None and not line.strip():
             continue
@@ -79,7 +79,7 @@ async def _reports(lines: Sequence[bytes | None], first: int, service: Service, 
             id = content.get("id") if isinstance(content, dict) else None
             reports[number] = {"id": id if isinstance(id, str) else None, "error": problem_of(error)}
     try:
-        found: Sequence[Taken | HarkenError] = await service.subscribing.subscribe(list(drafts.values()))
+        found: Sequence[NewSubscription | HarkenError] = await service.subscribing.subscribe(list(drafts.values()))
     except HarkenError as error:
         found = [error] * len(drafts)
     for (number, draft), each in zip(drafts.items(), found, strict=True):

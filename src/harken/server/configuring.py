@@ -10,20 +10,20 @@ from typing import Any
 
 from harken.errors import ConfigError, SourceError, did_you_mean
 from harken.server.host_names import HostNames
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 
 SECRETS_KEY = "HARKEN_SECRETS_KEY"
 """The variable of the environment that has the keys for secrets."""
 Default = int | float | tuple[float, ...]
 _DEFAULTS: dict[str, Default] = {
     name: default
-    for name, default in ((each.name, each.default) for each in fields(Settings))
+    for name, default in ((each.name, each.default) for each in fields(ServerSettings))
     if (isinstance(default, (int, float)) and not isinstance(default, bool)) or (isinstance(default, tuple) and default)
 }
 """What can be set: numbers, and rows of numbers."""
 
 
-def settings_of(given: Sequence[str], **named: Any) -> Settings:
+def settings_of(given: Sequence[str], **named: Any) -> ServerSettings:
     """The settings that options name, with numbers from texts such as `max_streams=100`. Raises ConfigError."""
     numbers: dict[str, Any] = {}
     for each in given:
@@ -43,7 +43,7 @@ def settings_of(given: Sequence[str], **named: Any) -> Settings:
     except ValueError as error:
         raise ConfigError(f"that is no network: {error}", hint="write it as 10.0.0.0/8") from None
     HostNames(named.get("allowed_hosts", ()))
-    return Settings(**named, **numbers, webhook_networks=networks)
+    return ServerSettings(**named, **numbers, webhook_networks=networks)
 
 
 def secrets_keys(path: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -15,12 +15,12 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from harken.errors import LimitError
 from harken.server.problems import PROBLEM_JSON, problem_of
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 
 _NOTHING, _HEAD, _BODY = "nothing", "a head", "a body"
 
 
-def protocol_for(settings: Settings) -> type[asyncio.Protocol]:
+def protocol_for(settings: ServerSettings) -> type[asyncio.Protocol]:
     """The protocol of uvicorn's whose connections keep to these settings."""
     return type("TimedConnection", (_Connection,), {"settings": settings})
 
@@ -28,7 +28,7 @@ def protocol_for(settings: Settings) -> type[asyncio.Protocol]:
 class _Connection(HttpToolsProtocol):
     """One connection. What is waited for has a timer, unless it came with the bytes that it began with."""
 
-    settings: ClassVar[Settings]
+    settings: ClassVar[ServerSettings]
 
     def __init__(self, *parts: Any, **named: Any) -> None:
         super().__init__(*parts, **named)

@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 
 from harken.errors import HarkenError
 from harken.server.committing import Committer
-from harken.server.index import Index
+from harken.server.index import ServedIndex
 from harken.server.reading import Readers
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 from harken.server.shapes import CLOUDEVENT_JSON, digest_text, notification_text
 from harken.server.webhooks.backoff import Schedule
 from harken.server.webhooks.hosts import Hosts
-from harken.server.webhooks.outcomes import Outcome, OutcomeKind
+from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind
 from harken.server.webhooks.sending import Sender
-from harken.store import CLOUDEVENTS, Delivery, Notified, Store, WebhookState, Writing
+from harken.store import CLOUDEVENTS, Notified, Store, StoredDelivery, WebhookState, Writing
 from harken.store.store import microseconds
 from harken.store.stored import Due
 
@@ -49,7 +49,9 @@ class _End(Enum):
 class Delivering:
     """Calls the webhooks that are due. Processes that share a store share the work."""
 
-    def __init__(self, settings: Settings, store: Store, index: Index, committer: Committer, readers: Readers) -> None:
+    def __init__(
+        self, settings: ServerSettings, store: Store, index: ServedIndex, committer: Committer, readers: Readers
+    ) -> None:
         self._settings = settings
         self._store = store
         self._index = index
@@ -212,7 +214,7 @@ class Delivering:
         is_given_up = await self._failed(due, batch, attempts + 1, outcome, is_late)
         return _End.OVER if is_given_up else _End.PENDING
 
-    async def _send(self, sender: Sender, delivery: Delivery, batch: Sequence[Notified]) -> Outcome:
+    async def _send(self, sender: Sender, delivery: StoredDelivery, batch: Sequence[Notified]) -> CallOutcome:
         format, source = delivery.format, self._store.source
         first, last = batch[0], batch[-1]
         if delivery.max_delay:
@@ -235,7 +237,7 @@ class Delivering:
         return microseconds() - max(ready, due.failing_since) > sum(self._settings.webhook_delays) * 1e6
 
     async def _failed(
-        self, due: Due, batch: Sequence[Notified], attempts: int, outcome: Outcome, is_late: bool
+        self, due: Due, batch: Sequence[Notified], attempts: int, outcome: CallOutcome, is_late: bool
     ) -> bool:
         """Note a failure. Returns whether the notifications were given up, so that the next may follow."""
         id = due.subscription.id

@@ -10,19 +10,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from harken.errors import AccessError, LimitError
-from harken.server.access import Caller
+from harken.server.access import Requester
 from harken.server.models import ChangeModel, SubscriptionModel
 from harken.server.requests import first_fault
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 from harken.server.shapes import iso
-from harken.server.subscribing import Draft, Taken
+from harken.server.subscribing import NewSubscription, SubscriptionDraft
 from harken.server.webhooks.addresses import check_url
 from harken.server.webhooks.signing import new_secret, signing_key
-from harken.store import Delivery, StoredSubscription, Throttle
+from harken.store import StoredDelivery, StoredSubscription, StoredThrottle
 from harken.store.sealing import Sealing
 
 
-def new_draft(content: Any, settings: Settings, caller: Caller) -> Draft:
+def new_draft(content: Any, settings: ServerSettings, caller: Requester) -> SubscriptionDraft:
     """A new subscription as it was asked for. Raises HarkenError."""
     try:
         given = SubscriptionModel.model_validate(content)
@@ -33,7 +33,9 @@ def new_draft(content: Any, settings: Settings, caller: Caller) -> Draft:
     return _drafted(given, given.id or secrets.token_hex(10), given.owner or caller.owner, settings)
 
 
-def changed_draft(given: ChangeModel, known: StoredSubscription, settings: Settings, sealing: Sealing) -> Draft:
+def changed_draft(
+    given: ChangeModel, known: StoredSubscription, settings: ServerSettings, sealing: Sealing
+) -> SubscriptionDraft:
     """A subscription as it is to become. It keeps its validity and its webhook's secret, as that is stored, unless
     others are given. Raises HarkenError.
     """
@@ -47,7 +49,7 @@ def changed_draft(given: ChangeModel, known: StoredSubscription, settings: Setti
     return draft
 
 
-def validity(asked: float | None, settings: Settings) -> float | None:
+def validity(asked: float | None, settings: ServerSettings) -> float | None:
     """How long a subscription is to be valid; None for the default. Raises LimitError if that is too long."""
     if asked is not None and asked > settings.max_valid_for:
         message = f"a subscription is valid for {settings.max_valid_for:,.0f} seconds at most"
@@ -55,7 +57,7 @@ def validity(asked: float | None, settings: Settings) -> float | None:
     return asked
 
 
-def shown_taken(taken: Taken, draft: Draft) -> dict[str, Any]:
+def shown_taken(taken: NewSubscription, draft: SubscriptionDraft) -> dict[str, Any]:
     """The answer to a subscription that was taken."""
     answer: dict[str, Any] = {"id": taken.id, "ticket": taken.ticket, "expires_at": iso(taken.expires_at)}
     if taken.warnings:
@@ -65,10 +67,10 @@ def shown_taken(taken: Taken, draft: Draft) -> dict[str, Any]:
     return answer
 
 
-def _drafted(given: ChangeModel, id: str, owner: str | None, settings: Settings) -> Draft:
+def _drafted(given: ChangeModel, id: str, owner: str | None, settings: ServerSettings) -> SubscriptionDraft:
     if len(json.dumps(given.labels)) > settings.max_label_bytes:
         raise LimitError("the labels are too long", limit="max_label_bytes")
-    delivery = Delivery()
+    delivery = StoredDelivery()
     if given.delivery is not None:
         told = given.delivery
         url = secret = None
@@ -77,6 +79,8 @@ def _drafted(given: ChangeModel, id: str, owner: str | None, settings: Settings)
             check_url(url, settings.webhook_networks)
             secret = told.webhook.secret or new_secret()
             signing_key(secret)
-        throttle = None if told.throttle is None else Throttle(told.throttle.count, told.throttle.seconds)
-        delivery = Delivery(url, secret, told.format, told.max_delay, throttle)
-    return Draft(id, given.where, given.language, validity(given.valid_for, settings), owner, given.labels, delivery)
+        throttle = None if told.throttle is None else StoredThrottle(told.throttle.count, told.throttle.seconds)
+        delivery = StoredDelivery(url, secret, told.format, told.max_delay, throttle)
+    return SubscriptionDraft(
+        id, given.where, given.language, validity(given.valid_for, settings), owner, given.labels, delivery
+    )

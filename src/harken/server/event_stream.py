@@ -13,7 +13,7 @@ from harken.server.feed import frame
 from harken.server.service import Service
 from harken.server.shapes import digest_text, notification_text
 from harken.server.streams import MOST_HELD_BYTES, Stream, size_of
-from harken.store import Delivery, Notified
+from harken.store import Notified, StoredDelivery
 from harken.store.database import fitting
 from harken.store.delivery import DEFAULT_DELIVERY
 from harken.store.store import microseconds
@@ -175,5 +175,5 @@ class Frames:
         """Seconds that the first waiting notification of a subscription may still wait."""
         return self._delivery(id).max_delay - (microseconds() - self._delayed[id][0].time) / 1e6
 
-    def _delivery(self, id: str) -> Delivery:
+    def _delivery(self, id: str) -> StoredDelivery:
         return self._service.index.deliveries.get(id, DEFAULT_DELIVERY)

@@ -16,9 +16,9 @@ from harken.schema import Schema
 from harken.schema.extensions import Extension, extensions_between
 from harken.schema.files import parse_schema
 from harken.server.expiry import Expiry
-from harken.server.settings import Settings
-from harken.server.snapshots import Snapshot
-from harken.store import Delivery, Store, StoredChange, StoredSubscription
+from harken.server.settings import ServerSettings
+from harken.server.snapshots import SavedSnapshot
+from harken.store import Store, StoredChange, StoredDelivery, StoredSubscription
 from harken.store.stored import RENEWED, SCHEMA
 
 log = logging.getLogger(__name__)
@@ -27,17 +27,17 @@ _QUIET = 20
 """Save at most so often that a twentieth of the time goes into it."""
 
 
-class Index:
+class ServedIndex:
     """Subscriptions as the matcher finds them. Only the committing thread changes it, once it is open."""
 
-    def __init__(self, store: Store, settings: Settings, left: Callable[[str], None] = lambda id: None) -> None:
+    def __init__(self, store: Store, settings: ServerSettings, left: Callable[[str], None] = lambda id: None) -> None:
         """`left` is told, in the committing thread, of subscriptions that are gone."""
         self._store = store
         self._left = left
         self._settings = settings
-        self._snapshot = Snapshot(store, settings)
+        self._snapshot = SavedSnapshot(store, settings)
         self.engine = Engine(operators=settings.operators)
-        self.deliveries: dict[str, Delivery] = {}
+        self.deliveries: dict[str, StoredDelivery] = {}
         """The subscriptions that want more than to be asked."""
         self.expiry = Expiry(store)
         self._saved_sequence = -1

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 
 
-class JsonLines(logging.Formatter):
+class JsonLog(logging.Formatter):
     """A record as a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -24,7 +24,7 @@ def log_to_standard_error(*, as_json: bool, level: int) -> None:
     """Send what Harken and uvicorn log to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
-    handler.setFormatter(JsonLines() if as_json else plain)
+    handler.setFormatter(JsonLog() if as_json else plain)
     for name in ("harken", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]

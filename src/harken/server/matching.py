@@ -21,9 +21,9 @@ from harken.events.pieces import Piece
 from harken.live.results import BatchMatches
 from harken.schema.paths import DOCUMENT
 from harken.server.committing import Committer
-from harken.server.index import Index
+from harken.server.index import ServedIndex
 from harken.server.publications import IdempotencyKeyError, Incoming, one_line, rejection
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 from harken.store import BehindError, NewEvent, Writing
 from harken.store.store import microseconds
 from harken.store.stored import XML
@@ -38,7 +38,7 @@ _SOURCE = "request"
 
 
 @dataclass(slots=True)
-class Outcome:
+class MatchOutcome:
     """What came of matching the events of one request."""
 
     ids: list[list[str]]
@@ -53,7 +53,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Published:
+class PublishOutcome:
     """What came of publishing one request."""
 
     answer: str
@@ -66,23 +66,23 @@ class _Request:
     incoming: Incoming
     key: bytes | None
     request_hash: bytes | None
-    future: asyncio.Future[Published]
+    future: asyncio.Future[PublishOutcome]
 
 
-Settled = Sequence[tuple["asyncio.Future[Published]", Published | BaseException]]
+Settled = Sequence[tuple["asyncio.Future[PublishOutcome]", PublishOutcome | BaseException]]
 """Requests that are done, each with what to answer."""
 
 
-class Matching:
+class MatchingService:
     """Matches in one thread, and has the committer write: a publisher is answered once its events are on disk."""
 
     def __init__(
         self,
-        index: Index,
+        index: ServedIndex,
         committer: Committer,
         appended: Callable[[Appended], None],
         settle: Callable[[Settled], None],
-        settings: Settings,
+        settings: ServerSettings,
     ) -> None:
         """`appended` is told, in the committing thread, of everything that is on disk, and `settle` of requests."""
         self._settle = settle
@@ -105,7 +105,7 @@ class Matching:
         self._thread.start()
 
     def publish(
-        self, incoming: Incoming, key: bytes | None, request_hash: bytes | None, future: asyncio.Future[Published]
+        self, incoming: Incoming, key: bytes | None, request_hash: bytes | None, future: asyncio.Future[PublishOutcome]
     ) -> None:
         """Have events matched and journalled; the future is settled once they are.
 
@@ -181,7 +181,7 @@ class Matching:
         future = self._committer.submit(append, self._appended)
         future.add_done_callback(lambda done: self._answer(requests, publications, outcomes, done))
 
-    def matched(self, requests: Sequence[Incoming]) -> list[Outcome]:
+    def matched(self, requests: Sequence[Incoming]) -> list[MatchOutcome]:
         """What the events of each request match."""
         return match(self._index, self._decoders, requests)
 
@@ -189,7 +189,7 @@ class Matching:
         self,
         requests: list[_Request],
         publications: list[Publication],
-        outcomes: list[Outcome],
+        outcomes: list[MatchOutcome],
         done: Future[Appended],
     ) -> None:
         """Tell publishers what came of it, in the committing thread."""
@@ -202,7 +202,7 @@ class Matching:
             self._fail(requests, error)
             return
         appended = done.result()
-        settled: list[tuple[asyncio.Future[Published], Published | BaseException]] = []
+        settled: list[tuple[asyncio.Future[PublishOutcome], PublishOutcome | BaseException]] = []
         for place, (request, publication, outcome) in enumerate(zip(requests, publications, outcomes, strict=True)):
             if place in appended.conflicts:
                 hint = "take a new key for every request, and the same only to repeat it as it was"
@@ -213,7 +213,7 @@ class Matching:
             if place in appended.duplicates:
                 answer = json.dumps({**json.loads(answer), "duplicates": appended.duplicates[place]})
             accepted = json.loads(answer)["accepted"] if place in appended.repeated else outcome.accepted
-            settled.append((request.future, Published(answer, accepted)))
+            settled.append((request.future, PublishOutcome(answer, accepted)))
         self._settle(settled)
 
     def _match_again(self, requests: list[_Request]) -> None:
@@ -246,9 +246,9 @@ class Decoders(threading.local):
         return self._decoder
 
 
-def match(index: Index, decoders: Decoders, requests: Sequence[Incoming]) -> list[Outcome]:
+def match(index: ServedIndex, decoders: Decoders, requests: Sequence[Incoming]) -> list[MatchOutcome]:
     """The subscriptions of every event of every request that have not expired."""
-    outcomes = [Outcome([], []) for _ in requests]
+    outcomes = [MatchOutcome([], []) for _ in requests]
     for is_xml in (False, True):
         chosen = [place for place, each in enumerate(requests) if (each.kind == XML) is is_xml]
         pieces = [piece for place in chosen for piece in requests[place].pieces]
@@ -292,14 +292,14 @@ def _documents(engine: Engine, pieces: list[Piece], names: frozenset[str] | None
     return decoded
 
 
-def _drop_expired(index: Index, outcomes: list[Outcome]) -> None:
+def _drop_expired(index: ServedIndex, outcomes: list[MatchOutcome]) -> None:
     gone = index.expiry.due(microseconds())
     if gone:
         for outcome in outcomes:
             outcome.ids = [[id for id in ids if id not in gone] for ids in outcome.ids]
 
 
-def _publication(request: _Request, outcome: Outcome) -> Publication:
+def _publication(request: _Request, outcome: MatchOutcome) -> Publication:
     incoming = request.incoming
     rejected = {each["position"] for each in outcome.rejected}
     keys = incoming.keys or [None] * len(incoming.pieces)

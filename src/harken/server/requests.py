@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from pydantic import AfterValidator, ValidationError
 
 from harken.errors import DecodeError
-from harken.server.access import Caller, Doorkeeper
+from harken.server.access import Doorkeeper, Requester
 from harken.server.answers import ProblemModel
 from harken.server.problems import PROBLEM_JSON, InvalidRequestError
 from harken.server.service import Service
@@ -27,7 +27,7 @@ async def doorkeeper_of(request: Request) -> Doorkeeper:
     return cast(Doorkeeper, request.app.state.doorkeeper)
 
 
-async def caller_of(request: Request) -> Caller:
+async def caller_of(request: Request) -> Requester:
     """Who asks. Raises AccessError for a key that is not known."""
     keeper = await doorkeeper_of(request)
     return await keeper.caller(request.headers)
@@ -35,7 +35,7 @@ async def caller_of(request: Request) -> Caller:
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 DoorkeeperOf = Annotated[Doorkeeper, Depends(doorkeeper_of)]
-CallerOf = Annotated[Caller, Depends(caller_of)]
+CallerOf = Annotated[Requester, Depends(caller_of)]
 
 
 def _whole(id: str) -> str:

@@ -28,7 +28,7 @@ def is_same(one: bytes, other: bytes) -> bool:
     return hmac.compare_digest(one, other)
 
 
-class Tokens:
+class StreamTokens:
     """Tokens that open a stream for a while, for those who cannot send a header."""
 
     def __init__(self, secret: bytes) -> None:

@@ -20,13 +20,13 @@ from harken.server.backtesting import Backtesting
 from harken.server.committing import Committer
 from harken.server.delivering import Delivering
 from harken.server.feed import Feed
-from harken.server.index import Index
-from harken.server.matching import Decoders, Matching, Outcome, Published, Settled, match
+from harken.server.index import ServedIndex
+from harken.server.matching import Decoders, MatchingService, MatchOutcome, PublishOutcome, Settled, match
 from harken.server.publications import Incoming
 from harken.server.readiness import Readiness
 from harken.server.reading import Readers
-from harken.server.secret_words import Tokens
-from harken.server.settings import Settings
+from harken.server.secret_words import StreamTokens
+from harken.server.settings import ServerSettings
 from harken.server.streams import Streams
 from harken.server.subscribing import Subscribing
 from harken.store import BehindError, JournalledEvent, Notified, Store, open_store
@@ -51,7 +51,7 @@ _KEYS_SECONDS = 1.0
 class Service:
     """One process that serves a store. Made and used in one event loop; `start` it first, and `stop` it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.readers = Readers()
         self.streams = Streams()
@@ -73,14 +73,14 @@ class Service:
         self._loop = asyncio.get_running_loop()
         began = time.perf_counter()
         self.store: Store = await self.readers.run(self._opened)
-        self.index = Index(self.store, self.settings, self._end_streams_of)
+        self.index = ServedIndex(self.store, self.settings, self._end_streams_of)
         await self.readers.run(self.index.open)
         gc.freeze()  # what is there now stays, and need not be walked again and again
-        self.tokens = Tokens(self.store.token_secret)
+        self.tokens = StreamTokens(self.store.token_secret)
         self._written = await self.readers.run(lambda: self.store.last_notification)
         self.committer = Committer(self.store)
         self.readiness = Readiness(self.committer)
-        self.matching = Matching(self.index, self.committer, self._appended, self._settle, self.settings)
+        self.matching = MatchingService(self.index, self.committer, self._appended, self._settle, self.settings)
         parts = self.settings, self.store, self.index, self.committer, self.readers
         self.subscribing = Subscribing(*parts)
         self.delivering = Delivering(*parts)
@@ -123,20 +123,20 @@ class Service:
 
     # Publishing
 
-    async def publish(self, incoming: Incoming, key: bytes | None, request_hash: bytes | None = None) -> Published:
+    async def publish(self, incoming: Incoming, key: bytes | None, request_hash: bytes | None = None) -> PublishOutcome:
         """Match events and keep them. Returns once they are on disk.
 
         Raises IdempotencyKeyError if a request with the same key and another hash came before.
         """
-        future: asyncio.Future[Published] = self._loop.create_future()
+        future: asyncio.Future[PublishOutcome] = self._loop.create_future()
         self.matching.publish(incoming, key, request_hash, future)
         return await future
 
-    async def dry_run(self, incoming: Incoming) -> Outcome:
+    async def dry_run(self, incoming: Incoming) -> MatchOutcome:
         """What events would match; nothing is kept or sent."""
         return await self.readers.run(self._matched, incoming)
 
-    def _matched(self, incoming: Incoming) -> Outcome:
+    def _matched(self, incoming: Incoming) -> MatchOutcome:
         return match(self.index, self._decoders, [incoming])[0]
 
     # What is told to whom
@@ -351,7 +351,7 @@ def _warn_of_readers(path: Path) -> None:
             log.warning("%s can be opened by other users (mode %o): `chmod 600` it and those beside it", path, mode)
 
 
-def _seal(store: Store, settings: Settings) -> None:
+def _seal(store: Store, settings: ServerSettings) -> None:
     """Have all secrets encrypted with the first key. Raises StoreError if the keys do not open those that are."""
     count = store.seal_secrets()
     if count:

@@ -11,7 +11,7 @@ DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServerSettings:
     """The settings of one server. Periods are in seconds."""
 
     store: str = "harken.db"

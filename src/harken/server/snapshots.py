@@ -14,20 +14,20 @@ from typing import Any
 
 from harken.engine import Engine
 from harken.errors import HarkenError
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 from harken.store import Store
 from harken.versions.atomic import replacing
 
 log = logging.getLogger(__name__)
 
 
-class Snapshot:
+class SavedSnapshot:
     """A folder with a version of the index, and beside it a mark: which version it is, and of which change of the log.
 
     A store may be replaced by a backup, and then get other changes under the same numbers.
     """
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: ServerSettings) -> None:
         self._store = store
         self._operators = settings.operators
         self._folder = _folder(store, settings)
@@ -83,7 +83,7 @@ class Snapshot:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _folder(store: Store, settings: Settings) -> Path:
+def _folder(store: Store, settings: ServerSettings) -> Path:
     """A folder that belongs to this store and no other."""
     if settings.snapshot is not None:
         root = Path(settings.snapshot)

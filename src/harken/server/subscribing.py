@@ -14,11 +14,11 @@ from harken.schema import Schema
 from harken.schema.extensions import Extension
 from harken.schema.files import format_schema
 from harken.server.committing import Committer
-from harken.server.index import Index
+from harken.server.index import ServedIndex
 from harken.server.reading import Readers
 from harken.server.secret_words import TICKET, hashed, new_word
-from harken.server.settings import Settings
-from harken.store import BehindError, Delivery, Store, StoredChange, StoredSubscription, Writing
+from harken.server.settings import ServerSettings
+from harken.store import BehindError, Store, StoredChange, StoredDelivery, StoredSubscription, Writing
 from harken.store.store import microseconds
 from harken.store.stored import GONE, PUT, RENEWED, SCHEMA
 
@@ -29,7 +29,7 @@ _NEAR = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class SubscriptionDraft:
     """A subscription as somebody asks for it."""
 
     id: str
@@ -39,11 +39,11 @@ class Draft:
     """Seconds, as was asked for; None for the default."""
     owner: str | None
     labels: dict[str, str]
-    delivery: Delivery
+    delivery: StoredDelivery
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class NewSubscription:
     """A subscription that was taken: the ticket is told now, and never again."""
 
     id: str
@@ -55,17 +55,21 @@ class Taken:
 class Subscribing:
     """Everything that changes subscriptions and the schema."""
 
-    def __init__(self, settings: Settings, store: Store, index: Index, committer: Committer, readers: Readers) -> None:
+    def __init__(
+        self, settings: ServerSettings, store: Store, index: ServedIndex, committer: Committer, readers: Readers
+    ) -> None:
         self._settings = settings
         self._store = store
         self._index = index
         self._committer = committer
         self._readers = readers
 
-    async def subscribe(self, drafts: Sequence[Draft]) -> list[Taken | HarkenError]:
+    async def subscribe(self, drafts: Sequence[SubscriptionDraft]) -> list[NewSubscription | HarkenError]:
         """Take subscriptions. Those that cannot be taken are told why."""
         checked = await self._checked(drafts)
-        found: list[Taken | HarkenError | None] = [each if isinstance(each, HarkenError) else None for each in checked]
+        found: list[NewSubscription | HarkenError | None] = [
+            each if isinstance(each, HarkenError) else None for each in checked
+        ]
         most = await self._nearly_full(drafts)
         now = microseconds()
         rows: list[StoredSubscription] = []
@@ -85,10 +89,10 @@ class Subscribing:
                     found[place] = outcome
                 else:
                     warnings = known[row.id].warnings
-                    found[place] = Taken(row.id, ticket, row.expires_at, warnings)
+                    found[place] = NewSubscription(row.id, ticket, row.expires_at, warnings)
         return [each for each in found if each is not None]
 
-    async def change(self, known: StoredSubscription, draft: Draft) -> tuple[int, tuple[str, ...]]:
+    async def change(self, known: StoredSubscription, draft: SubscriptionDraft) -> tuple[int, tuple[str, ...]]:
         """Make a subscription another. Returns when it expires, and what to warn of."""
         (checked,) = await self._checked([draft])
         if isinstance(checked, HarkenError):
@@ -155,7 +159,7 @@ class Subscribing:
                 await self._follow()
         raise ExtensionError("the store has subscriptions, or other processes extend the schema all the time")
 
-    async def _checked(self, drafts: Sequence[Draft]) -> list[Checked | HarkenError]:
+    async def _checked(self, drafts: Sequence[SubscriptionDraft]) -> list[Checked | HarkenError]:
         """Understand texts. What is refused may be right by the schema that another process has just extended."""
         known = self._index.sequence
         found = await self._readers.run(_check, self._index.engine, drafts)
@@ -201,7 +205,7 @@ class Subscribing:
         future = self._committer.submit(work, lambda changes: _done(then(changes, checked)))
         return await asyncio.wrap_future(future)
 
-    async def _nearly_full(self, drafts: Sequence[Draft]) -> dict[str, int]:
+    async def _nearly_full(self, drafts: Sequence[SubscriptionDraft]) -> dict[str, int]:
         """Owners who are near what they may have, and that limit: they are counted again when the rows are written.
 
         To count the subscriptions of those who have very many takes long, and everybody else would wait for it.
@@ -210,7 +214,7 @@ class Subscribing:
         owners = {each.owner for each in drafts if each.owner is not None}
         return {each: most for each in owners if await self._readers.run(self._store.owned, each) > most - _NEAR}
 
-    def _row(self, draft: Draft, now: int, ticket: bytes) -> StoredSubscription:
+    def _row(self, draft: SubscriptionDraft, now: int, ticket: bytes) -> StoredSubscription:
         """A subscription as it is stored, with its webhook's secret encrypted."""
         delivery = draft.delivery
         if delivery.secret is not None:
@@ -243,12 +247,12 @@ def refuse_odd_id(id: str) -> None:
         raise InvalidIdError(f"the id {id!r:.60} has characters that cannot be printed")
 
 
-def _check(engine: Engine, drafts: Sequence[Draft]) -> list[Checked | HarkenError]:
+def _check(engine: Engine, drafts: Sequence[SubscriptionDraft]) -> list[Checked | HarkenError]:
     with collector_paused():
         return [_checked(engine, each) for each in drafts]
 
 
-def _checked(engine: Engine, draft: Draft) -> Checked | HarkenError:
+def _checked(engine: Engine, draft: SubscriptionDraft) -> Checked | HarkenError:
     try:
         refuse_odd_id(draft.id)
         if "\0" in draft.where:

@@ -107,7 +107,7 @@ class Backtest:
         chosen = found.where(column("rank") <= self._examples).orderBy(SUBSCRIPTION, "rank")
         return chosen.select(SUBSCRIPTION, *fields)
 
-    def summary(self) -> Summary:
+    def summary(self) -> BacktestSummary:
         """The busiest subscriptions, with when they are busy and an example each, to print."""
         from pyspark.sql.functions import count, count_if, sum
 
@@ -123,8 +123,8 @@ class Backtest:
         for row in _texts(self.examples.where(is_shown)).collect():
             shown = zip(self._columns, row[1:], strict=True)
             examples.setdefault(row[0], []).append({name: text for name, text in shown if text is not None})
-        lines = (Line(id, matches, periods.get(id, []), examples.get(id, [])) for id, matches in busiest)
-        return Summary(totals[0], totals[1] or 0, totals[2], tuple(lines), self.by)
+        lines = (BacktestLine(id, matches, periods.get(id, []), examples.get(id, [])) for id, matches in busiest)
+        return BacktestSummary(totals[0], totals[1] or 0, totals[2], tuple(lines), self.by)
 
     def close(self) -> None:
         """Free what is cached. Later questions match again, if the index still has its version."""
@@ -147,7 +147,7 @@ class Backtest:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BacktestLine:
     """One subscription in the summary."""
 
     subscription_id: str
@@ -169,14 +169,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Summary:
+class BacktestSummary:
     """A backtest in short: print it, or look at its numbers."""
 
     subscriptions: int
     matches: int
     silent: int
     """Subscriptions that matched nothing."""
-    lines: tuple[Line, ...]
+    lines: tuple[BacktestLine, ...]
     """Those with the most matches."""
     by: str | None
 

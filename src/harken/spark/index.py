@@ -18,7 +18,7 @@ from harken.engine import Engine
 from harken.errors import CapabilityError, HarkenError
 from harken.live.saved import saved_algorithms
 from harken.spark.files import files_of
-from harken.spark.leases import Batch, hold
+from harken.spark.leases import MicroBatch, hold
 from harken.spark.plugged import NO_OPERATORS, Plugged
 from harken.versions.files import Files
 from harken.versions.folder import fingerprint_of
@@ -82,7 +82,7 @@ class Index(Root[IndexVersion]):
         """
         return self._publish(partial(_saved, engine, source), keep)
 
-    def hold(self, version: int, batch: Batch | None = None) -> None:
+    def hold(self, version: int, batch: MicroBatch | None = None) -> None:
         """Keep a version as long as its reader needs it, if the index can be written to.
 
         `harken.spark.leases` says who the reader is.

@@ -18,7 +18,7 @@ from harken.versions.root import Root
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class MicroBatch:
     """A micro-batch of a streaming query, by Spark's own ids."""
 
     query: str
@@ -30,7 +30,7 @@ _queries: dict[str, Reader] = {}
 _closable: ContextVar[Reader | None] = ContextVar("reader", default=None)
 
 
-def hold(root: Root[Any], version: int, batch: Batch | None) -> None:
+def hold(root: Root[Any], version: int, batch: MicroBatch | None) -> None:
     """Keep a version for its reader. Raises HarkenError or OSError if the root cannot be written to."""
     reader = _closable.get()
     if reader is not None or batch is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from harken.spark.summaries import Summary
+    from harken.spark.summaries import AttributeSummary
 
 SAMPLE = 4_096
 _FREQUENT = 10
@@ -162,7 +162,7 @@ def profile(events: DataFrame, *, sample: int = SAMPLE, seed: int = 0) -> Profil
         raise ValueError(f"a sample and a seed are not negative, but these are {sample} and {seed}")
     refuse_stream(events, "profiling")
     require_events(events.schema, DEFAULT_LIMITS)
-    from harken.spark.summaries import EventSummary, Summary, merging, summarising, unpacked
+    from harken.spark.summaries import AttributeSummary, EventSummary, merging, summarising, unpacked
 
     kinds = dict(leaves(events.schema))
     summed_up = mapped(events, summarising(tuple(kinds), sample, seed), "seen binary")
@@ -170,7 +170,10 @@ def profile(events: DataFrame, *, sample: int = SAMPLE, seed: int = 0) -> Profil
     seen = unpacked(bytes(rows[0]["seen"])) if rows else EventSummary((), sample)
     return Profile(
         seen.events,
-        tuple(_described(path, kind, seen.summaries.get(path, Summary()), seen.events) for path, kind in kinds.items()),
+        tuple(
+            _described(path, kind, seen.summaries.get(path, AttributeSummary()), seen.events)
+            for path, kind in kinds.items()
+        ),
         _sampled(events, seen.sample.table()),
     )
 
@@ -181,7 +184,7 @@ def _sampled(events: DataFrame, table: pa.Table | None) -> pa.Table:
     return to_arrow_schema(events.schema, timezone="UTC").empty_table() if table is None else table
 
 
-def _described(path: tuple[str, ...], kind: DataType, seen: Summary, events: int) -> AttributeProfile:
+def _described(path: tuple[str, ...], kind: DataType, seen: AttributeSummary, events: int) -> AttributeProfile:
     from harken.spark.summaries import canonical
 
     counts = seen.frequent.counts

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
-from harken.spark.leases import Batch
+from harken.spark.leases import MicroBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def running_batch(spark: SparkSession) -> Batch | None:
+def running_batch(spark: SparkSession) -> MicroBatch | None:
     """The micro-batch whose `foreachBatch` calls this; None elsewhere, or if it is unknown."""
     if is_connect(spark):
         return None
@@ -41,7 +41,7 @@ def running_batch(spark: SparkSession) -> Batch | None:
     if not isinstance(context._gateway, ClientServer):  # then Python threads may share a Java thread's properties
         return None
     query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
-    return None if query is None or batch is None else Batch(query, batch)
+    return None if query is None or batch is None else MicroBatch(query, batch)
 
 
 def session_name(spark: SparkSession) -> str:

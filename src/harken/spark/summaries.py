@@ -100,7 +100,7 @@ class Frequent:
 
 
 @dataclass(slots=True)
-class Summary:
+class AttributeSummary:
     """The summary of one attribute."""
 
     present: int = 0
@@ -126,7 +126,7 @@ class Summary:
         self.distinct.add(_hashes(counted.field(0)))
         self.frequent.add(counted.field(0), counted.field(1).to_numpy())
 
-    def merge(self, other: Summary) -> None:
+    def merge(self, other: AttributeSummary) -> None:
         self.present += other.present
         self.values += other.values
         self._widen(other.low, other.high)
@@ -139,7 +139,7 @@ class Summary:
             self.high = high if self.high is None else max(self.high, high)
 
 
-class Sample:
+class EventSample:
     """A uniform sample of whole events: those with the smallest of the random numbers drawn for all."""
 
     def __init__(self, size: int) -> None:
@@ -158,7 +158,7 @@ class Sample:
         if self._held > 2 * self._size:
             self.cut()
 
-    def merge(self, other: Sample) -> None:
+    def merge(self, other: EventSample) -> None:
         for numbers, events in zip(other._numbers, other._events, strict=True):
             self.add(numbers, events)
 
@@ -185,8 +185,8 @@ class EventSummary:
 
     def __init__(self, paths: Sequence[Path], size: int) -> None:
         self.events = 0
-        self.summaries = {path: Summary() for path in paths}
-        self.sample = Sample(size)
+        self.summaries = {path: AttributeSummary() for path in paths}
+        self.sample = EventSample(size)
 
     def add(self, batch: pa.RecordBatch, draw: np.random.Generator) -> None:
         self.events += batch.num_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harken.store.delivery import CLOUDEVENTS, PLAIN, Delivery, Throttle
+from harken.store.delivery import CLOUDEVENTS, PLAIN, StoredDelivery, StoredThrottle
 from harken.store.opening import open_store
 from harken.store.outbox import NewNotification
 from harken.store.store import Store
@@ -23,15 +23,15 @@ __all__ = [
     "ApiKey",
     "BehindError",
     "DeadNotification",
-    "Delivery",
     "JournalledEvent",
     "NewEvent",
     "NewNotification",
     "Notified",
     "Store",
     "StoredChange",
+    "StoredDelivery",
     "StoredSubscription",
-    "Throttle",
+    "StoredThrottle",
     "WebhookState",
     "Writing",
     "open_store",

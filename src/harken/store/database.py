@@ -37,7 +37,7 @@ class Transaction(Protocol):
         """Tell other processes, once this is committed, who has changed something."""
 
 
-class Database(Protocol):
+class StoreDatabase(Protocol):
     """SQLite or PostgreSQL. Every method raises StoreError, and StoreUnavailableError where to try again may help."""
 
     words: ClassVar[dict[str, str]]

@@ -11,7 +11,7 @@ FORMATS = (PLAIN, CLOUDEVENTS)
 
 
 @dataclass(frozen=True, slots=True)
-class Throttle:
+class StoredThrottle:
     """At most so many notifications in so many seconds; the others are counted and suppressed."""
 
     count: int
@@ -19,7 +19,7 @@ class Throttle:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class StoredDelivery:
     """What a subscription says of its notifications. The default is to be asked for them."""
 
     url: str | None = None
@@ -29,7 +29,7 @@ class Delivery:
     format: str = PLAIN
     max_delay: float = 0.0
     """Seconds that a notification may wait, so that several travel together."""
-    throttle: Throttle | None = None
+    throttle: StoredThrottle | None = None
 
     @property
     def is_default(self) -> bool:
@@ -44,7 +44,7 @@ class Delivery:
         return json.dumps({**found, "throttle": throttle})
 
     @classmethod
-    def from_json(cls, text: str | None) -> Delivery:
+    def from_json(cls, text: str | None) -> StoredDelivery:
         if text is None:
             return DEFAULT_DELIVERY
         found: dict[str, Any] = json.loads(text)
@@ -54,7 +54,7 @@ class Delivery:
             found["secret"],
             found["format"],
             found["max_delay"],
-            None if throttle is None else Throttle(*throttle),
+            None if throttle is None else StoredThrottle(*throttle),
         )
 
     def shown(self) -> dict[str, Any]:
@@ -69,4 +69,4 @@ class Delivery:
         return plain
 
 
-DEFAULT_DELIVERY = Delivery()
+DEFAULT_DELIVERY = StoredDelivery()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from harken.errors import StoreError
-from harken.store.database import Database, Transaction
+from harken.store.database import StoreDatabase, Transaction
 
 _FIRST = """
 CREATE TABLE heads (name {text} PRIMARY KEY, value {integer} NOT NULL){by_key};
@@ -105,7 +105,7 @@ STEPS = (_FIRST, _SECOND)
 """To change the tables, add a step; one that was released is never changed."""
 
 
-def migrate(database: Database, *, create: bool = True) -> None:
+def migrate(database: StoreDatabase, *, create: bool = True) -> None:
     """Bring the tables up to date. Raises StoreError for a store of a later Harken.
 
     Where there are no tables and none may be made, StoreError says so.
@@ -129,7 +129,7 @@ def migrate(database: Database, *, create: bool = True) -> None:
         transaction.run("UPDATE layout SET version = ?", (len(STEPS),))
 
 
-def _version(transaction: Transaction, database: Database) -> int | None:
+def _version(transaction: Transaction, database: StoreDatabase) -> int | None:
     """The layout that a store has; None if it has none. Raises StoreError for one that is not known yet."""
     if not transaction.rows(database.words["layout"]):
         return None
@@ -147,7 +147,7 @@ def _invent(transaction: Transaction) -> None:
         transaction.run("INSERT INTO settings (name, value) VALUES (?, ?)", (name, secrets.token_hex(32)))
 
 
-def _filled(text: str, database: Database) -> str:
+def _filled(text: str, database: StoreDatabase) -> str:
     return text.format(**database.words)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harken.errors import StoreError
-from harken.store.database import Database
+from harken.store.database import StoreDatabase
 from harken.store.migrations import migrate
 from harken.store.sealing import Sealing
 from harken.store.store import Store
@@ -37,7 +37,7 @@ def open_store(place: str, *, create: bool = True, secrets_keys: Sequence[str] =
     return _migrated(SqliteDatabase(place), create, sealing, is_shared=False)
 
 
-def _migrated(database: Database, create: bool, sealing: Sealing, *, is_shared: bool) -> Store:
+def _migrated(database: StoreDatabase, create: bool, sealing: Sealing, *, is_shared: bool) -> Store:
     try:
         migrate(database, create=create)
         return Store(database, is_shared=is_shared, sealing=sealing)

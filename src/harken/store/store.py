@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from harken.errors import StoreError
-from harken.store.database import Database, Transaction, fitting, parts, places, rows_in
-from harken.store.delivery import Delivery
+from harken.store.database import StoreDatabase, Transaction, fitting, parts, places, rows_in
+from harken.store.delivery import StoredDelivery
 from harken.store.outbox import event_of, read_after, read_at
 from harken.store.sealing import Sealing
 from harken.store.stored import (
@@ -43,7 +43,7 @@ def microseconds() -> int:
 class Store:
     """Subscriptions, change log, journal and outbox. Threads may share it."""
 
-    def __init__(self, database: Database, *, is_shared: bool, sealing: Sealing | None = None) -> None:
+    def __init__(self, database: StoreDatabase, *, is_shared: bool, sealing: Sealing | None = None) -> None:
         self.database = database
         self.sealing = sealing or Sealing()
         """What encrypts the secrets of webhooks. Whoever reads one from here opens it where it is used."""
@@ -91,7 +91,7 @@ class Store:
             is_sealed = reading.contains("delivery")
             text = f"SELECT id, delivery FROM subscriptions WHERE delivery IS NOT NULL AND NOT ({is_sealed})"
             rows = reading.rows(text, (f'"secret": "{sealing.mark}',))
-        stale = [(id, delivery, known) for id, delivery in rows if (known := Delivery.from_json(delivery)).secret]
+        stale = [(id, delivery, known) for id, delivery in rows if (known := StoredDelivery.from_json(delivery)).secret]
         if not stale and sealing.sealed(token) == token:
             return 0
         with self.database.erasing() as transaction:
@@ -162,11 +162,11 @@ class Store:
         """When the last of those that have expired and are not swept yet did; 0 if there are none."""
         return self._one("SELECT COALESCE(MAX(expires_at), 0) FROM subscriptions WHERE expires_at <= ?", (now,))
 
-    def deliveries(self) -> dict[str, Delivery]:
+    def deliveries(self) -> dict[str, StoredDelivery]:
         """The subscriptions that want more than to be asked."""
         text = "SELECT id, delivery FROM subscriptions WHERE delivery IS NOT NULL"
         with self.database.reading() as transaction:
-            return {id: Delivery.from_json(delivery) for id, delivery in transaction.stream(text)}
+            return {id: StoredDelivery.from_json(delivery) for id, delivery in transaction.stream(text)}
 
     # The change log
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from harken.live.subscriptions import NO_FIELDS, Record
-from harken.store.delivery import DEFAULT_DELIVERY, Delivery
+from harken.store.delivery import DEFAULT_DELIVERY, StoredDelivery
 
 PUT, GONE, RENEWED, SCHEMA = "put", "gone", "renewed", "schema"
 JSON, XML, CLOUDEVENT = "json", "xml", "cloudevent"
@@ -26,7 +26,7 @@ class StoredSubscription:
     created_at: int
     owner: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    delivery: Delivery = DEFAULT_DELIVERY
+    delivery: StoredDelivery = DEFAULT_DELIVERY
     ticket: bytes = b""
     """The SHA-256 of its ticket."""
     since: int = 0
@@ -53,7 +53,7 @@ class StoredSubscription:
         return cls(
             *(id, where, language, expires_at, created_at, owner),
             labels=json.loads(labels) if labels else {},
-            delivery=Delivery.from_json(delivery),
+            delivery=StoredDelivery.from_json(delivery),
             ticket=bytes(ticket),
             since=since,
             valid_for=valid_for,
@@ -144,7 +144,7 @@ class Due:
     """Whether more may wait, which did not fit."""
 
     @property
-    def delivery(self) -> Delivery:
+    def delivery(self) -> StoredDelivery:
         return self.subscription.delivery
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from harken.errors import DuplicateIdError, LimitError, UnknownIdError
 from harken.store.database import Transaction, parts, places, rows_in
-from harken.store.delivery import Delivery, Throttle
+from harken.store.delivery import StoredDelivery, StoredThrottle
 from harken.store.outbox import NewNotifications, has_after, insert_packs, prune_packs
 from harken.store.stored import (
     GONE,
@@ -133,7 +133,7 @@ class Writing:
             subscription.id,
         )
         self._log(PUT, [subscription.id])
-        url, known = subscription.delivery.url, Delivery.from_json(before[0][0]).url
+        url, known = subscription.delivery.url, StoredDelivery.from_json(before[0][0]).url
         if url is None:
             self._transaction.run("DELETE FROM webhooks WHERE subscription = ?", (subscription.id,))
         elif known is None:
@@ -199,7 +199,10 @@ class Writing:
         return frozenset(row[0] for row in self._transaction.rows(text, (known, GONE)))
 
     def append(
-        self, publications: Sequence[Publication], deliveries: Mapping[str, Delivery], most_bytes: int | None = None
+        self,
+        publications: Sequence[Publication],
+        deliveries: Mapping[str, StoredDelivery],
+        most_bytes: int | None = None,
     ) -> Appended:
         """Append events to the journal, and what they matched to the outbox.
 
@@ -453,7 +456,7 @@ class Writing:
         columns = "subscription", "acknowledged", "state", "attempts", "next_at", "last_error"
         self._transaction.insert("webhooks", columns, [(id, since, IDLE, 0, 0, None)])
 
-    def _wake_webhooks(self, notifications: NewNotifications, deliveries: Mapping[str, Delivery]) -> None:
+    def _wake_webhooks(self, notifications: NewNotifications, deliveries: Mapping[str, StoredDelivery]) -> None:
         """Have those webhooks called that wait for nothing yet."""
         if not deliveries:
             return
@@ -476,7 +479,7 @@ class Writing:
 class _Throttled:
     """How many notifications of each throttled subscription may pass, and how many did not."""
 
-    def __init__(self, transaction: Transaction, now: int, deliveries: Mapping[str, Delivery]) -> None:
+    def __init__(self, transaction: Transaction, now: int, deliveries: Mapping[str, StoredDelivery]) -> None:
         self._transaction = transaction
         self._now = now
         self._deliveries = deliveries
@@ -493,7 +496,7 @@ class _Throttled:
         notifications.subscriptions += ids
         notifications.events += [event] * len(ids)
 
-    def _pass_through(self, id: str, throttle: Throttle) -> int | None:
+    def _pass_through(self, id: str, throttle: StoredThrottle) -> int | None:
         """How many were suppressed before this one; None if this one is, too."""
         row = self._rows.get(id)
         if row is None:

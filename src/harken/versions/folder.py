@@ -73,7 +73,7 @@ class Contents:
 
 
 @dataclass(slots=True)
-class Draft:
+class VersionDraft:
     """A version that is being written."""
 
     folder: Path
@@ -162,7 +162,7 @@ class Folder:
         return self._seen is not None and self._seen[1] != self._taken
 
     @contextmanager
-    def publishing(self) -> Iterator[Draft]:
+    def publishing(self) -> Iterator[VersionDraft]:
         """A draft that becomes the present version when the block ends, and is removed if there is an error.
 
         Raises FolderLockedError if another writer is at work.
@@ -170,7 +170,7 @@ class Folder:
         with self._locked():
             before = self._read()
             self._remove_leftovers()
-            draft = Draft(self.path, 1 if before is None else before.version + 1, before)
+            draft = VersionDraft(self.path, 1 if before is None else before.version + 1, before)
             try:
                 yield draft
                 self._write(draft)
@@ -231,7 +231,7 @@ class Folder:
             hint="one writer at a time: wait until it has finished, or save to another folder",
         )
 
-    def _write(self, draft: Draft) -> None:
+    def _write(self, draft: VersionDraft) -> None:
         files = {
             name: {"file": each.file, "size": each.seal.size, "checksum": f"{each.seal.checksum:016x}"}
             for name, each in draft.files.items()

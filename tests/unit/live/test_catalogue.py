@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from harken.live.catalogue import Catalogue, Columns
+from harken.live.catalogue import Catalogue, CatalogueColumns
 from harken.live.subscriptions import Subscription
 
 
@@ -28,7 +28,7 @@ def add(catalogue: Catalogue, subscription: Subscription) -> None:
 @pytest.fixture
 def catalogue() -> Catalogue:
     """a (5) and c (7) in columns, where 6 is free; d (0) in front of them."""
-    found = Catalogue([Columns(5, table())])
+    found = Catalogue([CatalogueColumns(5, table())])
     add(found, Subscription("d", "x = 4", "sql", 0))
     return found
 
@@ -87,7 +87,7 @@ def test_ids_follow_what_is_added_later(catalogue: Catalogue) -> None:
 def test_all_of_it_as_a_table(catalogue: Catalogue) -> None:
     saved = catalogue.table(9)
     assert saved.column("id").to_pylist() == ["d", None, None, None, None, "a", None, "c", None]
-    again = Catalogue([Columns(0, saved)])
+    again = Catalogue([CatalogueColumns(0, saved)])
     assert sorted(again, key=lambda each: each.id) == sorted(catalogue, key=lambda each: each.id)
     assert Catalogue().table(0).num_rows == 0
 

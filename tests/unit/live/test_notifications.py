@@ -12,8 +12,8 @@ from harken.events import Refused
 from harken.live.notifications import (
     DECODE,
     VALIDATE,
-    DeadLetter,
-    Notification,
+    DeadLetterRow,
+    NotificationRow,
     Record,
     arrow_schema,
     failure_reason,
@@ -24,7 +24,7 @@ TIME = pa.timestamp("us", "UTC")
 
 
 def test_the_fields_of_a_notification() -> None:
-    assert arrow_schema(Notification) == pa.schema(
+    assert arrow_schema(NotificationRow) == pa.schema(
         [
             ("event_id", pa.string()),
             ("subscription_id", pa.string()),
@@ -38,7 +38,7 @@ def test_the_fields_of_a_notification() -> None:
 
 
 def test_the_fields_of_a_dead_letter() -> None:
-    assert arrow_schema(DeadLetter) == pa.schema(
+    assert arrow_schema(DeadLetterRow) == pa.schema(
         [
             ("event_id", pa.string()),
             ("stage", pa.string()),
@@ -52,16 +52,16 @@ def test_the_fields_of_a_dead_letter() -> None:
     )
 
 
-@pytest.mark.parametrize("record", [Notification, DeadLetter])
+@pytest.mark.parametrize("record", [NotificationRow, DeadLetterRow])
 def test_names_and_columns_are_in_one_order(record: Record) -> None:
     assert list(names_of(record)) == arrow_schema(record).names
 
 
 def test_the_dead_letter_of_a_refused_event() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    broken = DeadLetter.of_refused(Refused(3, DecodeError("it is not JSON"), "{"), None, now, 7, 2)
-    assert broken == DeadLetter(None, DECODE, "it is not JSON", None, "{", now, 7, 2)
-    invalid = DeadLetter.of_refused(Refused(3, InvalidValueError("`price` is too large"), None), "e3", now, 7, 2)
+    broken = DeadLetterRow.of_refused(Refused(3, DecodeError("it is not JSON"), "{"), None, now, 7, 2)
+    assert broken == DeadLetterRow(None, DECODE, "it is not JSON", None, "{", now, 7, 2)
+    invalid = DeadLetterRow.of_refused(Refused(3, InvalidValueError("`price` is too large"), None), "e3", now, 7, 2)
     assert (invalid.event_id, invalid.stage) == ("e3", VALIDATE)
 
 

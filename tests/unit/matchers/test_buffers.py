@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harken.matchers.columnar.buffers import Buffers
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 
 
 def place(buffer: np.ndarray[tuple[int], np.dtype[np.int32]]) -> int:
@@ -64,7 +64,7 @@ def test_what_is_hoped_for_is_taken_if_it_is_there_and_not_made() -> None:
 
 
 def test_one_large_answer_does_not_hold_its_memory_for_ever() -> None:
-    buffers = Buffers(Settings(kept_turns=5))
+    buffers = Buffers(ColumnarSettings(kept_turns=5))
     where = place(buffers.take(1_000_000))
     for _ in range(4):
         buffers.take(10)
@@ -86,7 +86,7 @@ def test_what_was_too_small_is_given_up() -> None:
 
 
 def test_so_much_is_kept_and_no_more() -> None:
-    buffers = Buffers(Settings(most_kept_ids=300_000))
+    buffers = Buffers(ColumnarSettings(most_kept_ids=300_000))
     answers = [buffers.take(80_000) for _ in range(6)]
     assert sum(len(each.elements) for each in buffers._kept) <= 300_000
     for number, each in enumerate(answers):
@@ -101,7 +101,7 @@ def test_so_much_is_kept_and_no_more() -> None:
 
 def test_one_that_is_larger_than_all_that_is_kept_is_there_again() -> None:
     """A match takes a small one first, and a larger one when it knows how much there is."""
-    buffers = Buffers(Settings(most_kept_ids=300_000))
+    buffers = Buffers(ColumnarSettings(most_kept_ids=300_000))
     taken = set()
     for _ in range(3):
         small = buffers.take(1_000)

@@ -15,7 +15,7 @@ import harken
 from harken import Limits
 from harken.errors import HarkenError, LimitError, OperatorError
 from harken.limits import DEFAULT_LIMITS
-from harken.operators.calling import Caller, Row
+from harken.operators.calling import Caller, Evaluation
 
 FREE = harken.FREE
 
@@ -25,7 +25,7 @@ def caller(function: Any, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Ca
 
 
 def one(call: Caller, *arguments: Any) -> Any:
-    (found,) = call([Row({"n": 1}, arguments)])
+    (found,) = call([Evaluation({"n": 1}, arguments)])
     return found
 
 
@@ -110,14 +110,16 @@ def test_a_million_bindings_are_refused_by_a_named_limit() -> None:
 
 def test_an_answer_of_a_batch_that_is_none_fails_alone() -> None:
     call = caller(lambda events, x=FREE: [[1], None, []], batched="lists")
-    found = call([Row({"n": number}, (FREE,)) for number in range(3)])
+    found = call([Evaluation({"n": number}, (FREE,)) for number in range(3)])
     assert (found[0], found[2]) == (((1,),), ())
     assert told(found[1]) == "the operator `f` failed: it returned None, not bindings"
     assert found[1].hint == "return an empty list where there are none"
     column = caller(lambda events, x=FREE: pa.array([[1], None]), batched=True)
-    assert "it returned None, not bindings" in told(column([Row({"n": 1}, (FREE,)), Row({"n": 2}, (FREE,))])[1])
+    assert "it returned None, not bindings" in told(
+        column([Evaluation({"n": 1}, (FREE,)), Evaluation({"n": 2}, (FREE,))])[1]
+    )
     call = caller(lambda events: [True, [0], [False]], batched="lists")
-    found = call([Row({"n": number}, ()) for number in range(3)])
+    found = call([Evaluation({"n": number}, ()) for number in range(3)])
     assert found[0] is True
     assert [told(each).rpartition(",")[0] for each in found[1:]] == [
         "the operator `f` failed: it returned bindings, such as 0",
@@ -137,7 +139,9 @@ def test_a_batch_is_one_call() -> None:
         return pa.array([[number] for number in range(len(events))])
 
     call = caller(f, batched=True)
-    rows = [Row({"n": number, "only": "here"} if number else {"n": 0}, ("a" * number, FREE)) for number in range(3)]
+    rows = [
+        Evaluation({"n": number, "only": "here"} if number else {"n": 0}, ("a" * number, FREE)) for number in range(3)
+    ]
     assert call(rows) == [((0,),), ((1,),), ((2,),)]
     assert seen[0][0][0] == {"n": 0, "only": None}
     assert seen[0][1:] == (["", "a", "aa"], FREE)
@@ -150,12 +154,12 @@ def test_a_batch_of_lists() -> None:
     call = caller(
         lambda events, n: [event["n"] == each for event, each in zip(events, n, strict=True)], batched="lists"
     )
-    assert call([Row({"n": 1}, (1,)), Row({"n": 1}, (2,))]) == [True, False]
+    assert call([Evaluation({"n": 1}, (1,)), Evaluation({"n": 1}, (2,))]) == [True, False]
 
 
 def test_a_batch_that_answers_too_little_fails_as_a_whole() -> None:
     call = caller(lambda events: [True], batched="lists")
-    assert {told(each) for each in call([Row({"n": 1}, ()), Row({"n": 2}, ())])} == {
+    assert {told(each) for each in call([Evaluation({"n": 1}, ()), Evaluation({"n": 2}, ())])} == {
         "the operator `f` failed: it answered 1 times for 2 events"
     }
 
@@ -166,7 +170,7 @@ def test_an_answer_that_fails_while_it_is_read_spares_the_others() -> None:
         raise KeyError("later")
 
     call = caller(lambda events, x=FREE: [breaks(), [2]], batched="lists")
-    found = call([Row({"n": 1}, (FREE,)), Row({"n": 2}, (FREE,))])
+    found = call([Evaluation({"n": 1}, (FREE,)), Evaluation({"n": 2}, (FREE,))])
     assert "KeyError: 'later'" in told(found[0])
     assert found[1] == ((2,),)
 
@@ -174,19 +178,23 @@ def test_an_answer_that_fails_while_it_is_read_spares_the_others() -> None:
 def test_equal_rows_of_a_deterministic_operator_are_called_once() -> None:
     calls: list[Any] = []
     call = caller(lambda event, x: bool(calls.append(x)) or True, reads=("n",))
-    assert call([Row({"n": 1}, (1,)), Row({"n": 1}, (1,)), Row({"n": 1}, (True,))]) == [True] * 3
+    assert call([Evaluation({"n": 1}, (1,)), Evaluation({"n": 1}, (1,)), Evaluation({"n": 1}, (True,))]) == [True] * 3
     assert calls == [1, True]
     calls.clear()
     call = caller(lambda event, x: bool(calls.append(x)) or True, reads=("n",), deterministic=False)
-    call([Row({"n": 1}, (1,)), Row({"n": 1}, (1,))])
+    call([Evaluation({"n": 1}, (1,)), Evaluation({"n": 1}, (1,))])
     assert calls == [1, 1]
 
 
 def test_rows_are_equal_only_if_their_types_are() -> None:
     call = caller(lambda event: isinstance(event["n"], bool), reads=("n",))
-    assert call([Row({"n": 1}, ()), Row({"n": True}, ()), Row({"n": 1.0}, ())]) == [False, True, False]
+    assert call([Evaluation({"n": 1}, ()), Evaluation({"n": True}, ()), Evaluation({"n": 1.0}, ())]) == [
+        False,
+        True,
+        False,
+    ]
     call = caller(lambda event: isinstance(event["n"][0], bool), reads=("n",))
-    assert call([Row({"n": (1,)}, ()), Row({"n": (True,)}, ())]) == [False, True]
+    assert call([Evaluation({"n": (1,)}, ()), Evaluation({"n": (True,)}, ())]) == [False, True]
 
 
 def test_a_column_of_arrow_has_values_of_one_type() -> None:
@@ -197,7 +205,12 @@ def test_a_column_of_arrow_has_values_of_one_type() -> None:
         sizes.append(len(x))
         return [each == other for each, other in zip(events["n"].to_pylist(), x.to_pylist(), strict=True)]
 
-    rows = [Row({"n": 1}, (1,)), Row({"n": "x"}, ("x",)), Row({"n": 2}, (1,)), Row({"n": 1}, ("x",))]
+    rows = [
+        Evaluation({"n": 1}, (1,)),
+        Evaluation({"n": "x"}, ("x",)),
+        Evaluation({"n": 2}, (1,)),
+        Evaluation({"n": 1}, ("x",)),
+    ]
     assert caller(f, batched=True)(rows) == [True, True, False, False]
     assert sorted(sizes) == [1, 1, 2]
 
@@ -211,7 +224,7 @@ async def _none(events: Any) -> Any:
 
 
 def test_a_batched_coroutine_that_answers_wrongly() -> None:
-    rows = [Row({"n": 1}, ()), Row({"n": 2}, ())]
+    rows = [Evaluation({"n": 1}, ()), Evaluation({"n": 2}, ())]
     assert "it answered 1 times for 2 events" in told(caller(_one_answer, batched="lists")(rows)[0])
     assert "failed: TypeError" in told(caller(_none, batched="lists")(rows)[1])
 
@@ -223,7 +236,7 @@ def test_threads_and_coroutines_run_side_by_side() -> None:
         barrier.wait()
         return True
 
-    rows = [Row({"n": number}, ()) for number in range(4)]
+    rows = [Evaluation({"n": number}, ()) for number in range(4)]
     assert caller(waits, thread_safe=True)(rows) == [True] * 4
     met: list[int] = []
 
@@ -241,7 +254,7 @@ async def _several(events: Any) -> Any:
 
 
 def test_a_batched_coroutine() -> None:
-    assert caller(_several, batched="lists")([Row({"n": 1}, ()), Row({"n": 2}, ())]) == [True, True]
+    assert caller(_several, batched="lists")([Evaluation({"n": 1}, ()), Evaluation({"n": 2}, ())]) == [True, True]
 
 
 def test_one_that_lies_is_asked_once_an_event() -> None:
@@ -270,7 +283,7 @@ def test_what_it_raises_is_told_and_nothing_else_is_lost() -> None:
             raise ValueError("out of luck")
         return True
 
-    found = caller(f)([Row({"n": number}, ()) for number in range(3)])
+    found = caller(f)([Evaluation({"n": number}, ()) for number in range(3)])
     assert found[0] is True
     assert told(found[1]) == "the operator `f` failed: ValueError: out of luck"
     assert isinstance(found[1], OperatorError)
@@ -323,7 +336,7 @@ def test_one_that_keeps_failing_is_left_alone_and_tried_again_later(monkeypatch:
     now = 1_000.0
     monkeypatch.setattr("harken.operators.calling.monotonic", lambda: now)
     call = caller(f, most_failures=3, pause=0.2, deterministic=False)
-    found = call([Row({"n": number}, ()) for number in range(10)])
+    found = call([Evaluation({"n": number}, ()) for number in range(10)])
     assert len(calls) == 3
     assert "failed 3 times in a row" in told(found[5])
     assert "failed 3 times in a row" in told(one(call))

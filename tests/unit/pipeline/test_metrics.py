@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harken.errors import SourceError
-from harken.pipeline.config import Config, Metrics
+from harken.pipeline.config import Config, MetricsConfig
 from harken.pipeline.counts import Counts
 from harken.pipeline.metrics import Meter, prometheus_text
 from harken.pipeline.progress import running_text, span, text_of
@@ -34,7 +34,7 @@ _SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    metrics = Metrics(json=str(tmp_path / "told" / "metrics.jsonl"), prometheus=str(tmp_path / "metrics.prom"))
+    metrics = MetricsConfig(json=str(tmp_path / "told" / "metrics.jsonl"), prometheus=str(tmp_path / "metrics.prom"))
     return replace(Project(tmp_path).config(), metrics=metrics)
 
 
@@ -133,13 +133,16 @@ def test_labels_are_escaped(config: Config) -> None:
 
 def test_a_place_that_cannot_be_written_is_told_at_once(config: Config, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for metrics in (Metrics(json=str(tmp_path / "file" / "m")), Metrics(prometheus=str(tmp_path / "file" / "m"))):
+    for metrics in (
+        MetricsConfig(json=str(tmp_path / "file" / "m")),
+        MetricsConfig(prometheus=str(tmp_path / "file" / "m")),
+    ):
         with pytest.raises(SourceError, match="cannot be written"):
             Meter(replace(config, metrics=metrics))
 
 
 def test_a_disk_that_is_full_does_not_stop_a_run(config: Config, caplog: pytest.LogCaptureFixture) -> None:
-    meter = Meter(replace(config, metrics=Metrics(json="/dev/full")))
+    meter = Meter(replace(config, metrics=MetricsConfig(json="/dev/full")))
     with caplog.at_level(logging.WARNING):
         meter.take(FIRST)
         meter.end()

@@ -25,7 +25,7 @@ from harken.pipeline.sinks import write
 from harken.pipeline.sources import read
 from harken.pipeline.stream import stream
 from harken.pipeline.subscriptions import Subscriptions
-from harken.store import Delivery, Notified, Store, StoredSubscription, Throttle, open_store
+from harken.store import Notified, Store, StoredDelivery, StoredSubscription, StoredThrottle, open_store
 from harken.store.store import microseconds
 from harken.store.stored import JSON, WAITING, XML
 from services.postgres import running_postgres
@@ -207,7 +207,9 @@ def test_a_new_checkpoint_begins_anew(place: Place) -> None:
 
 
 def test_webhooks_are_woken_and_throttles_hold(place: Place) -> None:
-    place.create("hook", delivery=Delivery(url="https://example.org/", secret="s", throttle=Throttle(2, 3_600)))
+    place.create(
+        "hook", delivery=StoredDelivery(url="https://example.org/", secret="s", throttle=StoredThrottle(2, 3_600))
+    )
     place.create("plain")
     place.events("a", 1, 2, 3, 4)
     place.run()

@@ -14,10 +14,10 @@ import pytest
 from harken import Limits
 from harken.engine import Engine
 from harken.errors import HarkenError, SchemaError, SegmentError, SourceError
-from harken.live.notifications import DeadLetter, Notification, names_of
+from harken.live.notifications import DeadLetterRow, NotificationRow, names_of
 from harken.pipeline.config import Config
 from harken.pipeline.counts import Counts
-from harken.pipeline.outcome import Outcome, Stamp, outcome, spark_schema
+from harken.pipeline.outcome import BatchOutcome, Stamp, outcome, spark_schema
 from harken.pipeline.sources import read
 from harken.schema import parse_schema
 
@@ -35,11 +35,11 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def done(config: Config, spark: SparkSession, stamp: Stamp) -> Outcome:
+def done(config: Config, spark: SparkSession, stamp: Stamp) -> BatchOutcome:
     return outcome(read(config, spark), config, stamp)
 
 
-def letters(found: Outcome) -> list[tuple[Any, ...]]:
+def letters(found: BatchOutcome) -> list[tuple[Any, ...]]:
     rows = found.dead_letters.collect()
     assert len(rows) == found.counts.refused
     return sorted(((row["stage"], row["event_id"], row["reason"], row["event"]) for row in rows), key=str)
@@ -60,8 +60,8 @@ def test_what_a_notification_has(spark: SparkSession, project: Project) -> None:
     before = persisted(spark)
     found = done(config, spark, stamp)
     row = next(each for each in found.notifications.collect() if each["event_id"] == "A1")
-    assert found.notifications.columns == [*names_of(Notification), "price", "category"]
-    assert types_of(found.notifications.schema)[:-2] == types_of(spark_schema(Notification))
+    assert found.notifications.columns == [*names_of(NotificationRow), "price", "category"]
+    assert types_of(found.notifications.schema)[:-2] == types_of(spark_schema(NotificationRow))
     assert row.asDict() == {
         "event_id": "A1",
         "subscription_id": "alice",
@@ -76,8 +76,8 @@ def test_what_a_notification_has(spark: SparkSession, project: Project) -> None:
     assert pairs(found.notifications) == PAIRS
     assert found.counts == Counts(3, 3, max_event_time=datetime(2024, 5, 1, 10, 2, tzinfo=UTC))
     assert found.dead_letters.collect() == []
-    assert found.dead_letters.columns == list(names_of(DeadLetter))
-    assert types_of(found.dead_letters.schema) == types_of(spark_schema(DeadLetter))
+    assert found.dead_letters.columns == list(names_of(DeadLetterRow))
+    assert types_of(found.dead_letters.schema) == types_of(spark_schema(DeadLetterRow))
     found.release()
     assert persisted(spark) == before
 
@@ -211,7 +211,9 @@ def test_a_time_that_is_none(spark: SparkSession, project: Project) -> None:
 STREAM = 'mode = "stream"\ncheckpoint = "state"'
 
 
-def batch(config: Config, spark: SparkSession, project: Project, stamp: Stamp, events: list[dict[str, Any]]) -> Outcome:
+def batch(
+    config: Config, spark: SparkSession, project: Project, stamp: Stamp, events: list[dict[str, Any]]
+) -> BatchOutcome:
     """A batch of a stream as Spark would hand it over: the events of one file."""
     from dataclasses import replace
 

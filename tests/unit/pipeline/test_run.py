@@ -17,7 +17,7 @@ import pytest
 from harken.errors import EventError, HarkenError, MismatchError, SegmentError, SourceError, SubscriptionError
 from harken.matchers import ALGORITHMS
 from harken.pipeline import __main__ as program
-from harken.pipeline.config import Metrics, load_config
+from harken.pipeline.config import MetricsConfig, load_config
 from harken.pipeline.counts import Counts
 from harken.pipeline.planning import plan
 from harken.pipeline.reports import BatchReport, RefreshReport, Report
@@ -175,7 +175,7 @@ def test_a_file_of_parquet_whose_column_changed_its_type(spark: SparkSession, pr
 
 
 def test_a_failure_ends_up_in_the_metrics(spark: SparkSession, project: Project) -> None:
-    metrics = Metrics(json=str(project.folder / "m.jsonl"), prometheus=str(project.folder / "m.prom"))
+    metrics = MetricsConfig(json=str(project.folder / "m.jsonl"), prometheus=str(project.folder / "m.prom"))
     config = replace(project.config(), metrics=metrics)
     assert run(config).counts.events == 3
     (project.folder / "events.jsonl").unlink()

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from harken.errors import SourceError
-from harken.pipeline.config import Config, DeadLetters, Sink, Source, Subscriptions
+from harken.pipeline.config import Config, DeadLetters, Sink, SourceConfig, SubscriptionsConfig
 from harken.pipeline.sinks import refuse_batches_of_others, write, write_dead_letters
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def test_values_that_are_no_single_ones_are_json_in_a_table(spark: SparkSession)
 
 
 def config_of(*sinks: Sink) -> Config:
-    source, subscriptions = Source(format="json", path="events"), Subscriptions(path="subscriptions.jsonl")
+    source, subscriptions = SourceConfig(format="json", path="events"), SubscriptionsConfig(path="subscriptions.jsonl")
     return Config(name="p", source=source, subscriptions=subscriptions, sinks=sinks)
 
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import types as t
 
 from harken.errors import SegmentError
-from harken.pipeline.source_columns import SourceColumns, Tally, csv_columns, json_columns
+from harken.pipeline.source_columns import SourceColumns, TypeTally, csv_columns, json_columns
 from harken.pipeline.used_attributes import UsedAttributes
 from harken.schema import Kind, Path
 
@@ -40,9 +40,9 @@ def types(found: SourceColumns) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("tally", "kind"),
-    [(Tally(9, 9), "bigint"), (Tally(9, 8), "double"), (Tally(0, 0, 3), "string"), (Tally(), "string")],
+    [(TypeTally(9, 9), "bigint"), (TypeTally(9, 8), "double"), (TypeTally(0, 0, 3), "string"), (TypeTally(), "string")],
 )
-def test_numbers_make_numbers_of_a_column_that_has_other_values_too(tally: Tally, kind: str) -> None:
+def test_numbers_make_numbers_of_a_column_that_has_other_values_too(tally: TypeTally, kind: str) -> None:
     found = json_columns(columns("id STRING, delta STRING, user STRING"), used(delta={NUMBER}), ["id"], False)
     assert (found.loose, found.doubtful) == (("delta",), {"delta": NUMBER})
     resolved = found.resolved({"delta": tally})
@@ -52,15 +52,15 @@ def test_numbers_make_numbers_of_a_column_that_has_other_values_too(tally: Tally
 
 def test_booleans_too() -> None:
     found = json_columns(columns("flag STRING"), used(flag={BOOLEAN}), [], False)
-    assert types(found.resolved({"flag": Tally(0, 0, 1)})) == {"flag": "boolean"}
-    assert types(found.resolved({"flag": Tally(5, 5, 0)})) == {"flag": "string"}
+    assert types(found.resolved({"flag": TypeTally(0, 0, 1)})) == {"flag": "boolean"}
+    assert types(found.resolved({"flag": TypeTally(5, 5, 0)})) == {"flag": "string"}
 
 
 @pytest.mark.parametrize(("kinds", "mixed"), [({NUMBER, STRING}, ("code",)), ({STRING}, ()), (set(), ())])
 def test_where_subscriptions_disagree_the_type_stays(kinds: set[Kind], mixed: tuple[str, ...]) -> None:
     found = json_columns(columns("code STRING"), used(code=kinds), [], False)
     assert found.loose == ("code",), "each value is still seen as it is"
-    found = found.resolved(dict.fromkeys(found.doubtful, Tally(1, 1)))
+    found = found.resolved(dict.fromkeys(found.doubtful, TypeTally(1, 1)))
     assert (types(found), found.mixed) == ({"code": "string"}, mixed)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from harken.engine import Engine
 from harken.errors import StoreError
-from harken.pipeline.config import Config, Sink, Source
-from harken.pipeline.config import Subscriptions as Given
+from harken.pipeline.config import Config, Sink, SourceConfig
+from harken.pipeline.config import SubscriptionsConfig as Given
 from harken.pipeline.reports import RefreshReport
 from harken.pipeline.stored_subscriptions import StoredSubscriptions
 from harken.pipeline.subscriptions import Subscriptions
@@ -187,7 +187,7 @@ def rules(tmp_path: Path) -> Iterator[Stored]:
 
 def opened(rules: Stored, spark: SparkSession, **given: Any) -> Subscriptions:
     settings = {"store": rules.place, "keep": f"{rules.place}-index", **given}
-    source, sink = Source(format="rate"), Sink(name="console", format="console")
+    source, sink = SourceConfig(format="rate"), Sink(name="console", format="console")
     config = Config(
         name="p",
         mode="stream",

@@ -15,8 +15,8 @@ import pytest
 from harken.engine import Engine
 from harken.errors import MismatchError, SegmentError, SubscriptionError
 from harken.pipeline import subscriptions as module
-from harken.pipeline.config import Config, Matching, Sink, Source
-from harken.pipeline.config import Subscriptions as Given
+from harken.pipeline.config import Config, MatchConfig, Sink, SourceConfig
+from harken.pipeline.config import SubscriptionsConfig as Given
 from harken.pipeline.reports import RefreshReport
 from harken.pipeline.subscriptions import Subscriptions
 from harken.schema import EventColumns
@@ -37,7 +37,7 @@ class Folder:
         self.file = place / "rules.jsonl"
         self.spark = spark
         settings = {"path": str(self.file), "keep": str(place / "index"), **given}
-        source, sink = Source(format="rate"), Sink(name="console", format="console")
+        source, sink = SourceConfig(format="rate"), Sink(name="console", format="console")
         self.config = Config(
             name="p",
             mode="stream",
@@ -60,7 +60,7 @@ class Folder:
 
     def open_for(self, on_mismatch: str = "warn", **columns: pa.DataType) -> Subscriptions:
         """The subscriptions, compared with the columns of events."""
-        config = replace(self.config, match=Matching(on_mismatch=on_mismatch))
+        config = replace(self.config, match=MatchConfig(on_mismatch=on_mismatch))
         return Subscriptions(config, self.spark, EventColumns.from_arrow(pa.schema(list(columns.items()))))
 
 

@@ -10,7 +10,7 @@ import pytest
 from harken import Engine
 from harken.relational.anchored_tables import Anchor, indexes, queries, range_indexes
 from harken.relational.databases import DIALECTS
-from harken.relational.on_postgres import PostgresDatabase
+from harken.relational.on_postgres import PostgresMatching
 from harken.relational.typed_values import Storage
 
 LARGE = 2**53
@@ -72,7 +72,7 @@ def test_postgresql_finds_ranges_by_gist(url: str) -> None:
     found = engine.match({"x": 100.5, "y": -1})
     assert (sorted(found.ids), found.candidates) == (["x100", "x99"], 2)
     matcher: Any = engine._live.matcher
-    database: PostgresDatabase = matcher._session.database
+    database: PostgresMatching = matcher._session.database
     (query,) = queries(database.dialect, matcher._uses, "e.event, s.sid")
     events = "WITH events(event, c1, c2) AS MATERIALIZED (SELECT 1::int8, 100.5::float8, 7::float8) "
     plan = "\n".join(line for (line,) in database.connection.execute(f"EXPLAIN {events}{query}").fetchall())

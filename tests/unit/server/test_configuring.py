@@ -8,7 +8,7 @@ import pytest
 
 from harken.errors import ConfigError, SourceError
 from harken.server.configuring import describe_settings, secrets_keys, settings_of
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 
 
 def test_numbers_and_rows_of_numbers_are_set() -> None:
@@ -17,7 +17,7 @@ def test_numbers_and_rows_of_numbers_are_set() -> None:
     assert (found.max_streams, found.max_page, found.stream_timeout) == (1_000, 10, 2.5)
     assert found.webhook_delays == (0.1, 0.2, 4.0)
     assert (found.store, [str(each) for each in found.webhook_networks]) == ("a.db", ["10.0.0.0/8"])
-    assert settings_of([]) == Settings()
+    assert settings_of([]) == ServerSettings()
 
 
 def test_keys_for_secrets_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
@@ -64,4 +64,4 @@ def test_a_network_that_is_none_is_told() -> None:
 def test_the_description_can_be_set_as_it_is() -> None:
     given = [f"{name}={value}" for name, value in (line.split() for line in describe_settings().splitlines())]
     assert "webhook_delays=5,30,120,600,1800,3600,7200,18000,36000,50400,72000,86400" in given
-    assert settings_of(given) == Settings()
+    assert settings_of(given) == ServerSettings()

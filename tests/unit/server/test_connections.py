@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from harken.client import Client
 from harken.server.connections import protocol_for
-from harken.server.settings import Settings
+from harken.server.settings import ServerSettings
 from unit.server.serving import Server, new_name, running_server, settings
 
 pytestmark = pytest.mark.together
@@ -40,7 +40,7 @@ def test_clients_close_idle_connections_before_the_server_does() -> None:
     others = 60.0  # what proxies and pools of connections keep them for, at most
     httpx_own = httpx.Limits().keepalive_expiry
     assert httpx_own is not None
-    assert Settings().keep_alive > max(others, httpx_own)
+    assert ServerSettings().keep_alive > max(others, httpx_own)
 
 
 def test_an_idle_connection_is_kept_for_as_long_as_is_set(hasty_server: Server) -> None:
@@ -226,7 +226,9 @@ def clock() -> Clock:
 @pytest.fixture
 def held(clock: Clock) -> Any:
     """A connection whose time is the test's, with a body of which 500 bytes are wanted in 10 s."""
-    config = uvicorn.Config(Mock(), http=protocol_for(Settings(body_timeout=10, min_body_rate=50)), lifespan="off")
+    config = uvicorn.Config(
+        Mock(), http=protocol_for(ServerSettings(body_timeout=10, min_body_rate=50)), lifespan="off"
+    )
     config.load()
     connection: Any = config.http_protocol_class(config, ServerState(), {}, clock)  # type: ignore[call-arg, arg-type]
     transport = Mock(**{"get_extra_info.return_value": None, "is_closing.return_value": False})

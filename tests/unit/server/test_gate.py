@@ -386,9 +386,9 @@ def test_a_bucket_fills_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bug_is_answered_and_told_nobody(tmp_path: Path) -> None:
     """In this process, where one can be put in."""
     from harken.server.app import create_app
-    from harken.server.settings import Settings
+    from harken.server.settings import ServerSettings
 
-    app = create_app(Settings(store=str(tmp_path / "harken.db")))
+    app = create_app(ServerSettings(store=str(tmp_path / "harken.db")))
     app.state.service.is_ready = True
 
     async def fail() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harken import Engine
 from harken.spark import Index, backtest, match
-from harken.spark.leases import Batch
+from harken.spark.leases import MicroBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,7 @@ def test_a_query_holds_what_it_used_in_this_batch_and_the_last(tmp_path: Path) -
     for version in range(1, 51):
         publish(index, version)
         for _ in range(2):  # as a batch does that matches twice
-            index.hold(version, Batch("4f-11", str(version)))
+            index.hold(version, MicroBatch("4f-11", str(version)))
         assert sorted(index.pinned().values()) == [version - 1, version][-version:]
     assert index.versions() == [48, 49, 50]
 
@@ -37,8 +37,8 @@ def test_a_version_that_every_batch_uses_is_never_let_go_of(tmp_path: Path) -> N
     index = Index(tmp_path)
     for version in range(1, 6):
         publish(index, version)
-        index.hold(version, Batch("a", str(version)))
-        index.hold(1, Batch("a", str(version)))
+        index.hold(version, MicroBatch("a", str(version)))
+        index.hold(1, MicroBatch("a", str(version)))
         assert 1 in index.pinned().values()
     assert index.versions()[0] == 1
 
@@ -47,10 +47,10 @@ def test_readers_do_not_let_go_of_each_others_versions(tmp_path: Path) -> None:
     index = Index(tmp_path)
     publish(index, 1)
     index.hold(1)
-    index.hold(1, Batch("slow", "7"))
+    index.hold(1, MicroBatch("slow", "7"))
     for version in range(2, 6):
         publish(index, version)
-        index.hold(version, Batch("quick", str(version)))
+        index.hold(version, MicroBatch("quick", str(version)))
     assert sorted(index.pinned().values()) == [1, 1, 4, 5]
 
 

@@ -19,7 +19,7 @@ from harken.engine import Engine
 from harken.errors import SourceError
 from harken.schema import Kind
 from harken.spark.profiling import AttributeProfile, Profile, profile
-from harken.spark.summaries import COUNTERS, Distinct, EventSummary, Frequent, Sample, Summary
+from harken.spark.summaries import COUNTERS, AttributeSummary, Distinct, EventSample, EventSummary, Frequent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -282,7 +282,7 @@ def test_distinct_values_are_estimated_closely(count: int) -> None:
 @pytest.mark.parametrize("values", [3, COUNTERS, COUNTERS + 1, 5_000])
 def test_counts_of_frequent_values_are_never_too_large_nor_much_too_small(values: int) -> None:
     draw = np.random.default_rng(values)
-    summaries = [Summary() for _ in range(4)]
+    summaries = [AttributeSummary() for _ in range(4)]
     counts: Counter[int] = Counter()
     for summary in summaries:
         for _ in range(3):
@@ -317,7 +317,7 @@ def test_every_event_is_as_likely_as_any_other_in_whatever_task_it_is() -> None:
         samples = []
         for task, numbers in enumerate(tasks):
             draw = np.random.default_rng([seed, task])
-            sample = Sample(10)
+            sample = EventSample(10)
             for start in range(0, len(numbers), 4):
                 batch = pa.RecordBatch.from_pydict({"n": list(numbers[start : start + 4])})
                 sample.add(draw.integers(2**63, size=batch.num_rows, dtype=np.int64), batch)

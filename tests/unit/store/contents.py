@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harken.store import Delivery, NewEvent, Store, StoredSubscription
+from harken.store import NewEvent, Store, StoredDelivery, StoredSubscription
 from harken.store.stored import JSON
 from harken.store.writing import Appended, Publication
 
 NOW = 1_700_000_000_000_000
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
-WEBHOOK = Delivery(url="https://example.org/hook", secret="whsec_x")
+WEBHOOK = StoredDelivery(url="https://example.org/hook", secret="whsec_x")
 
 
 def ticket(id: str) -> bytes:
@@ -48,7 +48,7 @@ def publish(
     now: int = NOW,
     key: bytes | None = None,
     answer: str = "",
-    deliveries: Mapping[str, Delivery] | None = None,
+    deliveries: Mapping[str, StoredDelivery] | None = None,
 ) -> Appended:
     """Append the events of one request. Deliveries are those that the store knows, unless others are given."""
     known = store.deliveries() if deliveries is None else deliveries

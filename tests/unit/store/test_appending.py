@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harken.store import Delivery, Store, Throttle
+from harken.store import Store, StoredDelivery, StoredThrottle
 from harken.store.outbox import NewNotification
 from harken.store.stored import CLOUDEVENT, IDLE, JSON, WAITING, XML
 from harken.store.writing import NewEvent, Publication
@@ -137,7 +137,7 @@ def test_answers_are_kept_as_long_as_asked_for(store: Store) -> None:
 
 
 def test_a_throttle_lets_so_many_through_and_tells_how_many_it_did_not(store: Store) -> None:
-    create(store, "a", delivery=Delivery(throttle=Throttle(2, 60)))
+    create(store, "a", delivery=StoredDelivery(throttle=StoredThrottle(2, 60)))
     create(store, "b")
 
     def at(seconds: int, count: int) -> list[tuple[str, int]]:
@@ -156,7 +156,7 @@ def test_a_throttle_lets_so_many_through_and_tells_how_many_it_did_not(store: St
 
 
 def test_throttles_are_of_each_subscription(store: Store) -> None:
-    create(store, "a", "b", delivery=Delivery(throttle=Throttle(1, 60)))
+    create(store, "a", "b", delivery=StoredDelivery(throttle=StoredThrottle(1, 60)))
     assert len(publish(store, event("a", "b"), event("a")).notifications) == 2
     for id, suppressed in (("b", 0), ("a", 1)):
         (new,) = publish(store, event(id), now=NOW + 61 * SECOND).notifications
@@ -182,7 +182,7 @@ def test_a_webhook_is_woken_by_its_first_notification_and_not_put_off_by_later_o
 
 
 def test_what_a_throttle_suppresses_wakes_nobody(store: Store) -> None:
-    create(store, "a", delivery=replace(WEBHOOK, throttle=Throttle(1, 60)))
+    create(store, "a", delivery=replace(WEBHOOK, throttle=StoredThrottle(1, 60)))
     publish(store, event("a"))
     with store.writing(NOW) as writing:
         writing.delivered("a", 1, [], NOW)

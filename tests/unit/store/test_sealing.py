@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harken.errors import ConfigError, StoreError
-from harken.store import Delivery, Store, open_store
+from harken.store import Store, StoredDelivery, open_store
 from harken.store.sealing import Sealing
 from unit.store.contents import WEBHOOK, create
 
@@ -74,8 +74,8 @@ def test_what_is_no_key_is_refused_and_not_repeated(key: str) -> None:
 
 def test_secrets_in_clear_are_encrypted_once_there_is_a_key(place: str) -> None:
     with closing(open_store(place)) as store:
-        create(store, "a", "b", delivery=Delivery(WEBHOOK.url, SECRET, max_delay=1.5))
-        create(store, "later", delivery=Delivery(max_delay=1.0))
+        create(store, "a", "b", delivery=StoredDelivery(WEBHOOK.url, SECRET, max_delay=1.5))
+        create(store, "later", delivery=StoredDelivery(max_delay=1.0))
         create(store, "plain")
         token_secret = store.token_secret
         assert store.seal_secrets() == 0
@@ -84,7 +84,7 @@ def test_secrets_in_clear_are_encrypted_once_there_is_a_key(place: str) -> None:
         assert store.seal_secrets() == 2
         assert store.seal_secrets() == 0
         assert store.sealing.opened(secret_of(store)) == SECRET != secret_of(store)
-        assert store.subscription("later").delivery == Delivery(max_delay=1.0)  # type: ignore[union-attr]
+        assert store.subscription("later").delivery == StoredDelivery(max_delay=1.0)  # type: ignore[union-attr]
         first = secret_of(store)
     with closing(open_store(place, secrets_keys=[OLD])) as store:
         assert (store.seal_secrets(), secret_of(store), store.token_secret) == (0, first, token_secret)
@@ -110,7 +110,7 @@ def test_a_store_is_refused_without_its_key(place: str) -> None:
 def test_what_was_in_clear_is_not_left_in_the_files(tmp_path: Path) -> None:
     path = str(tmp_path / "store.db")
     with closing(open_store(path)) as store:
-        create(store, *(f"id{number}" for number in range(200)), delivery=Delivery(WEBHOOK.url, SECRET))
+        create(store, *(f"id{number}" for number in range(200)), delivery=StoredDelivery(WEBHOOK.url, SECRET))
         token_secret = store.token_secret.hex().encode()
     assert SECRET.encode() in (tmp_path / "store.db").read_bytes()
     with closing(open_store(path, secrets_keys=[NEW])) as store:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harken.errors import DuplicateIdError, LimitError, UnknownIdError
-from harken.store import ApiKey, Delivery, Store, StoredSubscription, Throttle
+from harken.store import ApiKey, Store, StoredDelivery, StoredSubscription, StoredThrottle
 from harken.store.stored import GONE, PUT, RENEWED
 from unit.store.contents import HOUR, NOW, SECOND, WEBHOOK, create, event, publish, subscription, ticket, told
 
@@ -19,7 +19,7 @@ WHOLE = StoredSubscription(
     created_at=NOW,
     owner="Ann",
     labels={"team": "süd", "level": "1"},
-    delivery=Delivery("https://example.org/?a=%s&b=?", "whsec", "cloudevents", 2.5, Throttle(3, 60.0)),
+    delivery=StoredDelivery("https://example.org/?a=%s&b=?", "whsec", "cloudevents", 2.5, StoredThrottle(3, 60.0)),
     ticket=bytes(range(32)),
     valid_for=HOUR,
 )
@@ -151,7 +151,7 @@ def test_renewing_moves_the_end_and_is_logged(store: Store) -> None:
 
 
 def test_removing_leaves_nothing_behind(store: Store) -> None:
-    delivery = replace(WEBHOOK, throttle=Throttle(1, 60))
+    delivery = replace(WEBHOOK, throttle=StoredThrottle(1, 60))
     create(store, "a", "b", delivery=delivery)
     publish(store, event("a", "b"), event("a", "b"))
     with store.writing(NOW) as writing:

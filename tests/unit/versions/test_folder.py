@@ -15,7 +15,7 @@ import pytest
 from harken.errors import FolderLockedError, SegmentError
 from harken.versions import atomic
 from harken.versions import folder as module
-from harken.versions.folder import LOCK, MANIFEST, Draft, Folder
+from harken.versions.folder import LOCK, MANIFEST, Folder, VersionDraft
 from unit.versions import killer
 from unit.versions.killer import NAMES, check, publish
 
@@ -111,7 +111,7 @@ def test_nothing_to_take_over(folder: Folder) -> None:
 
 
 def test_an_error_while_writing_leaves_the_version_before(folder: Folder) -> None:
-    def half(draft: Draft) -> None:
+    def half(draft: VersionDraft) -> None:
         draft.write("index", {"a": np.zeros(3)})
         assert files(folder) == named(1) | {"index-00000002.segment"}
         raise ZeroDivisionError

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from harken_lab.bench.figures import Figure, Result
+from harken_lab.bench.figures import BenchResult, Figure
 
 _NOISE = 0.02
 """Differences up to this share are ignored: a figure measured once has no spread of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """A figure then and now."""
 
     old: Figure
@@ -44,22 +44,22 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BenchComparison:
     """All figures that both results have, those only one has, and how settings and environment differ."""
 
-    changes: list[Change]
+    changes: list[FigureChange]
     only_old: list[str]
     only_new: list[str]
     differences: list[str]
     """Where there are some, more than the code has changed."""
 
 
-def compare(old: Result, new: Result) -> Comparison:
+def compare(old: BenchResult, new: BenchResult) -> BenchComparison:
     """Pair figures of the same key."""
     before = {figure.key: figure for figure in old.figures}
     after = {figure.key: figure for figure in new.figures}
-    return Comparison(
-        [Change(before[key], figure) for key, figure in after.items() if key in before],
+    return BenchComparison(
+        [FigureChange(before[key], figure) for key, figure in after.items() if key in before],
         [str(key) for key in before if key not in after],
         [str(key) for key in after if key not in before],
         [*_differences(old.settings, new.settings), *_differences(old.environment, new.environment)],

@@ -14,7 +14,7 @@ import pyarrow as pa
 from harken.codes.columns import ColumnPredicates
 from harken.codes.flat import Flat
 from harken.events import EventBatch, read_events, validate
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import CONTESTANTS
 from harken_lab.harness.results import WrongAnswerError
 from harken_lab.harness.rounds import interleaved
@@ -23,7 +23,7 @@ from harken_lab.workloads import generate
 BATCH = 4_096
 
 
-def measure_encoding(result: Result, size: int, seed: int, rounds: int, batch: int = BATCH) -> None:
+def measure_encoding(result: BenchResult, size: int, seed: int, rounds: int, batch: int = BATCH) -> None:
     """Time a batch from three forms: integers alone, and strings and numbers of which some are missing."""
     for name, (predicates, events) in {
         "w4": _of("w4", size, batch, seed),

@@ -142,7 +142,7 @@ class NotMeasured:
 
 
 @dataclass(slots=True)
-class Result:
+class BenchResult:
     """Everything that a run found, with its settings and environment."""
 
     settings: dict[str, Any]
@@ -187,13 +187,13 @@ class Result:
         return to_json(self.to_dict())
 
 
-def read_result(path: str | Path) -> Result:
+def read_result(path: str | Path) -> BenchResult:
     """A result that was saved. Raises SourceError if it is none."""
 
-    def result(data: Any) -> Result:
+    def result(data: Any) -> BenchResult:
         if data["format"] != FORMAT:
             raise SourceError(f"{path} has format {data['format']!r}, and this version reads {FORMAT}")
-        return Result(
+        return BenchResult(
             data["settings"],
             data["environment"],
             [Figure(_key(each), tuple(each["values"])) for each in data["figures"]],

@@ -32,7 +32,7 @@ from harken_lab.bench.grid_cells import (
     Cell,
     cells,
 )
-from harken_lab.bench.grid_result import GridResult, Measured, Spread
+from harken_lab.bench.grid_result import GridResult, MeasuredCell, Spread
 from harken_lab.bench.updates import wait_for_merges
 from harken_lab.harness.closures import ClosureLoop, arrays_of
 from harken_lab.harness.environment import environment
@@ -172,7 +172,7 @@ class _Round:
             if process_time() - started > _LONGEST_CHECK and len(self.expected) > 1:
                 break
 
-    def measure(self, cell: Cell) -> Measured:
+    def measure(self, cell: Cell) -> MeasuredCell:
         settings, pool = self.settings, self.pool
         call = _call(self.engine, pool, cell)
         self._verify("the engine", cell, self.engine)
@@ -198,7 +198,7 @@ class _Round:
         spreads = {name: Spread.of(each.found) for name, each in contests.items()}
         used = contests["harken"].step if cell.call > 1 else 1
         inside, matches = self._inside(cell, contests["harken"].step)
-        return Measured(
+        return MeasuredCell(
             cell,
             used,
             matches,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harken_lab.bench.grid_result import GridResult, Measured
+from harken_lab.bench.grid_result import GridResult, MeasuredCell
 from harken_lab.harness.charts import refuse_without_altair, save, squares
 
 _BREAKS, _SLOWER = 0.0, 0.5
@@ -26,7 +26,7 @@ def draw_grid(result: GridResult, folder: str | Path) -> list[Path]:
 
 def grid_plot(result: GridResult) -> Any:
     """A square for each shape and size, side by side by events a call: the least of all its cells."""
-    squared: dict[tuple[int, str, int], list[Measured]] = {}
+    squared: dict[tuple[int, str, int], list[MeasuredCell]] = {}
     for each in result.cells:
         squared.setdefault((each.cell.call, each.cell.shape, each.cell.size), []).append(each)
     points = []

@@ -29,7 +29,7 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCell:
     """A cell and what it takes."""
 
     cell: Cell
@@ -79,7 +79,7 @@ class Measured:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Measured:
+    def from_dict(cls, data: dict[str, Any]) -> MeasuredCell:
         return cls(
             Cell(*(data[name] for name in Cell._fields)),
             data["events"],
@@ -99,11 +99,11 @@ class GridResult:
 
     settings: dict[str, Any]
     environment: dict[str, Any]
-    cells: list[Measured] = field(default_factory=list)
+    cells: list[MeasuredCell] = field(default_factory=list)
     not_measured: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def broken(self) -> list[Measured]:
+    def broken(self) -> list[MeasuredCell]:
         return [each for each in self.cells if not each.holds]
 
     def to_json(self) -> str:
@@ -126,7 +126,7 @@ def read_grid(path: str | Path) -> GridResult:
     def result(data: Any) -> GridResult:
         if (data["format"], data["what"]) != (FORMAT, WHAT):
             raise ValueError(f"format {data['format']!r}")
-        found = [Measured.from_dict(each) for each in data["cells"]]
+        found = [MeasuredCell.from_dict(each) for each in data["cells"]]
         return GridResult(data["settings"], data["environment"], found, data["not_measured"])
 
     return read_as(path, result, _OTHERWISE, _HINT)

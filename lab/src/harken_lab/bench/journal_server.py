@@ -19,18 +19,18 @@ def journalling_app(store: str) -> FastAPI:
 
     from harken.events.pieces import Piece
     from harken.server.app import create_app
-    from harken.server.matching import Matching, Outcome, Published
+    from harken.server.matching import MatchingService, MatchOutcome, PublishOutcome
     from harken.server.publications import Incoming
-    from harken.server.settings import Settings
+    from harken.server.settings import ServerSettings
     from harken.store.stored import JSON
 
-    class OnlyJournal(Matching):
+    class OnlyJournal(MatchingService):
         """Keeps what it is given, and matches nothing."""
 
-        def matched(self, requests: Sequence[Incoming]) -> list[Outcome]:
-            return [Outcome([[] for _ in each.pieces], []) for each in requests]
+        def matched(self, requests: Sequence[Incoming]) -> list[MatchOutcome]:
+            return [MatchOutcome([[] for _ in each.pieces], []) for each in requests]
 
-    app = create_app(Settings(store=store))
+    app = create_app(ServerSettings(store=store))
     service = app.state.service
 
     async def journal(request: Request) -> Response:
@@ -40,7 +40,7 @@ def journalling_app(store: str) -> FastAPI:
             service.only_journal = OnlyJournal(*parts, service.settings)
         future = service._loop.create_future()
         service.only_journal.publish(Incoming(JSON, [Piece(body, 1)]), None, future)
-        published: Published = await future
+        published: PublishOutcome = await future
         return Response(published.answer, 202, media_type="application/json")
 
     journal.__annotations__ = {"request": Request, "return": Response}

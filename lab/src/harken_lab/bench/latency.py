@@ -9,12 +9,12 @@ from time import perf_counter_ns
 import numpy as np
 
 from harken.engine import Engine
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import Trial
 from harken_lab.harness.results import Unavailable
 
 
-def measure_latency(result: Result, trial: Trial, rounds: int, most: int) -> None:
+def measure_latency(result: BenchResult, trial: Trial, rounds: int, most: int) -> None:
     """At the low level, with `most` events at most: the codes of one in, its numbers out."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
@@ -24,7 +24,7 @@ def measure_latency(result: Result, trial: Trial, rounds: int, most: int) -> Non
 
 
 def measure_engine_latency(
-    result: Result, trial: Trial, engines: Mapping[str, Engine | Unavailable], rounds: int
+    result: BenchResult, trial: Trial, engines: Mapping[str, Engine | Unavailable], rounds: int
 ) -> None:
     """Through `Engine.match`: a dict in, a list of ids out."""
     rows = trial.workload.events.to_pylist()
@@ -37,7 +37,7 @@ def measure_engine_latency(
             _add(result, key, [partial(engine.match, event) for event in events], rounds)
 
 
-def _add(result: Result, key: Key, runs: Sequence[Callable[[], object]], rounds: int) -> None:
+def _add(result: BenchResult, key: Key, runs: Sequence[Callable[[], object]], rounds: int) -> None:
     """Percentiles over the events, one of each per round. The first round is a warm-up."""
     found = [_microseconds(runs) for _ in range(rounds + 1)][1:]
     result.add(key, [float(np.percentile(each, 50)) for each in found])

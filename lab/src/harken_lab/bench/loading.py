@@ -9,11 +9,11 @@ from time import perf_counter
 import pyarrow as pa
 
 from harken.engine import Engine
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.harness.results import WrongAnswerError
 
 
-def measure_load(result: Result, key: Key, engine: Engine, events: pa.Table, rounds: int) -> None:
+def measure_load(result: BenchResult, key: Key, engine: Engine, events: pa.Table, rounds: int) -> None:
     """Save an engine and open it again, which maps its files into memory. Raises WrongAnswerError if it changed."""
     some = events.slice(0, 8)
     milliseconds = []

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from harken.events import validate
 from harken.kernels.copying import repeat_lines
 from harken.kernels.vector import aligned
-from harken_lab.bench.figures import Key, NotMeasured, Result
+from harken_lab.bench.figures import BenchResult, Key, NotMeasured
 from harken_lab.bench.trials import BASELINE, Trial
 from harken_lab.harness.answers import Numbers, Offsets, refuse_unlike_arrow, verify
 from harken_lab.harness.rounds import TURN, Timing, interleaved
@@ -31,7 +31,7 @@ class _Timed(NamedTuple):
     events: int
 
 
-def measure_matching(result: Result, trials: Sequence[Trial], rounds: int) -> None:
+def measure_matching(result: BenchResult, trials: Sequence[Trial], rounds: int) -> None:
     """Time all sizes of a workload together, so that ratios and growth come from the same rounds."""
     for trial in trials:
         verify(trial.workload, trial.matchers)
@@ -96,7 +96,7 @@ def ids_of(size: int) -> pa.Array:
     return pc.binary_join_element_wise("s", pc.cast(pa.array(np.arange(size)), pa.string()), "")
 
 
-def _add_ratios(result: Result, trial: Trial, found: dict[Key, Timing]) -> None:
+def _add_ratios(result: BenchResult, trial: Trial, found: dict[Key, Timing]) -> None:
     name, size = trial.workload.name, trial.size
     baseline = found.get(Key("match", name, size, BASELINE))
     if baseline is not None:
@@ -109,7 +109,7 @@ def _add_ratios(result: Result, trial: Trial, found: dict[Key, Timing]) -> None:
         result.add(Key("to_copy", name, size, matcher), own.times(found[Key("copy", name, size)]))
 
 
-def _add_sizes(result: Result, trial: Trial) -> None:
+def _add_sizes(result: BenchResult, trial: Trial) -> None:
     """Matches, candidates, bytes and the time to build."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
@@ -132,7 +132,7 @@ def _growing(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
     return pairwise(sorted(trials, key=lambda trial: trial.size))
 
 
-def _add_growth(result: Result, smaller: Trial, larger: Trial, found: dict[Key, Timing]) -> None:
+def _add_growth(result: BenchResult, smaller: Trial, larger: Trial, found: dict[Key, Timing]) -> None:
     name = larger.workload.name
     for matcher in (each for each in larger.matchers if each in smaller.matchers):
         after, before = (found[Key("match", name, trial.size, matcher)] for trial in (larger, smaller))
@@ -140,6 +140,6 @@ def _add_growth(result: Result, smaller: Trial, larger: Trial, found: dict[Key, 
         result.add(Key("growth", name, larger.size, matcher, f"from {smaller.size}"), after.times(before))
 
 
-def _note_unable(result: Result, trial: Trial) -> None:
+def _note_unable(result: BenchResult, trial: Trial) -> None:
     for matcher, reason in trial.unable.items():
         result.not_measured.append(NotMeasured(Key("match", trial.workload.name, trial.size, matcher), reason))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import Trial, prepare
 from harken_lab.harness.answers import Answers
 from harken_lab.harness.contestants import Contestant, Filled
@@ -17,7 +17,7 @@ from harken_lab.workloads.workload import Workload
 
 
 def measure_mixture(
-    result: Result, trial: Trial, sample: Workload, contestants: Mapping[str, Contestant], rounds: int
+    result: BenchResult, trial: Trial, sample: Workload, contestants: Mapping[str, Contestant], rounds: int
 ) -> None:
     """Time the events of each kind against the mixture and against their quarter, in the same rounds."""
     workload = trial.workload

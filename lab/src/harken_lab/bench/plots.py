@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.peers import Peer
 from harken_lab.harness.charts import COLOURS, FAINT, MEDIAN, PALE, bars, dots, lines, refuse_without_altair, save
 
@@ -14,14 +14,14 @@ _PEER = "measured elsewhere"
 _MICROSECONDS = "µs per event"
 
 
-def draw(result: Result, folder: str | Path, peers: Iterable[Peer] = ()) -> list[Path]:
+def draw(result: BenchResult, folder: str | Path, peers: Iterable[Peer] = ()) -> list[Path]:
     """Write every plot that there are figures for, as SVG and PNG. Returns the paths."""
     refuse_without_altair()
     charts = {"time": time_plot(result, list(peers)), "growth": growth_plot(result), "memory": memory_plot(result)}
     return save({f"matching_{name}": chart for name, chart in charts.items()}, folder)
 
 
-def time_plot(result: Result, peers: list[Peer]) -> Any:
+def time_plot(result: BenchResult, peers: list[Peer]) -> Any:
     """µs per event at the largest size of every workload, ours and the peers'."""
     largest, points = _largest(result), []
     for figure in result.named("match"):
@@ -39,7 +39,7 @@ def time_plot(result: Result, peers: list[Peer]) -> Any:
     return dots(points, "Matching one event", f"{MEDIAN}; a line from the least to the most", _MICROSECONDS, colours)
 
 
-def growth_plot(result: Result) -> Any:
+def growth_plot(result: BenchResult) -> Any:
     """µs per event by the number of subscriptions. None with fewer than two sizes."""
     points = [
         {"title": each.key.workload, "name": each.key.matcher, "x": each.key.size, "y": each.median}
@@ -50,7 +50,7 @@ def growth_plot(result: Result) -> Any:
     return lines(points, "Growth with the number of subscriptions", "subscriptions", _MICROSECONDS)
 
 
-def memory_plot(result: Result) -> Any:
+def memory_plot(result: BenchResult) -> Any:
     """Bytes a subscription at the largest size of every workload, index and dictionaries apart."""
     largest, points = _largest(result), []
     for workload, size in largest.items():
@@ -65,7 +65,7 @@ def memory_plot(result: Result) -> Any:
     return bars(points, "Memory of an index", subtitle, "bytes per subscription", colours)
 
 
-def _largest(result: Result) -> dict[str, int]:
+def _largest(result: BenchResult) -> dict[str, int]:
     """The largest size of every workload."""
     found: dict[str, int] = {}
     for key in (figure.key for figure in result.named("match")):
@@ -77,5 +77,5 @@ def _title(largest: dict[str, int], workload: str | None) -> str:
     return f"{workload}, {largest[str(workload)]:,}"
 
 
-def _matchers(result: Result) -> list[str]:
+def _matchers(result: BenchResult) -> list[str]:
     return list(dict.fromkeys(figure.key.matcher for figure in result.named("match") if figure.key.matcher))

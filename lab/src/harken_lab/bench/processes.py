@@ -7,12 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harken_lab.bench.child import in_child, pack
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import Trial
 from harken_lab.workloads.workload import Workload
 
 
-def measure_peaks(result: Result, trial: Trial, most: int) -> None:
+def measure_peaks(result: BenchResult, trial: Trial, most: int) -> None:
     """The peak of resident memory of a process that builds an index and matches up to `most` events with it."""
     events = trial.workload.events.slice(0, most)
     with TemporaryDirectory(prefix="harken-bench-") as folder:
@@ -23,7 +23,7 @@ def measure_peaks(result: Result, trial: Trial, most: int) -> None:
             result.add(Key("start_rss", trial.workload.name, trial.size, matcher), found["start"])
 
 
-def measure_first_matches(result: Result, workload: Workload, matchers: Iterable[str], rounds: int) -> None:
+def measure_first_matches(result: BenchResult, workload: Workload, matchers: Iterable[str], rounds: int) -> None:
     """The first match in fresh processes, after one that fills the cache of kernels."""
     tasks = {"low level": "first_match", "engine": "first_match_of_engine"}
     with TemporaryDirectory(prefix="harken-bench-") as folder:

@@ -12,7 +12,7 @@ from harken.engine import Engine
 from harken_lab.bench import threads
 from harken_lab.bench.encoding import measure_encoding
 from harken_lab.bench.engines import engines_of, live_of, refuse_wrong_engine, refuse_wrong_live
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.latency import measure_engine_latency, measure_latency
 from harken_lab.bench.loading import measure_load
 from harken_lab.bench.matching import measure_matching
@@ -41,7 +41,7 @@ answers, with room to spare.
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BenchSettings:
     """What is measured, and how often. The committed results use the defaults."""
 
     workloads: tuple[str, ...] = ("w4", "le-subscribe", "stock", "gryphon", "mixed")
@@ -65,7 +65,7 @@ class Settings:
     all_peaks: bool = True
     """Whether the peak of memory is measured at every size, or at the largest only."""
 
-    def quick(self) -> Settings:
+    def quick(self) -> BenchSettings:
         """Small sizes and few rounds: about a minute."""
         return replace(
             self,
@@ -100,16 +100,16 @@ class Settings:
 
 
 def run(
-    settings: Settings,
+    settings: BenchSettings,
     tell: Tell = lambda text: None,
-    keep: Callable[[Result], None] = lambda result: None,
-) -> Result:
+    keep: Callable[[BenchResult], None] = lambda result: None,
+) -> BenchResult:
     """Measure everything. Failures and wrong answers are fatal; what is unavailable is noted.
 
     `keep` gets what is measured so far, after each workload.
     """
     chosen = {name: CONTESTANTS[name] for name in settings.matchers}
-    result = Result(_plain(settings.to_dict()), environment("numba"))
+    result = BenchResult(_plain(settings.to_dict()), environment("numba"))
     for name in settings.workloads:
         _measure_workload(result, settings, name, chosen, tell)
         keep(result)
@@ -118,7 +118,7 @@ def run(
 
 
 def _measure_workload(
-    result: Result, settings: Settings, name: str, contestants: Mapping[str, Contestant], tell: Tell
+    result: BenchResult, settings: BenchSettings, name: str, contestants: Mapping[str, Contestant], tell: Tell
 ) -> None:
     sample = sample_of(name, settings.seed)
     trials = []
@@ -142,7 +142,7 @@ def _measure_workload(
             _measure_engines(result, settings, trial, sample.events, tell)
 
 
-def _measure_engines(result: Result, settings: Settings, trial: Trial, sample: pa.Table, tell: Tell) -> None:
+def _measure_engines(result: BenchResult, settings: BenchSettings, trial: Trial, sample: pa.Table, tell: Tell) -> None:
     workload, expected = trial.workload, trial.first.answers()
     matches = max(1, len(expected.numbers) // trial.events)
     some = replace(workload, events=workload.events.slice(0, min(_EVENTS_ONE_BY_ONE, 1 + _IDS_ONE_BY_ONE // matches)))
@@ -174,7 +174,7 @@ def _measure_engines(result: Result, settings: Settings, trial: Trial, sample: p
 
 
 def _measure_threads(
-    result: Result, settings: Settings, trial: Trial, engines: Mapping[str, Engine | Unavailable]
+    result: BenchResult, settings: BenchSettings, trial: Trial, engines: Mapping[str, Engine | Unavailable]
 ) -> None:
     name = trial.workload.name
     matches = trial.first.find()[0][-1] / trial.events
@@ -187,7 +187,7 @@ def _measure_threads(
             measure_threads(result, key, engine, events, settings.rounds, settings.steps)
 
 
-def _measure_the_rest(result: Result, settings: Settings, tell: Tell) -> None:
+def _measure_the_rest(result: BenchResult, settings: BenchSettings, tell: Tell) -> None:
     tell("dicts and JSON to codes")
     measure_encoding(result, settings.engine_size, settings.seed, settings.rounds)
     tell("what a second thread can gain")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harken_lab.bench.figures import Figure, Key, Result
+from harken_lab.bench.figures import BenchResult, Figure, Key
 from harken_lab.bench.peers import BENCHMARKS, Peer
 from harken_lab.harness.results import read_as
 
@@ -48,7 +48,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TargetVerdict:
     """A target beside the figure that was measured for it."""
 
     target: Target
@@ -94,10 +94,10 @@ def targets_from(peers: Iterable[Peer]) -> list[Target]:
     ]
 
 
-def judge(result: Result, targets: Iterable[Target]) -> list[Verdict]:
+def judge(result: BenchResult, targets: Iterable[Target]) -> list[TargetVerdict]:
     """Hold a result against its targets."""
     pairs = [(target, result.find(target.key)) for target in targets]
-    return [Verdict(target, figure, None if figure else result.why_not(target.key)) for target, figure in pairs]
+    return [TargetVerdict(target, figure, None if figure else result.why_not(target.key)) for target, figure in pairs]
 
 
 def _target(data: dict[str, Any]) -> Target:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from harken.engine import Engine
 from harken.kernels.compile import kernel
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.harness.results import Unavailable
 from harken_lab.harness.rounds import Timing, interleaved
 
@@ -50,7 +50,7 @@ def alu_gain(rounds: int, steps: int) -> list[float]:
 
 
 def measure_threads(
-    result: Result, key: Key, engine: Engine | Unavailable, events: pa.Table, rounds: int, steps: int
+    result: BenchResult, key: Key, engine: Engine | Unavailable, events: pa.Table, rounds: int, steps: int
 ) -> None:
     """match_batch with one thread and two, beside the loop with one and two, in the same rounds. Raises Unavailable."""
     if isinstance(engine, Unavailable):

@@ -12,7 +12,7 @@ from time import perf_counter, process_time, sleep
 import numpy as np
 import pyarrow as pa
 
-from harken_lab.bench.figures import Key, Result
+from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.harness.live import Live
 from harken_lab.harness.results import Unavailable
 
@@ -23,7 +23,7 @@ _MERGER = "harken-merge"
 _FEWEST_REACHED = 0.9
 
 
-def measure_updates(result: Result, key: Key, live: Live, size: int, events: pa.Table, rounds: int) -> None:
+def measure_updates(result: BenchResult, key: Key, live: Live, size: int, events: pa.Table, rounds: int) -> None:
     """Remove a tenth of all subscriptions, or 10,000, one by one, then add them again.
 
     The time is that of the calls, of the background work they start, and the extra time of the next match.
@@ -48,7 +48,7 @@ def measure_updates(result: Result, key: Key, live: Live, size: int, events: pa.
 
 
 def measure_under_updates(
-    result: Result, key: Key, live: Live, events: pa.Table, rounds: int, window: float = 1.0
+    result: BenchResult, key: Key, live: Live, events: pa.Table, rounds: int, window: float = 1.0
 ) -> None:
     """Match for a window at rest, then for one with updates from another thread, and so on. Raises Unavailable."""
     settle(live, events)

@@ -17,11 +17,11 @@ from harken.cli.session import session
 from harken_lab.cli.measuring import progress, refuse_unknown, tell_drawn
 
 if TYPE_CHECKING:
-    from harken_lab.bench.figures import Result
+    from harken_lab.bench.figures import BenchResult
     from harken_lab.bench.grid_result import GridResult
-    from harken_lab.bench.run import Settings
+    from harken_lab.bench.run import BenchSettings
 
-    Kept = TypeVar("Kept", Result, GridResult)
+    Kept = TypeVar("Kept", BenchResult, GridResult)
 
 EXAMPLES = """\b
 Examples:
@@ -186,8 +186,8 @@ def _settings(
     seed: int,
     engine_size: int | None,
     quick: bool,
-) -> Settings:
-    from harken_lab.bench.run import Settings
+) -> BenchSettings:
+    from harken_lab.bench.run import BenchSettings
     from harken_lab.bench.trials import CONTESTANTS
     from harken_lab.workloads import WORKLOADS
 
@@ -195,7 +195,7 @@ def _settings(
     for option, names, known in (("--workload", workloads, tables), ("--matcher", matchers, list(CONTESTANTS))):
         for name in names or ():
             refuse_unknown(option, name, known)
-    settings = replace(Settings(), events=events, seed=seed)
+    settings = replace(BenchSettings(), events=events, seed=seed)
     if quick:
         settings = settings.quick()
     chosen: dict[str, Any] = {
@@ -208,7 +208,7 @@ def _settings(
     return _with_sizes(settings, sizes or [])
 
 
-def _with_sizes(settings: Settings, texts: list[str]) -> Settings:
+def _with_sizes(settings: BenchSettings, texts: list[str]) -> BenchSettings:
     """N replaces the usual sizes of all workloads, NAME=N adds a size to one of them."""
     for_all: list[int] = []
     for_some: list[tuple[str, int]] = []
@@ -232,7 +232,7 @@ def _size(text: str) -> int:
     return int(digits)
 
 
-def _measure(screen: Screen, settings: Settings, output: str | None) -> Result:
+def _measure(screen: Screen, settings: BenchSettings, output: str | None) -> BenchResult:
     from harken_lab.bench.run import run
 
     return _measured(partial(run, settings, progress(screen)), output)
@@ -262,7 +262,7 @@ def _measured(run: Callable[..., Kept], output: str | None) -> Kept:
     return result
 
 
-def _show(screen: Screen, result: Result) -> None:
+def _show(screen: Screen, result: BenchResult) -> None:
     if screen.json:
         for figure in result.figures:
             screen.line({"kind": "figure", **figure.to_dict()})
@@ -277,7 +277,7 @@ def _show(screen: Screen, result: Result) -> None:
         screen.show(line)
 
 
-def _draw(screen: Screen, result: Result, folder: str) -> None:
+def _draw(screen: Screen, result: BenchResult, folder: str) -> None:
     from harken_lab.bench.peers import BENCHMARKS, read_peers
     from harken_lab.bench.plots import draw
 

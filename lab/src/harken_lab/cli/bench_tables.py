@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from harken_lab.bench.comparison import Change
-    from harken_lab.bench.figures import Figure, Key, Result
-    from harken_lab.bench.targets import Verdict
+    from harken_lab.bench.comparison import FigureChange
+    from harken_lab.bench.figures import BenchResult, Figure, Key
+    from harken_lab.bench.targets import TargetVerdict
 
 
 class _Group(NamedTuple):
@@ -46,7 +46,7 @@ _NARROW: dict[str, Any] = {"pad_edge": False, "padding": (0, 1, 0, 0)}
 _SPREAD = {"match", "speedup", "to_copy", "growth", "to_alone"}
 
 
-def figure_tables(result: Result) -> Iterator[Table]:
+def figure_tables(result: BenchResult) -> Iterator[Table]:
     """All figures, a table for each group that has some."""
     for group in _GROUPS:
         found = [figure for name in group.names for figure in result.named(name)]
@@ -112,7 +112,7 @@ def _cell(figure: Figure | None) -> str:
     return f"{shown(figure.median)} ±{strays:.0%}"
 
 
-def missing_lines(result: Result) -> list[str]:
+def missing_lines(result: BenchResult) -> list[str]:
     """What was not measured: a line for each reason, with its figures."""
     by_reason: dict[str, dict[str, None]] = {}
     for each in result.not_measured:
@@ -121,7 +121,7 @@ def missing_lines(result: Result) -> list[str]:
     return [f"not measured: {', '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
 
-def target_table(verdicts: Sequence[Verdict]) -> Table:
+def target_table(verdicts: Sequence[TargetVerdict]) -> Table:
     """Targets, what was reached, and whether that suffices."""
     from rich import box
     from rich.table import Table
@@ -139,13 +139,13 @@ def target_table(verdicts: Sequence[Verdict]) -> Table:
     return table
 
 
-def unmeasured_lines(verdicts: Sequence[Verdict]) -> list[str]:
+def unmeasured_lines(verdicts: Sequence[TargetVerdict]) -> list[str]:
     """Why there are no figures for some targets: a line for each reason."""
     counts = Counter(verdict.reason for verdict in verdicts if verdict.reason is not None)
     return [f"not measured, {count} of them: {reason}" for reason, count in counts.items()]
 
 
-def change_table(changes: Sequence[Change]) -> Table:
+def change_table(changes: Sequence[FigureChange]) -> Table:
     """Figures then and now; what lies beyond the spread is named."""
     from rich import box
     from rich.table import Table

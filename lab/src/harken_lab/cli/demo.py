@@ -16,10 +16,10 @@ from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen, counted
 from harken.cli.session import session
 from harken_lab.cli.demo_progress import step, watched
-from harken_lab.demo.folder import Folder, prepare, write_market
+from harken_lab.demo.folder import DemoFolder, prepare, write_market
 
 if TYPE_CHECKING:
-    from harken_lab.demo.outcome import Outcome
+    from harken_lab.demo.outcome import DemoOutcome
 
 EXAMPLES = """\b
 Examples:
@@ -62,7 +62,7 @@ def demo(
             _show(screen, folder, outcome, seconds)
 
 
-def _run(screen: Screen, place: Folder, events: int, subscriptions: int, seed: int) -> Outcome:
+def _run(screen: Screen, place: DemoFolder, events: int, subscriptions: int, seed: int) -> DemoOutcome:
     """The whole demo: the market is made while Spark starts."""
     from harken_lab.demo.outcome import gather
     from harken_lab.demo.page import page
@@ -82,7 +82,7 @@ def _run(screen: Screen, place: Folder, events: int, subscriptions: int, seed: i
 
 
 @contextmanager
-def _spark(screen: Screen, place: Folder, events: int, subscriptions: int, seed: int) -> Iterator[Any]:
+def _spark(screen: Screen, place: DemoFolder, events: int, subscriptions: int, seed: int) -> Iterator[Any]:
     """Spark with an event log; the market is made while it starts."""
     from harken.spark.session import local_session
 
@@ -111,7 +111,7 @@ def _command(events: int, subscriptions: int, seed: int) -> str:
     return f"harken demo --events {events} --subscriptions {subscriptions} --seed {seed}"
 
 
-def _show(screen: Screen, folder: Path, outcome: Outcome, seconds: float) -> None:
+def _show(screen: Screen, folder: Path, outcome: DemoOutcome, seconds: float) -> None:
     screen.show(
         f"{outcome.events:,} events came: {outcome.refused:,} were refused, {outcome.duplicates:,} were duplicates, "
         f"{outcome.matched:,} were matched."
@@ -124,7 +124,7 @@ def _show(screen: Screen, folder: Path, outcome: Outcome, seconds: float) -> Non
     screen.show(f"Then try  harken run {folder / 'pipeline.toml'} --dry-run")
 
 
-def _data(folder: Path, outcome: Outcome, seconds: float) -> dict[str, Any]:
+def _data(folder: Path, outcome: DemoOutcome, seconds: float) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "report": str(folder / "report.html"),

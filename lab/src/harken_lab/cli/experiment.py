@@ -13,7 +13,7 @@ from harken.cli.session import session
 from harken_lab.cli.measuring import progress, refuse_unknown, tell_drawn
 
 if TYPE_CHECKING:
-    from harken_lab.experiments.experiment import Experiment, Result, Tell
+    from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
     from harken_lab.experiments.findings import Finding
 
 ALL = "all"
@@ -122,7 +122,7 @@ def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
     return {each: Path(output, f"{each}.json") for each in names}
 
 
-def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> Result:
+def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> ExperimentResult:
     """Measure, and write the result if there is a path. Whether it can be written is tried first."""
     from harken.versions.atomic import output_file
 
@@ -145,7 +145,7 @@ def _show_saved(screen: Screen, path: str, plots: str | None) -> None:
         _draw(screen, found, result, plots)
 
 
-def _show(screen: Screen, found: Experiment, result: Result) -> None:
+def _show(screen: Screen, found: Experiment, result: ExperimentResult) -> None:
     if screen.json:
         from dataclasses import asdict
 
@@ -191,7 +191,7 @@ def _show_finding(screen: Screen, finding: Finding) -> None:
             screen.show(f"  {what}: {text}", wrap=True)
 
 
-def _draw(screen: Screen, found: Experiment, result: Result, folder: str) -> None:
+def _draw(screen: Screen, found: Experiment, result: ExperimentResult, folder: str) -> None:
     from harken_lab.experiments.plotting import draw
 
     tell_drawn(screen, draw(found, result, folder))

@@ -10,7 +10,7 @@ from harken_lab.harness.charts import shown
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harken_lab.bench.grid_result import GridResult, Measured
+    from harken_lab.bench.grid_result import GridResult, MeasuredCell
 
 _FAR = 3
 """Times by which the plan's cost may be off what is seen."""
@@ -25,19 +25,19 @@ def grid_tables(result: GridResult) -> Iterator[Table]:
         yield _table(result, title, _expected, lambda each: 1 / _FAR <= (_expected(each) or 1.0) <= _FAR)
 
 
-def _expected(each: Measured) -> float | None:
+def _expected(each: MeasuredCell) -> float | None:
     return None if each.expected is None or not each.inside else each.expected / each.inside
 
 
 def _table(
-    result: GridResult, title: str, value: Callable[[Measured], float | None], holds: Callable[[Measured], bool]
+    result: GridResult, title: str, value: Callable[[MeasuredCell], float | None], holds: Callable[[MeasuredCell], bool]
 ) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     ways = list(dict.fromkeys(each.cell.way for each in sorted(result.cells, key=lambda each: each.cell.call)))
-    rows: dict[tuple[str, int], dict[str, Measured]] = {}
+    rows: dict[tuple[str, int], dict[str, MeasuredCell]] = {}
     for each in result.cells:
         rows.setdefault((each.cell.shape, each.cell.size), {})[each.cell.way] = each
     style = {"title_justify": "left", "title_style": "bold", "pad_edge": False, "padding": (0, 1, 0, 0)}

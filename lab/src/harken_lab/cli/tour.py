@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXAMPLES = "Example: harken tour --subscriptions 10000 --events 1000"
 
 
-class Place(StrEnum):
+class Destination(StrEnum):
     """Where a tour goes."""
 
     AUCTION = "auction"
@@ -31,8 +31,8 @@ class Place(StrEnum):
 
 def tour(
     place: Annotated[
-        Place, typer.Argument(help="An auction market, or a city watched from the air, with expensive operators.")
-    ] = Place.AUCTION,
+        Destination, typer.Argument(help="An auction market, or a city watched from the air, with expensive operators.")
+    ] = Destination.AUCTION,
     subscriptions: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="How many generated subscriptions.  [default: 3000, operators 150]"),
@@ -46,7 +46,7 @@ def tour(
 ) -> None:
     """Watch a made-up market, or a city, and who is told of what."""
     with session(json, verbose) as screen:
-        if place is Place.OPERATORS:
+        if place is Destination.OPERATORS:
             _watch(screen, subscriptions or 150, events or 100, seed)
             return
         from harken_lab.workloads.auction.demo import run

@@ -48,7 +48,7 @@ json = "metrics.jsonl"
 '''
 
 
-class Folder:
+class DemoFolder:
     """The demo's own folder, and the files in it."""
 
     def __init__(self, path: Path) -> None:
@@ -66,7 +66,7 @@ class Folder:
         self.report = path / "report.html"
 
 
-def prepare(path: Path) -> Folder:
+def prepare(path: Path) -> DemoFolder:
     """An empty folder. One of an earlier demo is emptied; for any other, raises SourceError."""
     try:
         if path.exists() and not path.is_dir():
@@ -78,7 +78,7 @@ def prepare(path: Path) -> Folder:
             _empty(path)
         path.mkdir(parents=True, exist_ok=True)
         (path / _MARK).write_text("`harken demo` made this folder, and may empty it.\n", "utf-8")
-        folder = Folder(path.absolute())
+        folder = DemoFolder(path.absolute())
         for each in (folder.events, folder.spark_log):
             each.mkdir()
     except OSError as error:
@@ -86,7 +86,7 @@ def prepare(path: Path) -> Folder:
     return folder
 
 
-def write_market(folder: Folder, events: int, subscriptions: int, seed: int) -> None:
+def write_market(folder: DemoFolder, events: int, subscriptions: int, seed: int) -> None:
     """Write everything that the pipeline reads. Raises SourceError."""
     import pyarrow as pa
     from pyarrow import parquet

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken_lab.demo.folder import Folder
-from harken_lab.demo.timeline import Step, steps
+from harken_lab.demo.folder import DemoFolder
+from harken_lab.demo.timeline import SparkStep, steps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,12 +70,12 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemoOutcome:
     """Everything that the report shows."""
 
     metrics: Mapping[str, Any]
     """The batch's line of the metrics file."""
-    steps: list[Step]
+    steps: list[SparkStep]
     events_by_minute: list[int]
     notifications_by_minute: list[int]
     events_by_category: Mapping[str, int]
@@ -145,7 +145,7 @@ class Outcome:
         return sum(step.seconds for step in self.steps if step.name == name)
 
 
-def gather(folder: Folder) -> Outcome:
+def gather(folder: DemoFolder) -> DemoOutcome:
     """Read all that the pipeline has written."""
     from pyarrow import parquet
 
@@ -166,7 +166,7 @@ def gather(folder: Folder) -> Outcome:
     for id, count in per_subscription.items():
         told[kinds[id]] += count
     wanted = Counter(kinds.values())
-    return Outcome(
+    return DemoOutcome(
         metrics=metrics,
         steps=steps(folder.spark_log),
         events_by_minute=_by_minute(_minute(event["at"]) for event in events.values()),
@@ -227,7 +227,7 @@ def _events(folder: Path, refused: set[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _engine(folder: Folder, version: Mapping[str, Any]) -> Engine:
+def _engine(folder: DemoFolder, version: Mapping[str, Any]) -> Engine:
     from harken.engine import Engine
 
     return Engine.load(folder.index / version["folder"], background=False)
@@ -332,7 +332,7 @@ def _told(
     events: Mapping[str, Mapping[str, Any]],
     notifications: pa.Table,
     subscriptions: pa.Table,
-    folder: Folder,
+    folder: DemoFolder,
 ) -> tuple[tuple[Told, dict[str, Any]] | None, Told | None]:
     """A notification worth explaining, with its event; and a subscription that the event narrowly misses."""
     if not notifications.num_rows:
@@ -369,7 +369,7 @@ def _judge(
     events: Mapping[str, Mapping[str, Any]],
     notifications: pa.Table,
     subscriptions: pa.Table,
-    folder: Folder,
+    folder: DemoFolder,
 ) -> Judged:
     """Have the reference evaluate some pairs again, one by one."""
     rng = random.Random(1)

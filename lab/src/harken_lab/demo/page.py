@@ -10,7 +10,7 @@ from typing import Any
 
 from harken.language.explanation import Clause
 from harken_lab.demo.layouts import LAYOUTS, as_sentences, attribute_of, reached
-from harken_lab.demo.outcome import Outcome, Told
+from harken_lab.demo.outcome import DemoOutcome, Told
 from harken_lab.demo.plots import Bar, bars, columns, day, doubling, gantt, heat
 from harken_lab.demo.timeline import INDEX, MATCH, NOTIFY
 
@@ -38,7 +38,7 @@ _KINDS = {
 }
 
 
-def page(found: Outcome, command: str) -> str:
+def page(found: DemoOutcome, command: str) -> str:
     """The whole report. `command` makes the same day again."""
     style = files(__package__).joinpath("page.css").read_text("utf-8")
     parts = (
@@ -63,7 +63,7 @@ def page(found: Outcome, command: str) -> str:
     )
 
 
-def _head(found: Outcome) -> str:
+def _head(found: DemoOutcome) -> str:
     return (
         "<header><h1>A day at the auction house</h1>"
         f'<p class="lead">{found.events:,} events came in. {found.refused:,} were refused as broken or invalid, '
@@ -76,7 +76,7 @@ def _head(found: Outcome) -> str:
     )
 
 
-def _tiles(found: Outcome) -> str:
+def _tiles(found: DemoOutcome) -> str:
     match = found.seconds(MATCH)
     tiles = {
         "events came in": f"{found.events:,}",
@@ -91,7 +91,7 @@ def _tiles(found: Outcome) -> str:
     return f'<div class="tiles">{shown}</div>'
 
 
-def _day(found: Outcome) -> str:
+def _day(found: DemoOutcome) -> str:
     return _section(
         "The day",
         "Notifications a minute, and below them the events that caused them. Auctions end at full hours in the "
@@ -101,7 +101,7 @@ def _day(found: Outcome) -> str:
     )
 
 
-def _categories(found: Outcome) -> str:
+def _categories(found: DemoOutcome) -> str:
     rows = [
         Bar(name, count, f"{count:,}", f"{found.events_by_category.get(name, 0):,} events")
         for name, count in list(found.notifications_by_category.items())[:_CATEGORIES]
@@ -113,7 +113,7 @@ def _categories(found: Outcome) -> str:
     )
 
 
-def _spread(found: Outcome) -> str:
+def _spread(found: DemoOutcome) -> str:
     events = [Bar(name, count, f"{count:,}", f"{count:,} events") for name, count in doubling(found.matches_of_events)]
     told = [
         Bar(name, count, f"{count:,}", f"{count:,} subscriptions")
@@ -134,7 +134,7 @@ def _spread(found: Outcome) -> str:
     )
 
 
-def _subscriptions(found: Outcome) -> str:
+def _subscriptions(found: DemoOutcome) -> str:
     busiest = _table(
         ("told", "who", "what they wait for"),
         ((f"{each.count:,}", escape(each.owner), f"<code>{escape(each.where)}</code>") for each in found.busiest),
@@ -153,7 +153,7 @@ def _subscriptions(found: Outcome) -> str:
     )
 
 
-def _explained(found: Outcome) -> str:
+def _explained(found: DemoOutcome) -> str:
     if found.hit is None or found.event is None:
         return ""
     event = escape(json.dumps(found.event, ensure_ascii=False))
@@ -183,7 +183,7 @@ def _tree(part: Clause) -> str:
     return f'<li><span class="{_TRUTHS[part.truth]}"><code>{escape(part.text)}</code>{met}{note}</span>{below}</li>'
 
 
-def _letters(found: Outcome) -> str:
+def _letters(found: DemoOutcome) -> str:
     count = sum(found.letters_by_reason.values())
     kinds = _table(
         ("events", "refused at", "reason"),
@@ -206,7 +206,7 @@ def _letters(found: Outcome) -> str:
     )
 
 
-def _time(found: Outcome) -> str:
+def _time(found: DemoOutcome) -> str:
     whole = float(found.metrics["seconds"])
     busy = sum(step.seconds for step in found.steps)
     work = {INDEX: (found.subscriptions, "subscriptions"), MATCH: (found.matched, "events")}
@@ -238,7 +238,7 @@ def _time(found: Outcome) -> str:
     )
 
 
-def _plan(found: Outcome) -> str:
+def _plan(found: DemoOutcome) -> str:
     groups = [group for layer in found.plan["layers"] for group in layer["groups"]]
     cost = sum(group["expected_ns"] for group in groups)
     shown = sorted(groups, key=lambda group: -group["rows"])[:_GROUPS]
@@ -294,7 +294,7 @@ def _legend(groups: Sequence[Mapping[str, Any]]) -> str:
     return f'<ul class="soft">{"".join(f"<li>{line}</li>" for line in lines)}</ul>'
 
 
-def _again(found: Outcome, command: str) -> str:
+def _again(found: DemoOutcome, command: str) -> str:
     judged = found.judged
     verdict = "agreed with all of them" if not judged.otherwise else f"judged {judged.otherwise:,} of them otherwise"
     return _section(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from harken_lab.demo.timeline import Step
+from harken_lab.demo.timeline import SparkStep
 
 _HOURS = (0, 3, 6, 9, 12, 15, 18, 21, 24)
 
@@ -82,7 +82,7 @@ def heat(rows: dict[str, list[int]], unit: str) -> str:
     return f'<div class="heat">{"".join(lines)}</div>'
 
 
-def gantt(steps: Sequence[Step], start: float, seconds: float) -> str:
+def gantt(steps: Sequence[SparkStep], start: float, seconds: float) -> str:
     """When each step ran, between the start and the end."""
     lines = []
     for name in dict.fromkeys(step.name for step in steps):

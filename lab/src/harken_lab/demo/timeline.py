@@ -19,7 +19,7 @@ STEPS = (OTHER, INDEX, MATCH, REFUSE, NOTIFY)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SparkStep:
     """Work of Spark; times are seconds since 1970."""
 
     name: str
@@ -34,7 +34,7 @@ class Step:
         return self.end - self.start
 
 
-def steps(folder: Path) -> list[Step]:
+def steps(folder: Path) -> list[SparkStep]:
     """The steps in the logs of a folder, by start."""
     plans: dict[int, Any] = {}
     ends: dict[int, float] = {}
@@ -54,7 +54,7 @@ def steps(folder: Path) -> list[Step]:
                 busy = event["Task Metrics"]["Executor Run Time"] / 1e3
                 tasks.setdefault(stages[event["Stage ID"]], []).append(busy)
     found = [
-        Step(_name(plan), plan["time"] / 1e3, ends[number], len(tasks.get(number, ())), sum(tasks.get(number, ())))
+        SparkStep(_name(plan), plan["time"] / 1e3, ends[number], len(tasks.get(number, ())), sum(tasks.get(number, ())))
         for number, plan in plans.items()
         if number in ends
     ]

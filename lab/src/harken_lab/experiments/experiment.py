@@ -47,7 +47,7 @@ class Experiment:
     judge: Callable[[WorkloadRows], Iterable[Finding]]
     plots: tuple[Plot | Dots, ...] = ()
 
-    def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> Result:
+    def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
         """Measure, and judge what was measured. Parameters override the scale's."""
         from harken_lab.experiments.running import PACES, Run
 
@@ -57,11 +57,11 @@ class Experiment:
         run = Run(chosen, PACES[scale], seed, lambda text: tell(f"{self.name}: {text}"))
         rows = list(self.measure(run))
         parts = (self.name, self.title, self.paper, scale, seed, environment("numba"), chosen, rows)
-        return Result(*parts).judged(self)
+        return ExperimentResult(*parts).judged(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ExperimentResult:
     """What an experiment measured, where, and what follows from it."""
 
     experiment: str
@@ -74,7 +74,7 @@ class Result:
     rows: list[Row]
     findings: list[Finding] = field(default_factory=list)
 
-    def judged(self, experiment: Experiment) -> Result:
+    def judged(self, experiment: Experiment) -> ExperimentResult:
         """The same measurements with the findings that follow from them."""
         return replace(self, findings=list(experiment.judge(WorkloadRows(self.rows))))
 
@@ -82,10 +82,10 @@ class Result:
         return to_json(asdict(self))
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Result:
+    def from_dict(cls, data: dict[str, Any]) -> ExperimentResult:
         return cls(**{**data, "findings": [Finding(**each) for each in data["findings"]]})
 
 
-def read_result(path: str | Path) -> Result:
+def read_result(path: str | Path) -> ExperimentResult:
     """A result that was written. Raises SourceError."""
-    return read_as(path, Result.from_dict, "is not the result of an experiment")
+    return read_as(path, ExperimentResult.from_dict, "is not the result of an experiment")

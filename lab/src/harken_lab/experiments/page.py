@@ -18,7 +18,7 @@ from harken.errors import CapabilityError
 from harken.matchers import Capability, Trait, algorithm_capabilities, algorithm_traits, create_matcher
 from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import Result, read_result
+from harken_lab.experiments.experiment import ExperimentResult, read_result
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.harness.charts import shown
@@ -50,7 +50,7 @@ def written(text: str, folder: str | Path) -> str:
     return _PART.sub(part, text)
 
 
-def results(folder: Path) -> Iterator[Result]:
+def results(folder: Path) -> Iterator[ExperimentResult]:
     """The results of a folder, in the order of the experiments."""
     for name in EXPERIMENTS:
         path = folder / f"{name}.json"
@@ -128,7 +128,7 @@ def _matches(rows: WorkloadRows) -> str:
     return "no" if most is None else shown(most["matches_per_event"])
 
 
-def origin(result: Result) -> str:
+def origin(result: ExperimentResult) -> str:
     """The scale and the seed of a result, and where it was measured."""
     where = result.environment
     return (

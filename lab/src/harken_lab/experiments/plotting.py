@@ -11,7 +11,7 @@ from harken_lab.experiments.rows import SIZE, TIME, Row
 from harken_lab.harness.charts import MEDIAN, Point, dots, lines, refuse_without_altair, save
 
 if TYPE_CHECKING:
-    from harken_lab.experiments.experiment import Experiment, Result
+    from harken_lab.experiments.experiment import Experiment, ExperimentResult
 
 IN_THE_PAPER, HERE = "in the paper", "here"
 FROM_THE_PAPER = " (paper)"
@@ -52,7 +52,7 @@ class Dots:
     x_title: str = "µs per event"
 
 
-def draw(experiment: Experiment, result: Result, folder: str | Path) -> list[Path]:
+def draw(experiment: Experiment, result: ExperimentResult, folder: str | Path) -> list[Path]:
     """Write every plot that there are figures for, as SVG and PNG. Returns the paths."""
     refuse_without_altair()
     charts = {f"{result.experiment}_{plot.name}": chart(plot, result.rows) for plot in experiment.plots}

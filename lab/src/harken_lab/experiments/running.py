@@ -32,7 +32,7 @@ _SLOW = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ScalePace:
     """How much time a scale spends on one figure."""
 
     rounds: int
@@ -45,9 +45,9 @@ class Pace:
 
 
 PACES = {
-    "smoke": Pace(rounds=2, seconds=0.02, patience=0.1, one_by_one=2_000),
-    "laptop": Pace(rounds=5, seconds=0.2, patience=0.25, one_by_one=400_000),
-    "full": Pace(rounds=7, seconds=1.5, patience=2.0, one_by_one=400_000),
+    "smoke": ScalePace(rounds=2, seconds=0.02, patience=0.1, one_by_one=2_000),
+    "laptop": ScalePace(rounds=5, seconds=0.2, patience=0.25, one_by_one=400_000),
+    "full": ScalePace(rounds=7, seconds=1.5, patience=2.0, one_by_one=400_000),
 }
 
 
@@ -56,7 +56,7 @@ class Run:
     """The parameters of a run, and which contestants were too slow so far."""
 
     parameters: dict[str, Any]
-    pace: Pace
+    pace: ScalePace
     seed: int
     tell: Callable[[str], None]
     _left_out: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)

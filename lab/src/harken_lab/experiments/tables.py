@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harken_lab.experiments.experiment import Experiment, Result
+from harken_lab.experiments.experiment import Experiment, ExperimentResult
 from harken_lab.experiments.plotting import Dots, Plot
 from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.harness.charts import shown
@@ -21,7 +21,7 @@ class Table(NamedTuple):
     cells: list[list[str]]
 
 
-def tables(experiment: Experiment, result: Result) -> Iterator[Table]:
+def tables(experiment: Experiment, result: ExperimentResult) -> Iterator[Table]:
     """A table for every plot, and for every value of its facet."""
     for plot in experiment.plots:
         if isinstance(plot, Dots):

@@ -16,7 +16,7 @@ from harken_lab.papers.kernels.equality import (
     FREE_CLUSTERS,
     FREE_ENTRIES,
     NONE,
-    Clusters,
+    EntryClusters,
     Probes,
     delete_rows,
     insert_rows,
@@ -42,7 +42,7 @@ class EqualityClusters:
         self._columns.clear()
         self._rows.clear()
         none, places = np.empty(0, np.int32), np.full(_PLACES, NONE, np.int64)
-        self._clusters = Clusters(
+        self._clusters = EntryClusters(
             columns=self._columns.table,
             sizes=none,
             cluster_places=places,
@@ -55,7 +55,7 @@ class EqualityClusters:
         )
 
     @property
-    def clusters(self) -> Clusters:
+    def clusters(self) -> EntryClusters:
         """The arrays for kernels. Invalid after the next change."""
         return self._clusters._replace(columns=self._columns.table, rows=self._rows.table)
 

@@ -30,10 +30,10 @@ from harken_lab.papers.kernels.gough import (
     NO_ROOM,
     NODES,
     NONE,
+    GoughTree,
     Known,
     LeveledRows,
     Sweep,
-    Tree,
     build,
     find_leaves,
 )
@@ -176,7 +176,7 @@ def _leveled(rows: LabelledRows, alive: NDArray[np.int32], order: NDArray[np.int
 
 def _built(
     rows: LabelledRows, alive: NDArray[np.int32], order: NDArray[np.int32], share: bool, limit: int
-) -> Tree | None:
+) -> GoughTree | None:
     """The tree with these levels; None if it is too large."""
     if not len(alive):
         return _empty_tree(0, 0, 0)
@@ -207,8 +207,8 @@ def _sweep(rows: int, levels: int) -> Sweep:
     )
 
 
-def _empty_tree(nodes: int, edges: int, cells: int) -> Tree:
-    return Tree(
+def _empty_tree(nodes: int, edges: int, cells: int) -> GoughTree:
+    return GoughTree(
         levels=np.empty(nodes, np.int32),
         starts=np.empty(nodes, np.int64),
         sizes=np.empty(nodes, np.int32),
@@ -220,14 +220,14 @@ def _empty_tree(nodes: int, edges: int, cells: int) -> Tree:
     )
 
 
-def _only_leaves(tree: Tree, alive: NDArray[np.int32], levels: int) -> Tree:
+def _only_leaves(tree: GoughTree, alive: NDArray[np.int32], levels: int) -> GoughTree:
     """The tree trimmed to what is used, with the rows of its leaves only."""
     nodes, edges = int(tree.state[NODES]), int(tree.state[EDGES])
     level, starts = tree.levels[:nodes].copy(), tree.starts[:nodes]
     sizes = np.where(level == levels, tree.sizes[:nodes], 0).astype(np.int32)
     begins = np.cumsum(sizes, dtype=np.int64) - sizes
     places = np.repeat(starts - begins, sizes) + np.arange(sizes.sum())
-    return Tree(
+    return GoughTree(
         levels=level,
         starts=begins,
         sizes=sizes,
@@ -239,7 +239,7 @@ def _only_leaves(tree: Tree, alive: NDArray[np.int32], levels: int) -> Tree:
     )
 
 
-def _depth(tree: Tree) -> int:
+def _depth(tree: GoughTree) -> int:
     """Nodes on the longest path, including the leaf."""
     depths = np.ones(len(tree.levels), np.int64)
     sources = np.repeat(np.arange(len(tree.levels)), np.diff(tree.edge_starts[: len(tree.levels) + 1]))

@@ -55,8 +55,8 @@ from harken_lab.papers.kernels.interval_tree import (
     SHORT_OF_NODES,
     STATES,
     TOP_INTERVAL,
+    IntervalTrees,
     RowPlaces,
-    Trees,
     find_rows,
 )
 from harken_lab.papers.labelled_rows import LabelledRows, grown, longer, predicates_of
@@ -147,7 +147,7 @@ class IntervalIndex:
         state = np.zeros(STATES, np.int64)
         state[[FREE_NODE, FREE_MARK, FREE_INTERVAL, PENDING]] = NONE
         state[[INTERVALS, TOP_INTERVAL]] = 1
-        self.trees = Trees(
+        self.trees = IntervalTrees(
             roots=np.empty(0, np.int32),
             nodes=np.empty((0, NODE_FIELDS), np.int64),
             heights=np.empty(0, np.int32),

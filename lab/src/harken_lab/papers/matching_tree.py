@@ -44,7 +44,7 @@ from harken_lab.papers.kernels.matching_tree import (
     ROOT,
     STATES,
     UNUSED,
-    Tree,
+    TreeNodes,
     depth_of,
     rehash,
 )
@@ -259,7 +259,7 @@ class _GrowingTree:
         nodes = np.full((0, 8), UNUSED, np.int32)
         state = np.zeros(STATES, np.int64)
         state[[ROOT, FREE, ENTRY_FREE]] = NONE
-        self.table = Tree(
+        self.table = TreeNodes(
             nodes,
             nodes.view(np.uint32),
             np.empty(0, np.int8),

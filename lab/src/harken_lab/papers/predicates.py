@@ -31,7 +31,7 @@ INDEXES = ("lists", "table")
 """The kinds of predicate index. With either, columns that do not fit a table have lists."""
 
 
-class Entries(NamedTuple):
+class PredicateEntries(NamedTuple):
     """Predicates of rows, one by one: intervals split as in kernels/papers/predicates.py."""
 
     places: NDArray[np.int64]
@@ -48,7 +48,7 @@ class Entries(NamedTuple):
 
 def entries_of(
     table: RowTable, rows: NDArray[np.int32], *, equalities: bool = True
-) -> tuple[Entries, NDArray[np.int64]]:
+) -> tuple[PredicateEntries, NDArray[np.int64]]:
     """The predicates of rows, with or without equalities, and how many of them must hold for each row."""
     owner, at = predicates_of(table, rows)
     low, high = table.low[at], table.high[at]
@@ -67,7 +67,7 @@ def entries_of(
         (AT_MOST, at_most, high),
         (OTHER, other, high + np.uint32(1)),
     ]
-    return Entries(
+    return PredicateEntries(
         np.concatenate([owner[chosen] for _, chosen, _ in parts]),
         np.concatenate([table.columns[at[chosen]] for _, chosen, _ in parts]),
         np.concatenate([np.full(np.count_nonzero(chosen), kind, np.int8) for kind, chosen, _ in parts]),
@@ -177,7 +177,7 @@ class PredicateIndex:
         index.free[: len(kept)] = kept
         index.state[:] = len(kept), size
 
-    def build(self, entries: Entries) -> NDArray[np.int64]:
+    def build(self, entries: PredicateEntries) -> NDArray[np.int64]:
         """Number these predicates, by group and label. There must be none yet."""
         keys, numbers = np.unique(entries.keys, return_inverse=True)
         self._have(len(keys))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.relational.databases import Database
+from harken.relational.databases import MatchingDatabase
 from harken.relational.sql_rows import SqlRow
 from harken.relational.typed_events import TypedEvents
 from harken.relational.typed_values import LEAST, Storage, Typed
@@ -47,7 +47,7 @@ VALUE_COLUMNS = {"attr": Storage.WHOLE, "op": Storage.TEXT, **{str(storage): sto
 """The columns of a predicate in a table."""
 
 
-def create_value_indexes(database: Database, table: str) -> None:
+def create_value_indexes(database: MatchingDatabase, table: str) -> None:
     """Make b-trees on attribute, operator and value, where the engine has any."""
     for storage in Storage if database.dialect.has_indexes else ():
         text = f"CREATE INDEX {table}_{storage} ON {table} (attr, op, {storage}) WHERE {storage} IS NOT NULL"
@@ -123,7 +123,7 @@ def _condition(storages: tuple[Storage, ...], marks: tuple[str, ...]) -> str:
 
 
 def find_by_event(
-    database: Database, events: TypedEvents, places: range, selected: str, query: Callable[[str], str]
+    database: MatchingDatabase, events: TypedEvents, places: range, selected: str, query: Callable[[str], str]
 ) -> NDArray[np.int64]:
     """Pairs of an event and a row that holds for it, by a query for each event, as the paper has it.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harken_lab.bench.figures import Key, Result, read_result
-from harken_lab.bench.grid_result import Measured, read_grid
+from harken_lab.bench.figures import BenchResult, Key, read_result
+from harken_lab.bench.grid_result import MeasuredCell, read_grid
 from harken_lab.harness.charts import shown
-from harken_lab.report.document import Block, Cells, Text
+from harken_lab.report.document import Block, DataTable, Paragraph
 
 NOTHING = "–"
 _MOST_ROWS = 40
@@ -57,10 +57,10 @@ def matching_tables(each: BenchmarkResult) -> Iterator[Block]:
         for workload, size in largest.items()
         for matcher in matchers
     )
-    yield Cells(("matcher, workload, subscriptions", *_MATCHING.values()), tuple(rows), are_numbers=True)
+    yield DataTable(("matcher, workload, subscriptions", *_MATCHING.values()), tuple(rows), are_numbers=True)
 
 
-def _figure(result: Result, key: Key) -> str:
+def _figure(result: BenchResult, key: Key) -> str:
     figure = result.find(key)
     return NOTHING if figure is None else shown(figure.median)
 
@@ -79,7 +79,9 @@ def document_tables(each: BenchmarkResult) -> Iterator[Block]:
     yield _columns(sizes, "documents_per_second", "documents a second, by subscriptions", ("subscriptions",))
     more = ("share_of_parsing", "times_lxml", "loaded_per_second", "bytes_per_subscription")
     rows = ((titled(name), *(_value(row.get(name)) for row in sizes)) for name in more)
-    yield Cells(("by subscriptions", *(f"{row['subscriptions']:,}" for row in sizes)), tuple(rows), are_numbers=True)
+    yield DataTable(
+        ("by subscriptions", *(f"{row['subscriptions']:,}" for row in sizes)), tuple(rows), are_numbers=True
+    )
 
 
 def relational_tables(each: BenchmarkResult) -> Iterator[Block]:
@@ -87,11 +89,11 @@ def relational_tables(each: BenchmarkResult) -> Iterator[Block]:
     yield _columns(each.data["rows"], "us_per_event", "µs an event", ("workload", "engine"))
 
 
-def _columns(rows: Sequence[Mapping[str, Any]], field: str, title: str, heads: Sequence[str]) -> Cells:
+def _columns(rows: Sequence[Mapping[str, Any]], field: str, title: str, heads: Sequence[str]) -> DataTable:
     """A column for each row of a result, a line for each name in its field."""
     names = list(dict.fromkeys(name for row in rows for name in row[field]))
     lines = ((titled(name), *(_value(row[field].get(name)) for row in rows)) for name in names)
-    return Cells(
+    return DataTable(
         (title, *(", ".join(_value(row[head]) for head in heads) for row in rows)), tuple(lines), are_numbers=True
     )
 
@@ -100,11 +102,11 @@ def grid_tables(each: BenchmarkResult) -> Iterator[Block]:
     """Harken's time as a multiple of the loop's: the least and the most of each shape."""
     result = read_grid(each.path)
     holding = len(result.cells) - len(result.broken)
-    yield Text(
+    yield Paragraph(
         f"Calls of an engine as a multiple of a loop of compiled closures: {holding} of {len(result.cells)} cells hold "
         "their floor."
     )
-    shapes: dict[str, list[Measured]] = {}
+    shapes: dict[str, list[MeasuredCell]] = {}
     for cell in result.cells:
         shapes.setdefault(cell.cell.shape, []).append(cell)
     rows = []
@@ -114,10 +116,10 @@ def grid_tables(each: BenchmarkResult) -> Iterator[Block]:
         holds = sum(cell.holds for cell in cells)
         rows.append((shape, f"{holds} of {len(cells)}", _range(cells), f"{_range(at_most)} at {largest:,}"))
     headings = ("shape", "cells that hold", "times the loop", "with the most subscriptions")
-    yield Cells(headings, tuple(rows), are_numbers=True)
+    yield DataTable(headings, tuple(rows), are_numbers=True)
 
 
-def _range(cells: Sequence[Measured]) -> str:
+def _range(cells: Sequence[MeasuredCell]) -> str:
     ratios = [cell.ratio for cell in cells]
     return f"{shown(min(ratios))} to {shown(max(ratios))}"
 
@@ -133,15 +135,15 @@ def spark_tables(each: BenchmarkResult) -> Iterator[Block]:
             if figure.rpartition(", ")[2] not in _INPUT:
                 values = (leaves.get(name, {}).get(figure, NOTHING) for name in cores)
                 rows.append((f"{titled(part)}: {figure}", *values))
-    yield Cells(("", *(name.replace("1 cores", "1 core") for name in cores)), tuple(rows), are_numbers=True)
+    yield DataTable(("", *(name.replace("1 cores", "1 core") for name in cores)), tuple(rows), are_numbers=True)
 
 
 def any_tables(each: BenchmarkResult) -> Iterator[Block]:
     """A benchmark without tables of its own: its figures, by where they stand."""
     figures = list(_leaves({name: value for name, value in each.data.items() if name not in _BESIDES}))
-    yield Cells(("figure", "value"), tuple(figures[:_MOST_ROWS]), are_numbers=True)
+    yield DataTable(("figure", "value"), tuple(figures[:_MOST_ROWS]), are_numbers=True)
     if len(figures) > _MOST_ROWS:
-        yield Text(f"And {len(figures) - _MOST_ROWS:,} more, in {each.path.name}.", is_aside=True)
+        yield Paragraph(f"And {len(figures) - _MOST_ROWS:,} more, in {each.path.name}.", is_aside=True)
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from harken_lab.report.benchmark_tables import (
     titled,
     user_tables,
 )
-from harken_lab.report.document import Block, Command, Heading, Text
+from harken_lab.report.document import Block, Command, Heading, Paragraph
 
 
 def script(name: str, options: str = "") -> Callable[[BenchmarkResult], str]:
@@ -84,9 +84,9 @@ def benchmark_blocks(found: Sequence[BenchmarkResult]) -> Iterator[Block]:
     """A section for every benchmark. Raises SourceError if a result is not what its name says."""
     yield Heading(2, "Benchmarks", "benchmarks")
     if not found:
-        yield Text("No results of benchmarks are at hand: they are in `benchmarks/results` of a clone.")
+        yield Paragraph("No results of benchmarks are at hand: they are in `benchmarks/results` of a clone.")
         return
-    yield Text(
+    yield Paragraph(
         "What was saved last: a report does not measure benchmarks again, but says how to. Figures are medians of all "
         "rounds; docs/benchmarks.md says what is timed, and how."
     )
@@ -101,9 +101,9 @@ def benchmark_blocks(found: Sequence[BenchmarkResult]) -> Iterator[Block]:
 def _section(known: Benchmark, each: BenchmarkResult) -> Iterator[Block]:
     yield Heading(3, known.title, f"benchmark-{each.name}")
     if " " in str(each.data.get("what", "")):
-        yield Text(f"Measured: {each.data['what']}.")
+        yield Paragraph(f"Measured: {each.data['what']}.")
     yield from known.tables(each)
-    yield Text(_origin(each), is_aside=True)
+    yield Paragraph(_origin(each), is_aside=True)
     yield Command(known.command(each))
 
 

@@ -20,7 +20,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Paragraph:
     """A paragraph."""
 
     text: str
@@ -29,7 +29,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class DataTable:
     """A table."""
 
     headings: tuple[str, ...]
@@ -67,4 +67,4 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
-Block: TypeAlias = Heading | Text | Cells | Command | Chart | Folded
+Block: TypeAlias = Heading | Paragraph | DataTable | Command | Chart | Folded

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 
 from harken_lab.experiments.page import HOLDS
-from harken_lab.report.document import Block, Cells, Chart, Command, Folded, Heading, Text
+from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 from harken_lab.report.outcomes import Verdict
 
 _CODE = re.compile(r"`([^`]+)`")
@@ -60,9 +60,9 @@ def _block(block: Block) -> str:
         case Heading(level, text, key):
             id = f' id="{escape(key)}"' if key else ""
             return f"<h{level}{id}>{inline(text)}</h{level}>"
-        case Text(text, is_aside):
+        case Paragraph(text, is_aside):
             return f'<p class="soft">{inline(text)}</p>' if is_aside else f"<p>{inline(text)}</p>"
-        case Cells():
+        case DataTable():
             return _table(block)
         case Command(text):
             return f"<pre>{escape(text)}</pre>"
@@ -85,7 +85,7 @@ def inlined(svg: str, name: str) -> str:
     return _ID.sub(rf"\g<1>{name}-", svg)
 
 
-def _table(table: Cells) -> str:
+def _table(table: DataTable) -> str:
     kind = ' class="number"' if table.are_numbers else ""
     kinds = ["", *[kind] * (len(table.headings) - 1)]
     # On a narrow screen the cells of a row of words stand one below the other, each with its heading before it.

@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harken_lab.experiments.experiment import GRYPHON, LE_SUBSCRIBE, OVERLAPPING, RELATIONAL_XML, TOPSS, Result
+from harken_lab.experiments.experiment import (
+    GRYPHON,
+    LE_SUBSCRIBE,
+    OVERLAPPING,
+    RELATIONAL_XML,
+    TOPSS,
+    ExperimentResult,
+)
 from harken_lab.experiments.findings import ALIKE, MARGIN, Finding
 from harken_lab.experiments.plotting import Plot
 from harken_lab.experiments.rows import WorkloadRows
@@ -29,10 +36,10 @@ class Item:
     """The plots of the experiment that show it, by name, or plots of its own."""
     headline: str = ""
     """A pattern of claims: whose figures stand for the item in a line. If empty, those of the first plot do."""
-    judge: Callable[[Result], Finding] | None = None
+    judge: Callable[[ExperimentResult], Finding] | None = None
     """Judges what no finding of the experiment is about."""
 
-    def findings(self, result: Result) -> list[Finding]:
+    def findings(self, result: ExperimentResult) -> list[Finding]:
         """The findings of a result that are about this item."""
         found = [each for each in result.findings if re.search(self.about, f"{each.paper_figure} | {each.claim}")]
         return found if self.judge is None else [*found, self.judge(result)]
@@ -51,7 +58,7 @@ class Paper:
 _TABLES = ("topss-dbms", "topss-tables")
 
 
-def _predicates(result: Result) -> Finding:
+def _predicates(result: ExperimentResult) -> Finding:
     """Table 5.3 describes the workload: whether subscriptions have as many linear paths as there."""
     claim = "A subscription has about 7 linear path predicates"
     paper = "table 5.3: 1 million of 0.13 million subscriptions, 20 million of 2.7 million (7.7 and 7.4 each)"
@@ -65,7 +72,7 @@ def _predicates(result: Result) -> Finding:
     return Finding(claim, paper, ours, 7.4 / ALIKE <= mean <= 7.4 * ALIKE, why)
 
 
-def _larger_lead(result: Result) -> Finding:
+def _larger_lead(result: ExperimentResult) -> Finding:
     """Figure 5 beside figure 4: what Sub-Order saves with Zipf and with uniform popularity."""
     claim = "Sub-Order is further ahead of naive with Zipf popularity than with uniform popularity"
     paper = "figure 5 beside figure 4, without numbers"

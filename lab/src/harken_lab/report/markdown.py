@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harken_lab.experiments.page import table_lines
-from harken_lab.report.document import Block, Cells, Chart, Command, Folded, Heading, Text
+from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 
 
 def markdown(blocks: Iterable[Block], folder: str) -> str:
@@ -17,9 +17,9 @@ def _block(block: Block, folder: str) -> str:
     match block:
         case Heading(level, text, key):
             return f"{'#' * level} {text}" if not key else f'<a id="{key}"></a>\n\n{"#" * level} {text}'
-        case Text(text):
+        case Paragraph(text):
             return text
-        case Cells(headings, rows):
+        case DataTable(headings, rows):
             return "\n".join(table_lines(headings, rows))
         case Command(text):
             return f"```sh\n{text}\n```"

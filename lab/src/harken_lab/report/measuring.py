@@ -11,7 +11,7 @@ from time import perf_counter
 from harken.errors import HarkenError, SourceError
 from harken.versions.atomic import output_file
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import Result, Tell, read_result
+from harken_lab.experiments.experiment import ExperimentResult, Tell, read_result
 from harken_lab.experiments.page import results
 
 
@@ -19,7 +19,7 @@ from harken_lab.experiments.page import results
 class Measurements:
     """The results of experiments by name, and why others have none."""
 
-    results: dict[str, Result] = field(default_factory=dict)
+    results: dict[str, ExperimentResult] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
 
@@ -63,14 +63,14 @@ def measure(
     return found
 
 
-def _kept(folder: Path, names: Sequence[str], scale: str, seed: int) -> dict[str, Result]:
+def _kept(folder: Path, names: Sequence[str], scale: str, seed: int) -> dict[str, ExperimentResult]:
     """Results of an earlier run with the same scale and seed."""
     paths = {name: folder / f"{name}.json" for name in names}
     found = {name: read_result(path) for name, path in paths.items() if path.exists()}
     return {name: result for name, result in found.items() if (result.scale, result.seed) == (scale, seed)}
 
 
-def _write(path: Path, result: Result) -> None:
+def _write(path: Path, result: ExperimentResult) -> None:
     # The file appears when it is whole: whoever is interrupted leaves none.
     with output_file(str(path)) as stream:
         stream.write(result.to_json().encode())

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import chain
 
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import Experiment, Result
+from harken_lab.experiments.experiment import Experiment, ExperimentResult
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import FROM_THE_PAPER, Dots, Plot, points_of
 from harken_lab.harness.charts import shown
@@ -34,14 +34,14 @@ class Measured:
     """What one experiment says about an item."""
 
     experiment: Experiment
-    result: Result
+    result: ExperimentResult
     findings: list[Finding]
     plots: list[Plot | Dots]
     """Those that there are figures for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ItemOutcome:
     """An item with what was measured for it."""
 
     paper: Paper
@@ -106,11 +106,11 @@ class Outcome:
 
 
 def outcomes(
-    results: Mapping[str, Result], failures: Mapping[str, str], papers: Sequence[Paper] = PAPERS
-) -> list[Outcome]:
+    results: Mapping[str, ExperimentResult], failures: Mapping[str, str], papers: Sequence[Paper] = PAPERS
+) -> list[ItemOutcome]:
     """All items, in order, with what results say of them."""
     return [
-        Outcome(
+        ItemOutcome(
             paper,
             item,
             [_measured(item, results[name]) for name in item.experiments if name in results],
@@ -121,7 +121,7 @@ def outcomes(
     ]
 
 
-def others(results: Mapping[str, Result], found: Sequence[Outcome]) -> dict[str, list[Measured]]:
+def others(results: Mapping[str, ExperimentResult], found: Sequence[ItemOutcome]) -> dict[str, list[Measured]]:
     """What experiments measured besides the items: by the key of their paper, or by "" without one."""
     told: dict[str, list[Finding]] = {}
     drawn: dict[str, set[str]] = {}
@@ -147,7 +147,7 @@ def brief(text: str) -> str:
     return f"{text[: next((cut for cut in cuts if cut > 0), _LONGEST)]} …"
 
 
-def _measured(item: Item, result: Result) -> Measured:
+def _measured(item: Item, result: ExperimentResult) -> Measured:
     experiment = find_experiment(result.experiment)
     named = {plot.name: plot for plot in experiment.plots}
     wanted = [named.get(plot) if isinstance(plot, str) else plot for plot in item.plots]
@@ -155,7 +155,7 @@ def _measured(item: Item, result: Result) -> Measured:
     return Measured(experiment, result, item.findings(result), plots)
 
 
-def _drawable(plots: Sequence[Plot | Dots], result: Result) -> list[Plot | Dots]:
+def _drawable(plots: Sequence[Plot | Dots], result: ExperimentResult) -> list[Plot | Dots]:
     return [plot for plot in plots if points_of(plot, result.rows)]
 
 
@@ -163,7 +163,7 @@ def _paper_of(experiment: Experiment) -> str:
     return next((paper.key for paper in PAPERS if experiment.paper.startswith(paper.title)), "")
 
 
-def _at_the_largest(plot: Plot, result: Result) -> str:
+def _at_the_largest(plot: Plot, result: ExperimentResult) -> str:
     """The figures of a plot at the place that most contestants have, the largest of these."""
     points = [each for each in points_of(plot, result.rows) if not each["name"].endswith(FROM_THE_PAPER)]
     facet = points[0]["title"]

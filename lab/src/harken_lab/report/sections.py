@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import Result
+from harken_lab.experiments.experiment import ExperimentResult
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.page import FINDINGS, finding_cells, origin
 from harken_lab.experiments.plotting import Dots, Plot, chart
@@ -15,10 +15,10 @@ from harken_lab.experiments.tables import tables
 from harken_lab.harness.charts import shown, svg
 from harken_lab.report.benchmark_tables import BenchmarkResult
 from harken_lab.report.benchmarks import benchmark_blocks
-from harken_lab.report.document import Block, Cells, Chart, Command, Folded, Heading, Text
+from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 from harken_lab.report.items import PAPERS, Item
 from harken_lab.report.measuring import Measurements
-from harken_lab.report.outcomes import Measured, Outcome, Verdict, others, outcomes
+from harken_lab.report.outcomes import ItemOutcome, Measured, Verdict, others, outcomes
 from harken_lab.report.paper_figures import PAPER_FIGURES, WITHOUT_NUMBERS, PaperFigure
 
 TITLE = "Five papers, measured again"
@@ -35,7 +35,7 @@ def report(found: Measurements, benchmarks: Sequence[BenchmarkResult], command: 
     blocks = [*_head(found, items, command), *_overview(items)]
     for paper in PAPERS:
         blocks.append(Heading(2, paper.short, paper.key))
-        blocks.append(Text(f"{paper.title}."))
+        blocks.append(Paragraph(f"{paper.title}."))
         for outcome in items:
             if outcome.paper is paper:
                 blocks += _item(outcome)
@@ -46,10 +46,10 @@ def report(found: Measurements, benchmarks: Sequence[BenchmarkResult], command: 
     return [*blocks, *benchmark_blocks(benchmarks)]
 
 
-def _head(found: Measurements, items: Sequence[Outcome], command: str) -> Iterator[Block]:
+def _head(found: Measurements, items: Sequence[ItemOutcome], command: str) -> Iterator[Block]:
     counts = {verdict: sum(each.verdict is verdict for each in items) for verdict in Verdict}
     yield Heading(1, TITLE)
-    yield Text(
+    yield Paragraph(
         f"Harken is the system that five papers on publish/subscribe describe together. Of their {len(items)} tables, "
         f"figures and statements, {counts[Verdict.HOLDS]} hold here, {counts[Verdict.IN_PART]} hold in part, "
         f"{counts[Verdict.FAILS]} {'does' if counts[Verdict.FAILS] == 1 else 'do'} not hold, and "
@@ -58,17 +58,17 @@ def _head(found: Measurements, items: Sequence[Outcome], command: str) -> Iterat
         "docs/experiments.md and docs/benchmarks.md say how everything is measured."
     )
     if any(result.scale == "smoke" for result in found.results.values()):
-        yield Text(_SMOKE)
+        yield Paragraph(_SMOKE)
     for machine, names in _machines(found.results.values()).items():
         who = "All experiments" if len(names) == len(found.results) else ", ".join(f"`{name}`" for name in names)
-        yield Text(f"{who}: {machine}.", is_aside=True)
+        yield Paragraph(f"{who}: {machine}.", is_aside=True)
     for name, reason in found.failures.items():
-        yield Text(f"`{name}` ended without a result: {reason}")
-    yield Text("This page is made by:", is_aside=True)
+        yield Paragraph(f"`{name}` ended without a result: {reason}")
+    yield Paragraph("This page is made by:", is_aside=True)
     yield Command(command)
 
 
-def _machines(results: Iterable[Result]) -> dict[str, list[str]]:
+def _machines(results: Iterable[ExperimentResult]) -> dict[str, list[str]]:
     """The names of the experiments by scale, seed and machine."""
     found: dict[str, list[str]] = {}
     for result in results:
@@ -87,7 +87,7 @@ def environment_text(environment: Mapping[str, Any]) -> str:
     )
 
 
-def _overview(items: Sequence[Outcome]) -> Iterator[Block]:
+def _overview(items: Sequence[ItemOutcome]) -> Iterator[Block]:
     yield Heading(2, "At a glance", "overview")
     headings = ("paper", "item", "what the paper says", "measured here", "verdict")
     rows = (
@@ -100,19 +100,19 @@ def _overview(items: Sequence[Outcome]) -> Iterator[Block]:
         )
         for each in items
     )
-    yield Cells(headings, tuple(rows))
+    yield DataTable(headings, tuple(rows))
 
 
-def _item(outcome: Outcome) -> Iterator[Block]:
+def _item(outcome: ItemOutcome) -> Iterator[Block]:
     item = outcome.item
     yield Heading(3, f"{outcome.paper.short}: {item.label}", item.key)
-    yield Text(f"The paper: {item.claim}")
+    yield Paragraph(f"The paper: {item.claim}")
     if outcome.verdict is Verdict.NOT_MEASURED:
-        yield Text(f"Here: **{outcome.verdict}**: {outcome.headline}.")
+        yield Paragraph(f"Here: **{outcome.verdict}**: {outcome.headline}.")
     else:
-        yield Text(f"Here: **{outcome.verdict}**. {outcome.count}.")
+        yield Paragraph(f"Here: **{outcome.verdict}**. {outcome.count}.")
     if item.key in WITHOUT_NUMBERS:
-        yield Text(WITHOUT_NUMBERS[item.key], is_aside=True)
+        yield Paragraph(WITHOUT_NUMBERS[item.key], is_aside=True)
     for each in outcome.measured:
         for plot in each.plots:
             yield from _plot(each, plot, _figure_of(item, plot))
@@ -135,11 +135,11 @@ def _plot(each: Measured, plot: Plot | Dots, figure: PaperFigure | None) -> Iter
 
     yield Chart(f"{each.result.experiment}_{plot.name}", plot.title, draw)
     if figure is not None:
-        yield Text(f"In the paper: {figure.source}.", is_aside=True)
+        yield Paragraph(f"In the paper: {figure.source}.", is_aside=True)
         yield Folded("The paper's numbers", (_series(figure, plot),))
 
 
-def _series(figure: PaperFigure, plot: Plot | Dots | None) -> Cells:
+def _series(figure: PaperFigure, plot: Plot | Dots | None) -> DataTable:
     """The paper's numbers as a table, with the axes of the plot if it is known."""
     axes = f"{plot.y_title}, by {plot.x_title}" if isinstance(plot, Plot) else figure.plot.replace("_", " ")
     places = sorted({place for values in figure.series.values() for place in values})
@@ -148,7 +148,7 @@ def _series(figure: PaperFigure, plot: Plot | Dots | None) -> Cells:
         for name, values in figure.series.items()
     )
     headings = (axes, *(f"{place:,}" for place in places))
-    return Cells(headings, tuple(rows), are_numbers=True)
+    return DataTable(headings, tuple(rows), are_numbers=True)
 
 
 def _papers_numbers(item: Item) -> Iterator[Block]:
@@ -158,29 +158,29 @@ def _papers_numbers(item: Item) -> Iterator[Block]:
     }
     named |= {plot.name: plot for plot in item.plots if isinstance(plot, Plot)}
     for figure in PAPER_FIGURES.get(item.key, ()):
-        yield Text(f"In the paper: {figure.source}.", is_aside=True)
+        yield Paragraph(f"In the paper: {figure.source}.", is_aside=True)
         yield _series(figure, named.get(figure.plot))
 
 
 def _findings(findings: Sequence[Finding]) -> Iterator[Block]:
     if findings:
-        yield Cells(FINDINGS, tuple(tuple(finding_cells(each)) for each in findings))
+        yield DataTable(FINDINGS, tuple(tuple(finding_cells(each)) for each in findings))
 
 
 def _numbers(each: Measured) -> Iterator[Block]:
     """The numbers behind the plots, folded."""
     blocks: list[Block] = []
     for table in tables(replace(each.experiment, plots=tuple(each.plots)), each.result):
-        blocks.append(Text(f"{table.title}."))
-        blocks.append(Cells(tuple(table.headings), tuple(map(tuple, table.cells)), are_numbers=True))
+        blocks.append(Paragraph(f"{table.title}."))
+        blocks.append(DataTable(tuple(table.headings), tuple(map(tuple, table.cells)), are_numbers=True))
     if blocks:
         yield Folded("Our numbers", tuple(blocks))
 
 
-def _again(result: Result) -> Iterator[Block]:
+def _again(result: ExperimentResult) -> Iterator[Block]:
     told = "; ".join(f"{name.replace('_', ' ')} {_parameter(value)}" for name, value in result.parameters.items())
     what = f"Experiment `{result.experiment}`, with {told}." if told else f"Experiment `{result.experiment}`."
-    yield Text(f"{what} {origin(result)} To run it again:", is_aside=True)
+    yield Paragraph(f"{what} {origin(result)} To run it again:", is_aside=True)
     yield Command(f"harken experiment {result.experiment} --scale {result.scale} --seed {result.seed}")
 
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from harken_lab.workloads.workload import WrittenModel
 from harken_lab.workloads.xml_collections import COLLECTIONS, DATA, has_nasa
-from harken_lab.workloads.xpaths import Shape, Tags, XPaths
+from harken_lab.workloads.xpaths import Tags, XPaths, XPathShape
 
 AT_HAND = "at hand"
 
 
 @dataclass(frozen=True)
-class Nasa(Shape, WrittenModel):
+class Nasa(XPathShape, WrittenModel):
     """Documents of a collection, and branching XPath subscriptions drawn from all of its documents."""
 
     language: ClassVar[str] = "xpath"

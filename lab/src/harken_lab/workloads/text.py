@@ -19,7 +19,7 @@ _FOLLOWERS = 16
 
 
 @dataclass(frozen=True)
-class Text(WrittenModel):
+class TextWorkload(WrittenModel):
     """A `title` and a `body`. Half of the searches contain a word; others are phrases, parts, beginnings and ends."""
 
     vocabulary: int = 20_000

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harken.events.xml import Documents, read_documents
-from harken.language.xpath.ast import Kind
+from harken.language.xpath.ast import NodeKind
 
 _BLOCK = 1_024
 """Subscriptions whose random numbers are drawn at once. With the same block, fewer subscriptions are the same ones."""
@@ -27,7 +27,7 @@ _MOST_STEPS = 64
 
 
 @dataclass(frozen=True)
-class Shape:
+class XPathShape:
     """What subscriptions look like. The defaults give about the paper's number of distinct linear paths on its data."""
 
     paths: tuple[int, ...] = (2, 10)
@@ -84,7 +84,7 @@ class _LeafPath(NamedTuple):
 class Tags:
     """What documents offer to subscriptions: tag paths that end in values. Those that begin alike are side by side."""
 
-    def __init__(self, documents: Sequence[bytes], longest: int = Shape.longest) -> None:
+    def __init__(self, documents: Sequence[bytes], longest: int = XPathShape.longest) -> None:
         """Raises ValueError if there is nothing to draw, or a document cannot be read."""
         leaves = _leaf_paths(documents, longest)
         if not leaves:
@@ -124,8 +124,8 @@ class Tags:
 class XPaths:
     """Draws subscriptions from the tags of documents, and counts what it has drawn."""
 
-    def __init__(self, tags: Tags, shape: Shape | None = None) -> None:
-        self.tags, self.shape = tags, shape or Shape()
+    def __init__(self, tags: Tags, shape: XPathShape | None = None) -> None:
+        self.tags, self.shape = tags, shape or XPathShape()
         self.predicates = 0
         self.linear_paths: set[str] = set()
         """The different ones that were drawn: from the root to what is compared, without predicates."""
@@ -266,8 +266,8 @@ def _leaf_paths(documents: Sequence[bytes], longest: int) -> list[_LeafPath]:
     paths = read.paths
     kind = paths.kind[read.path]
     has_elements = np.zeros(len(kind), np.bool_)
-    has_elements[read.parent[kind == Kind.ELEMENT]] = True
-    nodes = np.flatnonzero((kind == Kind.ATTRIBUTE) | ((kind == Kind.ELEMENT) & ~has_elements))
+    has_elements[read.parent[kind == NodeKind.ELEMENT]] = True
+    nodes = np.flatnonzero((kind == NodeKind.ATTRIBUTE) | ((kind == NodeKind.ELEMENT) & ~has_elements))
     nodes = nodes[np.argsort(read.path[nodes], kind="stable")]
     known: dict[bytes, _Value | None] = {}
     values: dict[int, list[_Value]] = {}
@@ -286,7 +286,7 @@ def _leaf_paths(documents: Sequence[bytes], longest: int) -> list[_LeafPath]:
         while above > 0:
             way.append(names[above])
             above = int(paths.parent[above])
-        attribute = way.pop(0) if paths.kind[path] == Kind.ATTRIBUTE else ""
+        attribute = way.pop(0) if paths.kind[path] == NodeKind.ATTRIBUTE else ""
         found.append(_LeafPath(tuple(reversed(way)), attribute, own))
     return found
 

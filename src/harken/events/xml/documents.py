@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.errors import HarkenError
-from harken.events.xml.expat import Nodes, check_size, read_by_expat
+from harken.events.xml.expat import ParsedNodes, check_size, read_by_expat
 from harken.events.xml.tag_paths import TagPaths, current_tag_paths, workspace
 from harken.kernels import scanning
 from harken.kernels import xml as kernels
@@ -66,7 +66,7 @@ class _Read(NamedTuple):
     is_complete: bool
     status: NDArray[np.uint8]
     first: NDArray[np.int64]
-    nodes: Nodes
+    nodes: ParsedNodes
 
 
 def read_document(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Documents:
@@ -128,7 +128,7 @@ def _by_kernel(data: NDArray[np.uint8], offsets: NDArray[np.int64], paths: TagPa
     begin, end = job.begin[:nodes], job.end[:nodes]
     kernels.close_gap(begin, end, front, back - front)
     text = np.concatenate([job.text[:front], job.text[back:]])
-    return _Read(unread == 0, status, job.first, Nodes(job.path[:nodes], job.parent[:nodes], begin, end, text))
+    return _Read(unread == 0, status, job.first, ParsedNodes(job.path[:nodes], job.parent[:nodes], begin, end, text))
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -186,7 +186,7 @@ def _completed(
     is_text: bool,
 ) -> Documents:
     """The documents that the kernel read, and between them those that expat reads in its place."""
-    parts: list[Nodes] = []
+    parts: list[ParsedNodes] = []
     firsts: list[NDArray[np.int64]] = []
     taken = np.ones(len(owner), np.bool_)
     errors: list[tuple[int, HarkenError]] = []
@@ -212,13 +212,13 @@ def _completed(
     return _joined(paths, owner[taken], parts, firsts, tuple(errors))
 
 
-def _part(read: _Read, begin: int, end: int) -> Nodes:
+def _part(read: _Read, begin: int, end: int) -> ParsedNodes:
     """The nodes of documents that follow each other. They keep the text of all: it is cut when parts are joined."""
     path, parent, starts, ends, text = read.nodes
     first, last = int(read.first[begin]), int(read.first[end])
     nodes = slice(first, last)
     parents = parent[nodes]
-    return Nodes(
+    return ParsedNodes(
         path[nodes], np.where(parents < 0, parents, parents - np.int32(first)), starts[nodes], ends[nodes], text
     )
 
@@ -226,7 +226,7 @@ def _part(read: _Read, begin: int, end: int) -> Nodes:
 def _joined(
     paths: TagPaths,
     owner: NDArray[np.int32],
-    parts: Sequence[Nodes],
+    parts: Sequence[ParsedNodes],
     firsts: Sequence[NDArray[np.int64]],
     errors: tuple[tuple[int, HarkenError], ...],
 ) -> Documents:

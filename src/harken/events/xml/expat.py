@@ -60,7 +60,7 @@ _NO_ELEMENT = 3
 _OF_ENCODING = (18, 19)
 
 
-class Nodes(NamedTuple):
+class ParsedNodes(NamedTuple):
     """The nodes of one document, as `Documents` has them."""
 
     path: NDArray[np.int32]
@@ -70,7 +70,7 @@ class Nodes(NamedTuple):
     text: NDArray[np.uint8]
 
 
-def read_by_expat(data: bytes, paths: TagPaths, limits: Limits, *, is_text: bool = False) -> Nodes:
+def read_by_expat(data: bytes, paths: TagPaths, limits: Limits, *, is_text: bool = False) -> ParsedNodes:
     """The nodes of a document. Raises DecodeError or LimitError, with line and column.
 
     One that was text before is UTF-8, whatever encoding it declares.
@@ -98,7 +98,7 @@ def _place_of(refusal: DecodeError) -> Place:
     return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
 
 
-def _read(data: bytes, paths: TagPaths, limits: Limits, encoding: str | None) -> Nodes:
+def _read(data: bytes, paths: TagPaths, limits: Limits, encoding: str | None) -> ParsedNodes:
     if encoding is not None and 0 in data[:2]:  # expat would take it for UTF-16
         place = Place(1, 1 + data.index(0))
         raise DecodeError(f"the document cannot be read: {_REASONS[4]}", place=place)
@@ -220,7 +220,7 @@ class _Reader:
         self._parser.buffer_text = True
         self._parser.buffer_size = _SLICE
 
-    def nodes(self) -> Nodes:
+    def nodes(self) -> ParsedNodes:
         parser = self._parser
         parser.StartDoctypeDeclHandler = self._refuse
         self._follow_elements()
@@ -237,7 +237,7 @@ class _Reader:
         begin[is_attribute] += self._size
         end[is_attribute] += self._size
         text = np.frombuffer(b"".join([*self._texts, *self._values]), np.uint8)
-        return Nodes(path, np.array(self._parent, np.int32), begin, end, text)
+        return ParsedNodes(path, np.array(self._parent, np.int32), begin, end, text)
 
     def _follow_elements(self) -> None:
         """Set the handlers: closures, because they are called for every node, and `self` takes time."""

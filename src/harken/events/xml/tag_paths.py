@@ -27,7 +27,7 @@ _NO_ROOM = -2
 _SEED = secrets.randbits(32)
 
 
-class State(NamedTuple):
+class KnownPaths(NamedTuple):
     """What readers see: the table, its words for kernels, and how much of it is known."""
 
     table: kernels.TagPathTable
@@ -39,7 +39,7 @@ class State(NamedTuple):
 class Workspace(NamedTuple):
     """A thread's space for kernels, and its words."""
 
-    room: kernels.Room
+    room: kernels.ParseBuffers
     words: Any
 
 
@@ -51,7 +51,7 @@ class TagPaths:
         self._numbers: dict[tuple[int, int, bytes], int] = {}
         table = _table(_FIRST_PATHS, _FIRST_NAME_BYTES)
         table.parent[0] = -1
-        self.state = State(table, frozen(table), 1, 0)
+        self.state = KnownPaths(table, frozen(table), 1, 0)
 
     def __len__(self) -> int:
         return self.state.known
@@ -110,7 +110,7 @@ class TagPaths:
         """Let readers see what a kernel has added. The caller holds the lock."""
         cursor = space.room.cursor
         table, words, _, _ = self.state
-        self.state = State(table, words, int(cursor[kernels.PATHS]), int(cursor[kernels.NAMES]))
+        self.state = KnownPaths(table, words, int(cursor[kernels.PATHS]), int(cursor[kernels.NAMES]))
 
     def grow(self, name_bytes: int = 0) -> None:
         """Make room for more, in new arrays: readers go on with the old ones. The caller holds the lock."""
@@ -128,7 +128,7 @@ class TagPaths:
             getattr(table, name)[:count] = getattr(old, name)[:count]
         words = frozen(table)
         kernels.place_paths(words, count)
-        self.state = State(table, words, count, used)
+        self.state = KnownPaths(table, words, count, used)
 
 
 def _table(paths: int, name_bytes: int) -> kernels.TagPathTable:
@@ -153,7 +153,9 @@ class _Local(local):
         sizes |= dict.fromkeys(("attribute", "attribute_end", "colon", "hashed", "value", "value_end"), attributes + 1)
         sizes |= dict.fromkeys(("prefix", "prefix_length", "uri", "uri_length", "level"), bindings)
         narrow: dict[str, Any] = {"node": np.int32, "expanded": np.uint8}
-        room = kernels.Room(**{name: np.zeros(size, narrow.get(name, np.int64)) for name, size in sizes.items()})
+        room = kernels.ParseBuffers(
+            **{name: np.zeros(size, narrow.get(name, np.int64)) for name, size in sizes.items()}
+        )
         self.space = Workspace(room, frozen(room))
 
 

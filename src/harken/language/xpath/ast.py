@@ -12,7 +12,7 @@ from enum import IntEnum
 _set = object.__setattr__
 
 
-class Kind(IntEnum):
+class NodeKind(IntEnum):
     """The kinds of nodes of a document."""
 
     ROOT = 0
@@ -29,7 +29,7 @@ class Step:
     """
 
     is_descendant: bool
-    kind: Kind
+    kind: NodeKind
     name: str | None
     predicates: tuple[Expression, ...] = ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or
 from harken.language.xpath.printer import prefixes_of, print_path, print_value
 
 _NUMBER = re.compile(r"[ \t\r\n]*-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[ \t\r\n]*")
@@ -18,7 +18,7 @@ def doubts(expression: Expression) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found)) if found else ()
 
 
-def _add_doubts(part: Expression, whole: Expression, context: Kind | None, found: list[str]) -> None:
+def _add_doubts(part: Expression, whole: Expression, context: NodeKind | None, found: list[str]) -> None:
     """Of a part whose paths start at a node of a kind; None at the top. (Types are tested, as every text passes.)"""
     if type(part) is And or type(part) is Or:
         for item in part.items:
@@ -40,16 +40,16 @@ def _add_doubts(part: Expression, whole: Expression, context: Kind | None, found
     above = context
     for step in path.steps:
         kind = step.kind
-        if above is not None and above is not Kind.ELEMENT:
-            what = "an attribute" if above is Kind.ATTRIBUTE else "text"
+        if above is not None and above is not NodeKind.ELEMENT:
+            what = "an attribute" if above is NodeKind.ATTRIBUTE else "text"
             found.append(f"`{_shown(path, whole, context)}` finds nothing: {what} has nothing below it")
-        elif above is None and kind is not Kind.ELEMENT and not step.is_descendant:
-            what = "attributes" if kind is Kind.ATTRIBUTE else "text"
+        elif above is None and kind is not NodeKind.ELEMENT and not step.is_descendant:
+            what = "attributes" if kind is NodeKind.ATTRIBUTE else "text"
             found.append(f"`{_shown(path, whole, context)}` finds nothing: the root has no {what}, only one element")
         for predicate in step.predicates:
             _add_doubts(predicate, whole, kind, found)
         above = kind
 
 
-def _shown(path: Location, whole: Expression, context: Kind | None) -> str:
+def _shown(path: Location, whole: Expression, context: NodeKind | None) -> str:
     return print_path(path, prefixes_of(whole), is_top=context is None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import isinf
 
 from harken.errors import LimitError
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.language.xpath.syntax_errors import (
     ARITHMETIC,
     located,
@@ -43,13 +43,13 @@ _SHORT = 64
 """Characters of a name whose steps are remembered."""
 
 # Steps without a namespace and without predicates by the word of their name: the same come again and again.
-_ANY_CHILD = Step(False, Kind.ELEMENT, None)
-_ANY_DESCENDANT = Step(True, Kind.ELEMENT, None)
+_ANY_CHILD = Step(False, NodeKind.ELEMENT, None)
+_ANY_DESCENDANT = Step(True, NodeKind.ELEMENT, None)
 _children: dict[str, Step] = {"*": _ANY_CHILD}
 _descendants: dict[str, Step] = {"*": _ANY_DESCENDANT}
-_attributes: dict[str, Step] = {"*": Step(False, Kind.ATTRIBUTE, None)}
-_descendant_attributes: dict[str, Step] = {"*": Step(True, Kind.ATTRIBUTE, None)}
-_TEXTS = (Step(False, Kind.TEXT, None), Step(True, Kind.TEXT, None))
+_attributes: dict[str, Step] = {"*": Step(False, NodeKind.ATTRIBUTE, None)}
+_descendant_attributes: dict[str, Step] = {"*": Step(True, NodeKind.ATTRIBUTE, None)}
+_TEXTS = (Step(False, NodeKind.TEXT, None), Step(True, NodeKind.TEXT, None))
 
 _Operand = Expression | Location | str | float
 
@@ -282,7 +282,7 @@ class Parser:
         if known is None:
             if not is_name(word):
                 raise self._no_operand(_OPERAND if self._is_start() else _STEP)
-            known = Step(is_descendant, Kind.ELEMENT, self._expanded(word, is_element=True))
+            known = Step(is_descendant, NodeKind.ELEMENT, self._expanded(word, is_element=True))
             if ":" not in word and len(names) < MOST_KNOWN and len(word) <= _SHORT:
                 names[word] = known
         self.place += 1
@@ -296,7 +296,7 @@ class Parser:
         if known is None:
             if not is_name(word):
                 raise self._no_operand("a name of an attribute, or *")
-            known = Step(is_descendant, Kind.ATTRIBUTE, self._expanded(word, is_element=False))
+            known = Step(is_descendant, NodeKind.ATTRIBUTE, self._expanded(word, is_element=False))
             if ":" not in word and len(names) < MOST_KNOWN and len(word) <= _SHORT:
                 names[word] = known
         self.place += 1

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple, NoReturn
 
 from harken.errors import LimitError, UnavailableError
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.language.xpath.printer import prefixes_of, print_part
 from harken.limits import DEFAULT_LIMITS, Limits
 
@@ -80,13 +80,13 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Conjunction:
+class BranchConjunction:
     """Branches that all have to hold, and to meet at their branching points. Equalities come first."""
 
     branches: tuple[Branch, ...]
 
 
-def conjunctions(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> list[Conjunction]:
+def conjunctions(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> list[BranchConjunction]:
     """The disjunctive normal form: the expression is true if one of these is.
 
     Raises LimitError beyond `max_conjunctions`, and UnavailableError for `not`.
@@ -205,7 +205,7 @@ class _Expander(_Refusals):
         return [one + other for one in left for other in right]
 
 
-def _conjunction(leaves: Sequence[_Leaf]) -> Conjunction:
+def _conjunction(leaves: Sequence[_Leaf]) -> BranchConjunction:
     numbers = {place: number for number, place in enumerate(_branching(leaves), 1)}
     branches = [
         Branch(
@@ -216,7 +216,7 @@ def _conjunction(leaves: Sequence[_Leaf]) -> Conjunction:
         )
         for leaf in leaves
     ]
-    return Conjunction(tuple(sorted(branches, key=lambda branch: branch.operator != "=")))
+    return BranchConjunction(tuple(sorted(branches, key=lambda branch: branch.operator != "=")))
 
 
 def _branching(leaves: Sequence[_Leaf]) -> Iterator[int]:
@@ -231,9 +231,9 @@ def _branching(leaves: Sequence[_Leaf]) -> Iterator[int]:
 
 def node_text(kind: int, name: str | None) -> str:
     """A step, or a node of a tag path, without its slash. A slash inside a namespace is written %2F."""
-    if kind == Kind.TEXT:
+    if kind == NodeKind.TEXT:
         return "text()"
-    sign = "@" if kind == Kind.ATTRIBUTE else ""
+    sign = "@" if kind == NodeKind.ATTRIBUTE else ""
     if name is None:
         return sign + "*"
     if name.startswith("{"):
@@ -248,8 +248,8 @@ def _name(step: Step) -> str:
 
 def _step(is_descendant: bool, text: str) -> Step:
     if text == "text()":
-        return Step(is_descendant, Kind.TEXT, None)
-    kind = Kind.ATTRIBUTE if text.startswith("@") else Kind.ELEMENT
+        return Step(is_descendant, NodeKind.TEXT, None)
+    kind = NodeKind.ATTRIBUTE if text.startswith("@") else NodeKind.ELEMENT
     name = text.removeprefix("@")
     if name.startswith("{"):
         uri, _, local = name[1:].rpartition("}")

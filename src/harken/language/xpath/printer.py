@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.language.xpath.grammar import XML_NAMESPACE
 
 
@@ -60,9 +60,9 @@ def print_step(step: Step, prefixes: Mapping[str, str]) -> str:
 
 def print_test(step: Step, prefixes: Mapping[str, str]) -> str:
     """The text of a step without its predicates."""
-    if step.kind is Kind.TEXT:
+    if step.kind is NodeKind.TEXT:
         return "text()"
-    sign = "@" if step.kind is Kind.ATTRIBUTE else ""
+    sign = "@" if step.kind is NodeKind.ATTRIBUTE else ""
     return sign + ("*" if step.name is None else print_name(step.name, prefixes))
 
 

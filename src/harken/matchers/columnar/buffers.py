@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.concurrency.forking import PART, fork_lock
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 
 
 class _Buffer:
@@ -30,7 +30,7 @@ class _Buffer:
 class Buffers:
     """Buffers that are taken, and come back by themselves."""
 
-    def __init__(self, settings: Settings = DEFAULT_SETTINGS) -> None:
+    def __init__(self, settings: ColumnarSettings = DEFAULT_SETTINGS) -> None:
         self._settings = settings
         self._lock = fork_lock(PART)
         self._kept: list[_Buffer] = []

@@ -42,7 +42,7 @@ from harken.matchers.columnar.deletions import Deletions
 from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.pools import build_pools
 from harken.matchers.columnar.rows import CodedRows
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.sieves import build_sieve
 
 _RUNS_A_LINE = 8
@@ -147,7 +147,7 @@ def build(
 class Finder:
     """Finds the matches of encoded events in an index. One thread at a time uses it."""
 
-    def __init__(self, index: ColumnarIndex, columns: int, settings: Settings = DEFAULT_SETTINGS) -> None:
+    def __init__(self, index: ColumnarIndex, columns: int, settings: ColumnarSettings = DEFAULT_SETTINGS) -> None:
         self.index = index
         self._settings = settings
         self._columns = columns
@@ -229,7 +229,7 @@ def _most_passed(index: ColumnarIndex, least: int) -> int:
 
 
 def _search(
-    index: ColumnarIndex, columns: int, chunk: int, runs: int, settings: Settings, seen: NDArray[np.int64]
+    index: ColumnarIndex, columns: int, chunk: int, runs: int, settings: ColumnarSettings, seen: NDArray[np.int64]
 ) -> tuple[IndexSearch, list[Any]]:
     """What searches an index, with space to work in, and what its stages need, which whoever calls this keeps alive.
 
@@ -280,7 +280,7 @@ def _search(
     return search, kept
 
 
-def _runs(index: ColumnarIndex, chunk: int, runs: int, settings: Settings) -> Runs:
+def _runs(index: ColumnarIndex, chunk: int, runs: int, settings: ColumnarSettings) -> Runs:
     # An odd number of lines in each row of runs: those of an event would else fall into few places of the cache.
     width = (-(-chunk // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
     return Runs(
@@ -295,7 +295,7 @@ def _runs(index: ColumnarIndex, chunk: int, runs: int, settings: Settings) -> Ru
     )
 
 
-def _visits(pools: Pools, chunk: int, settings: Settings) -> Visits:
+def _visits(pools: Pools, chunk: int, settings: ColumnarSettings) -> Visits:
     blocks = len(pools.block_starts)
     visits = min(max(settings.most_visits, blocks), blocks * chunk)  # of a block each, or of more
     return Visits(
@@ -309,7 +309,7 @@ def _visits(pools: Pools, chunk: int, settings: Settings) -> Visits:
     )
 
 
-def _sieve_room(sieve: Sieve, columns: int, chunk: int, settings: Settings) -> SieveRoom:
+def _sieve_room(sieve: Sieve, columns: int, chunk: int, settings: ColumnarSettings) -> SieveRoom:
     """Space to match in a sieve."""
     blocks = len(sieve.block_slots)
     # One event may have something in all blocks; what needs more is done in shorter chunks.

@@ -15,7 +15,7 @@ from harken.kernels.unbuild import cluster_rows, pool_rows, sieve_rows
 from harken.matchers.columnar.index import ColumnarIndex, build
 from harken.matchers.columnar.plan import IndexPlan, plan
 from harken.matchers.columnar.rows import rows_of
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.statistics import frequencies
 
 
@@ -50,7 +50,7 @@ def build_layer(
     coded: Conjunctions,
     overlapping: NDArray[np.bool_],
     sample: NDArray[np.uint32] | None = None,
-    settings: Settings = DEFAULT_SETTINGS,
+    settings: ColumnarSettings = DEFAULT_SETTINGS,
 ) -> Layer:
     """Index rows. `sample` has the codes of some events, columns by events."""
     doubtful = np.unique(coded.numbers[coded.inexact])

@@ -17,13 +17,13 @@ from harken.matchers.candidates import Candidates, join, settle
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.search import LayerDeletions, Searched
-from harken.matchers.columnar.versions import Snapshot
+from harken.matchers.columnar.versions import ColumnarSnapshot
 
 
 class Match:
     """One batch against one snapshot: `find` finds candidates, `result` verifies those in doubt and adds the base's."""
 
-    def __init__(self, snapshot: Snapshot, encoded: EncodedBatch, batch: EventBatch, buffers: Buffers) -> None:
+    def __init__(self, snapshot: ColumnarSnapshot, encoded: EncodedBatch, batch: EventBatch, buffers: Buffers) -> None:
         self._snapshot = snapshot
         self._version = snapshot.version
         self._batch = batch

@@ -12,7 +12,7 @@ from harken.events import Event
 from harken.kernels.delta import FLAG_BITS, OVERLAPS, STALE, VERIFY
 from harken.limits import Limits
 from harken.matchers.base import FormOf, OneMatch
-from harken.matchers.columnar.versions import Snapshot
+from harken.matchers.columnar.versions import ColumnarSnapshot
 from harken.matchers.verify import is_match
 
 _AGAIN = VERIFY | OVERLAPS
@@ -44,7 +44,7 @@ class Found:
         return OneMatch(self.based + self.recent, self.candidates, errors)
 
 
-def find_one(snapshot: Snapshot, codes: NDArray[np.uint32]) -> Found | None:
+def find_one(snapshot: ColumnarSnapshot, codes: NDArray[np.uint32]) -> Found | None:
     """What matches an event that has one code a column. None for indexes with layers or rows in doubt beside it."""
     version = snapshot.version
     base = version.base

@@ -31,10 +31,10 @@ from harken.matchers.columnar.layer import weights
 from harken.matchers.columnar.match import Match
 from harken.matchers.columnar.match_one import find_one
 from harken.matchers.columnar.recent import Recent
-from harken.matchers.columnar.report import Spent, report
+from harken.matchers.columnar.report import BatchCosts, report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
-from harken.matchers.columnar.settings import Settings
-from harken.matchers.columnar.versions import Snapshot, Version, merged, middle, rows_of_base
+from harken.matchers.columnar.settings import ColumnarSettings
+from harken.matchers.columnar.versions import ColumnarSnapshot, Version, merged, middle, rows_of_base
 from harken.matchers.roles import Write
 from harken.schema.derived import sources_of
 from harken.schema.paths import Path
@@ -47,7 +47,7 @@ SMALL_ROWS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ColumnarState:
     """All that makes up a matcher at rest: one that is made from it goes on as the first one would."""
 
     version: Version
@@ -83,7 +83,7 @@ class Columnar:
             )
         self._limits = limits
         chosen = tuple(LAYOUTS[LAYOUT_NAMES.index(name)] for name in layouts)
-        self._settings = replace(Settings(**(settings or {})), layouts=chosen)
+        self._settings = replace(ColumnarSettings(**(settings or {})), layouts=chosen)
         self._recent_rows = recent_rows
         self._background = background
         self._small_rows = min(small_rows, recent_rows - 1)  # else merging would never come to an end
@@ -107,20 +107,20 @@ class Columnar:
         self._gone_meanwhile: list[int] | None = None
         self._may_be_due = True
         """Whether rows came or went since it was last asked if merging is due."""
-        self._last_snapshot: Snapshot | None = None
+        self._last_snapshot: ColumnarSnapshot | None = None
         """What the last match saw, for the next one if nothing has changed."""
         self._moment = 0
         """How many times something left. What a match sees is told by the moment at which it began."""
         self._stale = 0
         """Verifications since the last merge that would have been spared if codes knew all constants."""
-        self._spent = Spent()
+        self._spent = BatchCosts()
         self._sample = Sample(0)
         self._supplied = NO_STATISTICS
         self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._settings)
         _living.add(self)
 
     @classmethod
-    def of_state(cls, state: State, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Self:
+    def of_state(cls, state: ColumnarState, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Self:
         """A matcher that takes over a state. Options stand in place of those of the state."""
         matcher = cls(limits, **{**state.options, **options})
         matcher._version = replace(state.version, middles=(), recents=(Recent(len(state.version.columns)),))
@@ -131,7 +131,7 @@ class Columnar:
         matcher._merges = state.merges
         return matcher
 
-    def state(self) -> State:
+    def state(self) -> ColumnarState:
         """What it is made of, with all rows in the base. Changes that come later do not touch it.
 
         Those that come while it merges make it merge once more: let them wait.
@@ -146,7 +146,7 @@ class Columnar:
                         flats = [*version.indexed(), *(each.flat() for each in version.recents)]
                         version, sample = merged(flats, version, sample, self._settings, self._supplied)
                     if version.is_one:
-                        return State(version.copied(), sample, self._supplied, self._merges, self._options)
+                        return ColumnarState(version.copied(), sample, self._supplied, self._merges, self._options)
                 self._merge(everything=True)
 
     @classmethod
@@ -283,7 +283,12 @@ class Columnar:
         return one.result(event, form_of, self._limits)
 
     def _match_alone(
-        self, event: Event, codes: NDArray[np.uint32] | None, snapshot: Snapshot, sample: Sample, form_of: FormOf
+        self,
+        event: Event,
+        codes: NDArray[np.uint32] | None,
+        snapshot: ColumnarSnapshot,
+        sample: Sample,
+        form_of: FormOf,
     ) -> OneMatch | None:
         """What one event matches that may have several bindings, or by an index of several layers or with doubts."""
         version = snapshot.version
@@ -334,7 +339,7 @@ class Columnar:
 
         return matched
 
-    def _index_stale(self, snapshot: Snapshot, stale: int) -> bool:
+    def _index_stale(self, snapshot: ColumnarSnapshot, stale: int) -> bool:
         """Index all rows once that costs no more than the verifications that it would have spared.
 
         Returns whether that is done: then it pays to match once more instead of verifying so many. A large index is
@@ -411,7 +416,7 @@ class Columnar:
 
     # Inside
 
-    def _snapshot(self) -> tuple[Snapshot, Sample]:
+    def _snapshot(self) -> tuple[ColumnarSnapshot, Sample]:
         """What there is now, and the sample in its codes. To be called with the lock."""
         if self._failure is not None:
             self._tell_failure()

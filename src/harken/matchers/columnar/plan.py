@@ -22,7 +22,7 @@ from harken.kernels.vector import ROWS
 from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, LIST, SKETCH
 from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
 from harken.matchers.columnar.rows import CodedRows, attribute_sets
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.sieve_plan import SievePlan, plan_sieve
 from harken.matchers.columnar.statistics import Frequencies
 
@@ -107,7 +107,7 @@ def _arrays(choice: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {**choice, **found, "rows": np.empty(0, np.int64)}
 
 
-def plan(rows: CodedRows, known: Frequencies, settings: Settings = DEFAULT_SETTINGS) -> IndexPlan:
+def plan(rows: CodedRows, known: Frequencies, settings: ColumnarSettings = DEFAULT_SETTINGS) -> IndexPlan:
     """The cheapest plan. Where the settings allow only pools or sieves, a row that goes into none is listed."""
     if not len(rows):
         return IndexPlan()
@@ -152,7 +152,7 @@ class _Keyed:
         leaders: NDArray[np.int64],
         set_of: NDArray[np.int64],
         known: Frequencies,
-        settings: Settings,
+        settings: ColumnarSettings,
     ) -> None:
         self._rows = rows
         shares = _shares(rows, known)

@@ -24,7 +24,7 @@ _MANY = 64
 
 
 @dataclass(slots=True)
-class Spent:
+class BatchCosts:
     """What batches have cost so far, those of so many events that it tells something. Threads may lose a little."""
 
     events: int = 0
@@ -38,7 +38,7 @@ class Spent:
             self.seconds += seconds
 
 
-def report(version: Version, sample: Sample, merges: int, spent: Spent) -> dict[str, Any]:
+def report(version: Version, sample: Sample, merges: int, spent: BatchCosts) -> dict[str, Any]:
     """Sizes and choices, as plain data."""
     names = [str(column) for column in version.columns]
     nbytes = sum(each.layer.nbytes for each in version.layers) + _bytes_of_recent(version)
@@ -59,7 +59,7 @@ def report(version: Version, sample: Sample, merges: int, spent: Spent) -> dict[
     }
 
 
-def _besides(version: Version, spent: Spent) -> dict[str, Any]:
+def _besides(version: Version, spent: BatchCosts) -> dict[str, Any]:
     """What an event costs besides the search: encoding, verifying candidates, writing as many numbers as were seen."""
     careful = [
         (sum(_candidates(layer.plans[1])), len(layer.doubtful) / max(1, len(layer.careful)))

@@ -14,7 +14,7 @@ from harken.kernels.sieve import Sieve
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.columnar.index import ColumnarIndex
 from harken.matchers.columnar.layer import Layer
-from harken.matchers.columnar.matcher import Columnar, State
+from harken.matchers.columnar.matcher import Columnar, ColumnarState
 from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.sample import Sample, SampleState, Statistics
 from harken.matchers.columnar.search import Searched
@@ -31,7 +31,7 @@ _REMEDIES = {
 }
 
 
-def save_state(state: State, write: Write) -> None:
+def save_state(state: ColumnarState, write: Write) -> None:
     """Write a state that was taken before. The matcher may change meanwhile."""
     version, base = state.version, state.version.base
     saved = _Saved(
@@ -75,7 +75,7 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
     base.dead, base.seen = saved.meta["base"]["dead"], seen
     base.events = saved.meta["base"]["events"]
     sample = Sample.of_state(saved.named("sample", SampleState))
-    state = State(
+    state = ColumnarState(
         Version(columns, dictionaries, base, (), ()),
         sample,
         saved.statistics("given"),

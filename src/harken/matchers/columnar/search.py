@@ -15,7 +15,7 @@ from harken.kernels.sieve import find_in_sieve
 from harken.matchers.columnar.deletions import Deletions
 from harken.matchers.columnar.index import Finder
 from harken.matchers.columnar.layer import Layer
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, Settings
+from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 
 _CLASSES = 256
 _NOBODY = np.empty(0, np.int32)
@@ -36,7 +36,7 @@ class Searched:
         layer: Layer,
         columns: int,
         stale: NDArray[np.int32] = _NOBODY,
-        settings: Settings = DEFAULT_SETTINGS,
+        settings: ColumnarSettings = DEFAULT_SETTINGS,
     ) -> None:
         self.layer = layer
         self.settings = settings

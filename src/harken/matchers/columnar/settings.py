@@ -8,7 +8,7 @@ from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUTS, Costs
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ColumnarSettings:
     """How the matcher plans, searches and merges. No answer depends on it: tests set it to reach rare cases."""
 
     # Planning
@@ -84,4 +84,4 @@ class Settings:
     part."""
 
 
-DEFAULT_SETTINGS = Settings()
+DEFAULT_SETTINGS = ColumnarSettings()

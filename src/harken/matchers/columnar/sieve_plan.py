@@ -12,8 +12,8 @@ from harken.kernels.pool import BLOCK
 from harken.kernels.sieve import FEW
 from harken.matchers.columnar.costs import SIEVE, Costs
 from harken.matchers.columnar.rows import CodedRows
-from harken.matchers.columnar.settings import Settings
-from harken.matchers.columnar.sieves import Blocks, Buckets, blocks_of, buckets_of, sorted_rows
+from harken.matchers.columnar.settings import ColumnarSettings
+from harken.matchers.columnar.sieves import Blocks, CodeBuckets, blocks_of, buckets_of, sorted_rows
 from harken.matchers.columnar.statistics import Frequencies
 
 _ROUNDS = 2
@@ -32,7 +32,7 @@ class SievePlan:
     """Slots that an event is expected to test."""
     cost: float
     size: int
-    laid: tuple[Buckets, Blocks] | None = None
+    laid: tuple[CodeBuckets, Blocks] | None = None
     """What it is built from; not kept."""
 
 
@@ -43,7 +43,7 @@ def plan_sieve(
     keyed_costs: NDArray[Any],
     left: NDArray[np.bool_],
     known: Frequencies,
-    settings: Settings,
+    settings: ColumnarSettings,
 ) -> tuple[NDArray[np.bool_], list[SievePlan]]:
     """Which of the rows that are left go into a sieve, and its plan if any do.
 
@@ -89,7 +89,7 @@ def plan_sieve(
     return is_sieved, [best]
 
 
-def _expected(buckets: Buckets, blocks: Blocks, costs: Costs) -> tuple[float, NDArray[Any], NDArray[Any]]:
+def _expected(buckets: CodeBuckets, blocks: Blocks, costs: Costs) -> tuple[float, NDArray[Any], NDArray[Any]]:
     """Nanoseconds an event for the sieve as a whole and for each block, and the slots of each block that are tested."""
     live, left, doubt = blocks.expected.T
     bitmaps = np.diff(blocks.ends, prepend=0)

@@ -12,13 +12,13 @@ from harken.kernels import sieve_building as building
 from harken.kernels.pool import BLOCK, WORDS
 from harken.kernels.vector import aligned
 from harken.matchers.columnar.rows import CodedRows
-from harken.matchers.columnar.settings import Settings
+from harken.matchers.columnar.settings import ColumnarSettings
 from harken.matchers.columnar.statistics import Frequencies
 
 _UNUSED = np.empty(0, np.int64)
 
 
-class Buckets(NamedTuple):
+class CodeBuckets(NamedTuple):
     """The codes of columns in buckets, and where the bounds of predicates lie."""
 
     columns: NDArray[np.int32]
@@ -47,7 +47,9 @@ class Blocks(NamedTuple):
     """By block: how often an event looks at it, how many slots are left then, and the share of these in doubt."""
 
 
-def buckets_of(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, settings: Settings) -> Buckets:
+def buckets_of(
+    rows: CodedRows, members: NDArray[np.int64], known: Frequencies, settings: ColumnarSettings
+) -> CodeBuckets:
     """The buckets for these rows. A column that few of them ask for has fewer: its bitmaps take as much memory."""
     width = len(rows.tops)
     code_starts = np.zeros(width + 1, np.int64)
@@ -78,7 +80,7 @@ def buckets_of(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, 
     building.place_bounds(rows.starts, rows.columns, rows.low, rows.high, members, code_starts, bucket_of, first, last)
     cut_starts = np.zeros(width + 1, np.int64)
     np.cumsum([len(each) for each in cuts], out=cut_starts[1:])
-    return Buckets(
+    return CodeBuckets(
         columns,
         places,
         cut_starts,
@@ -91,7 +93,7 @@ def buckets_of(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, 
     )
 
 
-def sorted_rows(rows: CodedRows, members: NDArray[np.int64], buckets: Buckets) -> NDArray[np.int64]:
+def sorted_rows(rows: CodedRows, members: NDArray[np.int64], buckets: CodeBuckets) -> NDArray[np.int64]:
     """The rows in the order of their slots."""
     order = members.copy()
     building.sort_rows(
@@ -101,7 +103,7 @@ def sorted_rows(rows: CodedRows, members: NDArray[np.int64], buckets: Buckets) -
     return order
 
 
-def blocks_of(rows: CodedRows, order: NDArray[np.int64], buckets: Buckets, settings: Settings) -> Blocks:
+def blocks_of(rows: CodedRows, order: NDArray[np.int64], buckets: CodeBuckets, settings: ColumnarSettings) -> Blocks:
     """The blocks of rows in this order."""
     blocks = -(-len(order) // BLOCK)
     columns, ends = np.empty(blocks * len(buckets.columns), np.int32), np.zeros(blocks, np.int64)
@@ -114,7 +116,7 @@ def blocks_of(rows: CodedRows, order: NDArray[np.int64], buckets: Buckets, setti
 
 
 def build_sieve(
-    rows: CodedRows, order: NDArray[np.int64], laid: tuple[Buckets, Blocks] | None, first_slot: int
+    rows: CodedRows, order: NDArray[np.int64], laid: tuple[CodeBuckets, Blocks] | None, first_slot: int
 ) -> tuple[layout.Sieve, NDArray[np.int64]]:
     """The sieve of rows in this order, and the row of every slot from `first_slot` on, -1 where a block is not full.
 

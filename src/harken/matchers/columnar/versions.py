@@ -19,7 +19,7 @@ from harken.matchers.columnar.layer import build_layer, unbuild
 from harken.matchers.columnar.recent import CodedPredicate, Recent
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.search import LayerDeletions, Searched
-from harken.matchers.columnar.settings import Settings
+from harken.matchers.columnar.settings import ColumnarSettings
 from harken.schema import Kind
 from harken.schema.paths import Path
 
@@ -75,9 +75,11 @@ class Version:
         """Whether all of its rows are in the base."""
         return not self.middles and not any(map(len, self.recents))
 
-    def snapshot(self, moment: int) -> Snapshot:
+    def snapshot(self, moment: int) -> ColumnarSnapshot:
         """What is there at this moment, which is the last at which anything left."""
-        return Snapshot(self, moment, [len(each) for each in self.recents], [each.deleted() for each in self.layers])
+        return ColumnarSnapshot(
+            self, moment, [len(each) for each in self.recents], [each.deleted() for each in self.layers]
+        )
 
     def indexed(self) -> list[Flat]:
         """The rows of the base and of later layers, with their constants."""
@@ -138,7 +140,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class ColumnarSnapshot:
     """A version as it was at a moment: what a match sees from its beginning to its end."""
 
     version: Version
@@ -161,7 +163,7 @@ def merged(
     flats: Sequence[Flat],
     before: Version | None,
     sample: Sample,
-    settings: Settings,
+    settings: ColumnarSettings,
     given: Statistics = NO_STATISTICS,
     small_rows: int = 0,
 ) -> tuple[Version, Sample]:
@@ -205,7 +207,7 @@ def rows_of_base(version: Version) -> Flat:
     return Flat.of_codes(*unbuild(version.base.layer, version.columns[:known], version.dictionaries[:known]))
 
 
-def middle(flats: Sequence[Flat], version: Version, sample: Sample, settings: Settings) -> Middle:
+def middle(flats: Sequence[Flat], version: Version, sample: Sample, settings: ColumnarSettings) -> Middle:
     """A layer of these rows in the codes of the version."""
     flat = joined(flats)
     coded = _in_order(recode(flat, dict(zip(version.columns, version.dictionaries, strict=True))), version)

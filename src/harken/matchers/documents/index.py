@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harken.concurrency.caching import cached_property
 from harken.kernels.documents import Postings, cover_programs, enter_keys
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import Programs
+from harken.matchers.documents.writing import NodePrograms
 
 _ALWAYS = np.int64(1 << 40)
 """The key of a program that nothing rare covers."""
@@ -22,7 +22,7 @@ _LEAST_KEY = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Frequencies:
+class ValueFrequencies:
     """How many documents had each value and each key of a vocabulary."""
 
     documents: int
@@ -42,14 +42,14 @@ class Frequencies:
         return values, keys
 
 
-NOTHING_LEARNT = Frequencies(0, np.empty(0, np.int64), np.empty(0, np.int64))
+NOTHING_LEARNT = ValueFrequencies(0, np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
 class PostedIndex:
     """Programs of subscriptions, found by values and keys."""
 
-    programs: Programs
+    programs: NodePrograms
     postings: Postings
     expected: float
     """Programs that a document is expected to run."""
@@ -68,7 +68,9 @@ class PostedIndex:
         return sum(held) + self.programs.numbers.nbytes
 
 
-def build(programs: Programs, vocabulary: GrowingVocabulary, learnt: Frequencies = NOTHING_LEARNT) -> PostedIndex:
+def build(
+    programs: NodePrograms, vocabulary: GrowingVocabulary, learnt: ValueFrequencies = NOTHING_LEARNT
+) -> PostedIndex:
     """The index of programs. They are put into the order in which documents find them."""
     words = len(programs.code)
     keys, owners, second = np.empty(words, np.int64), np.empty(words, np.int32), np.empty(words, np.int32)
@@ -107,7 +109,7 @@ def build(programs: Programs, vocabulary: GrowingVocabulary, learnt: Frequencies
     return PostedIndex(programs, postings, float(chance.sum()))
 
 
-def _uses(programs: Programs, vocabulary: GrowingVocabulary) -> NDArray[np.int64]:
+def _uses(programs: NodePrograms, vocabulary: GrowingVocabulary) -> NDArray[np.int64]:
     """How often each value is named."""
     from harken.kernels.documents import count_values
 

@@ -21,13 +21,13 @@ from harken.language.xpath.ast import Expression
 from harken.language.xpath.plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
-from harken.matchers.documents.index import Frequencies, PostedIndex, build
+from harken.matchers.documents.index import PostedIndex, ValueFrequencies, build
 from harken.matchers.documents.merging import compacted, translated
-from harken.matchers.documents.room import LEARNING, Room, Tally
-from harken.matchers.documents.snapshot import Segment, Snapshot
+from harken.matchers.documents.room import LEARNING, SearchBuffers, Tally
+from harken.matchers.documents.snapshot import DocumentSnapshot, Segment
 from harken.matchers.documents.tags import BoundTags
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import Programs, joined, written
+from harken.matchers.documents.writing import NodePrograms, joined, written
 from harken.matchers.roles import Write
 from harken.schema import Kind
 from harken.schema.paths import DOCUMENT, Path
@@ -56,8 +56,8 @@ class XPathMatcher:
         self._waiting: dict[int, Expression] = {}
         """Subscriptions that are not in an index yet."""
         self._vocabulary = GrowingVocabulary()
-        self._snapshot = Snapshot.of(self._vocabulary, ())
-        self._rooms: list[Room] = []
+        self._snapshot = DocumentSnapshot.of(self._vocabulary, ())
+        self._rooms: list[SearchBuffers] = []
         self._tags: BoundTags | None = None
         self._tally = Tally()
         self._gone = 0
@@ -93,7 +93,7 @@ class XPathMatcher:
             if len(self._snapshot.segments) > 1 or self._gone:
                 self._compact(self._snapshot.segments)
 
-    def _compact(self, segments: Sequence[Segment], *more: Programs) -> None:
+    def _compact(self, segments: Sequence[Segment], *more: NodePrograms) -> None:
         """Make one index of several and of further programs, in a vocabulary that says no more than they do."""
         self._learn_all()
         programs = joined([_NONE, *(segment.programs() for segment in segments), *more])
@@ -134,7 +134,7 @@ class XPathMatcher:
         self._hold((*kept, Segment.of(build(whole, self._vocabulary, self._tally.frequencies))))
 
     def _hold(self, segments: tuple[Segment, ...]) -> None:
-        self._snapshot = Snapshot.of(self._vocabulary, segments, self._snapshot)
+        self._snapshot = DocumentSnapshot.of(self._vocabulary, segments, self._snapshot)
 
     # Matching
 
@@ -164,7 +164,7 @@ class XPathMatcher:
         return self._search(snapshot, documents)
 
     def _search(
-        self, snapshot: Snapshot, documents: Documents
+        self, snapshot: DocumentSnapshot, documents: Documents
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         tags = self._bound(documents.paths, snapshot.vocabulary)
         number = numbers(documents, tags.numeric) if tags.numeric.any() else _NO_NUMBERS
@@ -191,7 +191,7 @@ class XPathMatcher:
         self._seen[1] += int(ran.sum())
         return counts, found, ran
 
-    def _learn(self, snapshot: Snapshot, documents: int, room: Room) -> None:
+    def _learn(self, snapshot: DocumentSnapshot, documents: int, room: SearchBuffers) -> None:
         with self._lock:
             if snapshot.vocabulary is not self._vocabulary:
                 return  # what was counted is in numbers that are gone
@@ -209,12 +209,12 @@ class XPathMatcher:
             if room.is_of(self._vocabulary):
                 self._tally.take(room)
 
-    def _take_room(self, snapshot: Snapshot) -> Room:
+    def _take_room(self, snapshot: DocumentSnapshot) -> SearchBuffers:
         while True:
             try:
                 room = self._rooms.pop()
             except IndexError:
-                return Room(snapshot)
+                return SearchBuffers(snapshot)
             if room.serves(snapshot):
                 return room
 
@@ -228,7 +228,7 @@ class XPathMatcher:
                     self._tags = tags
         return tags
 
-    def _now(self) -> Snapshot:
+    def _now(self) -> DocumentSnapshot:
         with self._lock:
             self._absorb()
             return self._snapshot
@@ -304,12 +304,12 @@ class XPathMatcher:
             parts.append(translated(own, snapshot.vocabulary, made._vocabulary))
         return self.made_of(joined(parts or [_NONE]), made._vocabulary, made._tally.frequencies)
 
-    def made_of(self, programs: Programs, vocabulary: GrowingVocabulary, learnt: Frequencies) -> Self:
+    def made_of(self, programs: NodePrograms, vocabulary: GrowingVocabulary, learnt: ValueFrequencies) -> Self:
         """A matcher like this one that has these programs."""
         index = build(programs, vocabulary, learnt) if len(programs) else None
         return self.holding(index, vocabulary, learnt)
 
-    def holding(self, index: PostedIndex | None, vocabulary: GrowingVocabulary, learnt: Frequencies) -> Self:
+    def holding(self, index: PostedIndex | None, vocabulary: GrowingVocabulary, learnt: ValueFrequencies) -> Self:
         """A matcher like this one that has this index."""
         made = type(self)(self._limits)
         made._vocabulary, made._tally = vocabulary, Tally.of(learnt)
@@ -341,7 +341,7 @@ class XPathMatcher:
 
 
 _COLUMNS = (Column(DOCUMENT, Kind.STRING),)
-_NONE = Programs(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint32))
+_NONE = NodePrograms(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint32))
 
 
 def _plan_of(entry: Entry) -> DocumentPlan:

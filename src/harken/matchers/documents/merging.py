@@ -8,30 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.documents import FIRST_KEY, NUMERIC, operands, translate
-from harken.matchers.documents.index import Frequencies
+from harken.matchers.documents.index import ValueFrequencies
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import Programs
+from harken.matchers.documents.writing import NodePrograms
 
 
 def compacted(
-    programs: Programs, vocabulary: GrowingVocabulary, learnt: Frequencies
-) -> tuple[Programs, GrowingVocabulary, Frequencies]:
+    programs: NodePrograms, vocabulary: GrowingVocabulary, learnt: ValueFrequencies
+) -> tuple[NodePrograms, GrowingVocabulary, ValueFrequencies]:
     """The same programs in a vocabulary that says no more than they do, with what was learnt of that."""
     new = GrowingVocabulary()
     moved, paths, values, keys = _translated(programs, vocabulary, new)
     del paths
-    return moved, new, Frequencies(learnt.documents, _carried(learnt.values, values, new.values),
+    return moved, new, ValueFrequencies(learnt.documents, _carried(learnt.values, values, new.values),
                                    _carried(learnt.keys, keys, new.key_count))  # fmt: skip
 
 
-def translated(programs: Programs, vocabulary: GrowingVocabulary, into: GrowingVocabulary) -> Programs:
+def translated(programs: NodePrograms, vocabulary: GrowingVocabulary, into: GrowingVocabulary) -> NodePrograms:
     """The same programs in the numbers of another vocabulary, which gets what it lacks."""
     return _translated(programs, vocabulary, into)[0]
 
 
 def _translated(
-    programs: Programs, source: GrowingVocabulary, target: GrowingVocabulary
-) -> tuple[Programs, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    programs: NodePrograms, source: GrowingVocabulary, target: GrowingVocabulary
+) -> tuple[NodePrograms, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The programs, and the new numbers of paths, values and keys by the old ones; -1 for what is not used."""
     used = source.used()
     is_path, is_value = np.zeros(source.paths, np.bool_), np.zeros(source.values, np.bool_)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from harken.kernels.documents import HITS, DocumentRoom, NodeRoom
 from harken.kernels.frozen import frozen
-from harken.matchers.documents.index import NOTHING_LEARNT, Frequencies
-from harken.matchers.documents.snapshot import Snapshot
+from harken.matchers.documents.index import NOTHING_LEARNT, ValueFrequencies
+from harken.matchers.documents.snapshot import DocumentSnapshot
 from harken.matchers.documents.vocabulary import GrowingVocabulary
 
 LEARNING = (64, 1_024, 16_384)
@@ -24,10 +24,10 @@ _SLACK = 5
 """Quarters of what is needed that a room has, so that it need not be made anew with every subscription."""
 
 
-class Room:
+class SearchBuffers:
     """What one thread needs to search by a vocabulary. It is used again as long as it is large enough."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: DocumentSnapshot) -> None:
         self._vocabulary = snapshot.vocabulary
         values, keys = _SLACK * snapshot.values // 4, _SLACK * snapshot.keys // 4
         self.arrays = DocumentRoom(
@@ -49,7 +49,7 @@ class Room:
     def is_of(self, vocabulary: GrowingVocabulary) -> bool:
         return self._vocabulary is vocabulary
 
-    def serves(self, snapshot: Snapshot) -> bool:
+    def serves(self, snapshot: DocumentSnapshot) -> bool:
         """Whether it is large enough."""
         arrays = self.arrays
         return (
@@ -84,14 +84,14 @@ class Room:
 class Tally:
     """What documents taught of values and keys. Threads may lose a little of it."""
 
-    frequencies: Frequencies = NOTHING_LEARNT
+    frequencies: ValueFrequencies = NOTHING_LEARNT
     stage: int = 0
 
     @classmethod
-    def of(cls, learnt: Frequencies) -> Tally:
+    def of(cls, learnt: ValueFrequencies) -> Tally:
         return cls(learnt, bisect_right(LEARNING, learnt.documents))
 
-    def add(self, documents: int, room: Room) -> bool:
+    def add(self, documents: int, room: SearchBuffers) -> bool:
         """Learn what a room has counted. Returns whether the indexes are to be laid out anew."""
         room.counted += documents
         # Of documents that come one by one many are added at once: there is a count for every value.
@@ -99,12 +99,12 @@ class Tally:
             self.take(room)
         return self.stage < len(LEARNING) and self.frequencies.documents >= LEARNING[self.stage]
 
-    def take(self, room: Room) -> None:
+    def take(self, room: SearchBuffers) -> None:
         """Learn what a room has counted up to now."""
         before, arrays = self.frequencies, room.arrays
         if self.stage < len(LEARNING):
             values, keys = _sum(before.values, arrays.values[:, HITS]), _sum(before.keys, arrays.key_hits)
-            self.frequencies = Frequencies(before.documents + room.counted, values, keys)
+            self.frequencies = ValueFrequencies(before.documents + room.counted, values, keys)
             arrays.values[:, HITS], arrays.key_hits[:] = 0, 0
         room.counted = 0
 

@@ -8,10 +8,10 @@ from harken.codes.saving import SavedArrays
 from harken.errors import OutdatedError, SegmentError
 from harken.kernels.documents import Postings, Vocabulary
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.documents.index import Frequencies, PostedIndex
+from harken.matchers.documents.index import PostedIndex, ValueFrequencies
 from harken.matchers.documents.matcher import XPathMatcher
 from harken.matchers.documents.vocabulary import GrowingVocabulary, Name
-from harken.matchers.documents.writing import Programs
+from harken.matchers.documents.writing import NodePrograms
 from harken.matchers.roles import Write
 from harken.versions.array_file import ArrayFile
 
@@ -20,7 +20,7 @@ LAYOUT = 1
 """To be counted up whenever the arrays come to mean something else."""
 
 
-def save_index(index: PostedIndex, vocabulary: GrowingVocabulary, learnt: Frequencies, write: Write) -> None:
+def save_index(index: PostedIndex, vocabulary: GrowingVocabulary, learnt: ValueFrequencies, write: Write) -> None:
     """Write an index, of which all subscriptions are there, and what was learnt of documents."""
     meta = {
         "kind": DOCUMENTS,
@@ -51,8 +51,8 @@ def load_documents(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMI
     postings: Postings = saved.named("postings", Postings)
     arrays: Vocabulary = saved.named("vocabulary", Vocabulary)
     vocabulary = GrowingVocabulary(arrays, _names(saved.meta["names"]), _names(saved.meta["keys"]))
-    programs = Programs(saved.arrays["programs/numbers"], postings.starts, postings.code)
-    learnt = Frequencies(saved.meta["documents"], saved.arrays["learnt/values"], saved.arrays["learnt/keys"])
+    programs = NodePrograms(saved.arrays["programs/numbers"], postings.starts, postings.code)
+    learnt = ValueFrequencies(saved.meta["documents"], saved.arrays["learnt/values"], saved.arrays["learnt/keys"])
     index = PostedIndex(programs, postings, saved.meta["expected"])
     return XPathMatcher(limits).holding(index, vocabulary, learnt)
 

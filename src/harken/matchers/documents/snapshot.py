@@ -13,7 +13,7 @@ from harken.kernels.documents import Postings, Vocabulary
 from harken.kernels.frozen import frozen
 from harken.matchers.documents.index import PostedIndex
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import Programs
+from harken.matchers.documents.writing import NodePrograms
 
 _NO_NUMBERS = np.empty(0, np.int32)
 
@@ -32,14 +32,14 @@ class Segment:
     def __len__(self) -> int:
         return int(np.count_nonzero(self.alive))
 
-    def programs(self) -> Programs:
+    def programs(self) -> NodePrograms:
         """The programs of those that are there."""
         whole = self.index.programs
         return whole if self.alive.all() else whole.taken(np.flatnonzero(self.alive))
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class DocumentSnapshot:
     """What a match sees from its beginning to its end."""
 
     vocabulary: GrowingVocabulary
@@ -57,8 +57,8 @@ class Snapshot:
 
     @classmethod
     def of(
-        cls, vocabulary: GrowingVocabulary, segments: tuple[Segment, ...], before: Snapshot | None = None
-    ) -> Snapshot:
+        cls, vocabulary: GrowingVocabulary, segments: tuple[Segment, ...], before: DocumentSnapshot | None = None
+    ) -> DocumentSnapshot:
         held: list[Postings] = []
         base = 0
         for segment in segments:

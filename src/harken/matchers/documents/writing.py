@@ -35,7 +35,7 @@ from harken.kernels.documents import (
     copy_programs,
 )
 from harken.kernels.documents import ROOT as TO_ROOT
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.language.xpath.numbers import number_of
 from harken.matchers.documents.vocabulary import ROOT, GrowingVocabulary, numeric_value
 
@@ -44,7 +44,7 @@ _MOST_WALKS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
+class NodePrograms:
     """Programs of subscriptions, behind each other, in the numbers of a vocabulary."""
 
     numbers: NDArray[np.int32]
@@ -55,28 +55,28 @@ class Programs:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def taken(self, places: NDArray[np.int64]) -> Programs:
+    def taken(self, places: NDArray[np.int64]) -> NodePrograms:
         """Those at these places."""
         starts = np.empty(len(places) + 1, np.int64)
         code = np.empty(int((self.starts[places + 1] - self.starts[places]).sum()), np.uint32)
         copy_programs(self.starts, self.code, places, starts, code)
-        return Programs(self.numbers[places], starts, code)
+        return NodePrograms(self.numbers[places], starts, code)
 
 
-def joined(parts: Sequence[Programs]) -> Programs:
+def joined(parts: Sequence[NodePrograms]) -> NodePrograms:
     """All of several, in the numbers of the same vocabulary."""
     if len(parts) == 1:
         return parts[0]
     ends = np.cumsum([0, *(len(part.code) for part in parts)])
     starts = [part.starts[:-1] + end for part, end in zip(parts, ends[:-1].tolist(), strict=True)]
-    return Programs(
+    return NodePrograms(
         np.concatenate([part.numbers for part in parts]),
         np.concatenate([*starts, ends[-1:]]),
         np.concatenate([part.code for part in parts]),
     )
 
 
-def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVocabulary) -> Programs:
+def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVocabulary) -> NodePrograms:
     """The programs of subscriptions, given by number; what they say is entered into the vocabulary."""
     writer = _Writer(vocabulary)
     numbers, starts = [], [0]
@@ -85,7 +85,7 @@ def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVo
             writer.write(expression)
             numbers.append(number)
             starts.append(len(writer.code))
-    return Programs(np.array(numbers, np.int32), np.array(starts, np.int64), writer.finished())
+    return NodePrograms(np.array(numbers, np.int32), np.array(starts, np.int64), writer.finished())
 
 
 class _Walk(NamedTuple):
@@ -257,7 +257,7 @@ class _Writer:
 
     def _step(self, path: int, step: Step) -> int:
         """The linear path that goes one step further."""
-        is_element = step.kind is Kind.ELEMENT
+        is_element = step.kind is NodeKind.ELEMENT
         key = path, step.is_descendant, step.name
         found = self._elements.get(key) if is_element else None
         if found is None:

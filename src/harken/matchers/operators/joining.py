@@ -21,7 +21,7 @@ _Key = tuple[tuple[object, Value], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class CallRelation:
     """What a call found: its variables, and the values that they may have together."""
 
     variables: tuple[str, ...]
@@ -29,7 +29,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class VariableTest:
     """A condition on some variables."""
 
     variables: frozenset[str]
@@ -60,11 +60,11 @@ class Join:
 
     def solve(self, bindings: dict[int, Sequence[Binding]], event: Event, limits: Limits) -> Substitution | None:
         """A substitution that meets it. Raises LimitError."""
-        relations = [Relation(names, bindings[literal]) for literal, names in self.occurrences]
-        tests = [Test(names, passing(form, {}, limits)) for names, form in self.tests]
+        relations = [CallRelation(names, bindings[literal]) for literal, names in self.occurrences]
+        tests = [VariableTest(names, passing(form, {}, limits)) for names, form in self.tests]
         if self.mixed is not None:
             names, form = self.mixed
-            tests.append(Test(names, passing(form, event.attributes, limits)))
+            tests.append(VariableTest(names, passing(form, event.attributes, limits)))
         return joined(relations, tests, limits.max_bindings)
 
 
@@ -78,7 +78,7 @@ def passing(form: Form, attributes: dict[str, Any], limits: Limits) -> Callable[
     return passes
 
 
-def joined(relations: Sequence[Relation], tests: Sequence[Test], most: int) -> Substitution | None:
+def joined(relations: Sequence[CallRelation], tests: Sequence[VariableTest], most: int) -> Substitution | None:
     """A substitution of all variables that is in every relation and passes every test; None if there is none.
 
     Relations that neither a variable nor a test holds together are searched one after the other, never as a product.
@@ -94,7 +94,9 @@ def joined(relations: Sequence[Relation], tests: Sequence[Test], most: int) -> S
     return found
 
 
-def _components(relations: Sequence[Relation], tests: Sequence[Test]) -> list[tuple[list[Relation], list[Test]]]:
+def _components(
+    relations: Sequence[CallRelation], tests: Sequence[VariableTest]
+) -> list[tuple[list[CallRelation], list[VariableTest]]]:
     """Relations and tests, grouped by the variables that hold them together."""
     leader: dict[str, str] = {}
 
@@ -107,7 +109,7 @@ def _components(relations: Sequence[Relation], tests: Sequence[Test]) -> list[tu
         first, *others = tuple(names) or ("",)
         for other in others:
             leader[root(other)] = root(first)
-    groups: dict[str, tuple[list[Relation], list[Test]]] = {}
+    groups: dict[str, tuple[list[CallRelation], list[VariableTest]]] = {}
     for relation in relations:
         groups.setdefault(root(relation.variables[0]), ([], []))[0].append(relation)
     for test in tests:
@@ -115,7 +117,9 @@ def _components(relations: Sequence[Relation], tests: Sequence[Test]) -> list[tu
     return list(groups.values())
 
 
-def _solve(relations: list[Relation], tests: list[Test], budget: list[int], most: int) -> Substitution | None:
+def _solve(
+    relations: list[CallRelation], tests: list[VariableTest], budget: list[int], most: int
+) -> Substitution | None:
     steps = _steps(relations, tests)
     bound: Substitution = {}
 
@@ -140,11 +144,11 @@ def _solve(relations: list[Relation], tests: list[Test], budget: list[int], most
     return bound if search(0) else None
 
 
-_Step = tuple[Relation, dict[_Key, list[tuple[Value, ...]]], tuple[str, ...], list[Test]]
+_Step = tuple[CallRelation, dict[_Key, list[tuple[Value, ...]]], tuple[str, ...], list[VariableTest]]
 """A relation, its rows by the variables that are bound before it, and the tests that can be made once it is."""
 
 
-def _steps(relations: list[Relation], tests: list[Test]) -> list[_Step]:
+def _steps(relations: list[CallRelation], tests: list[VariableTest]) -> list[_Step]:
     """An order to go through relations: small ones first, then those that share a variable with what is bound."""
     left = sorted(relations, key=lambda each: len(each.rows))
     waiting = list(tests)

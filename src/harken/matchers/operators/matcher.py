@@ -30,7 +30,7 @@ from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.kinds import Indexes
 from harken.matchers.operators.graph import OperatorGraph
 from harken.matchers.operators.joining import Join
-from harken.matchers.operators.run import Moment, Predicate, Run, one_after_the_other
+from harken.matchers.operators.run import BatchRun, CallPredicate, Moment, one_after_the_other
 from harken.matchers.registry import DEFAULT_ALGORITHM, create_matcher, create_other
 from harken.matchers.roles import Write
 from harken.operators.operating import Operating
@@ -70,7 +70,7 @@ class OperatorMatcher:
     def _start(self) -> None:
         self._graph = OperatorGraph()
         self._plans: dict[int, OperatorPlan] = {}
-        self._predicates: list[Predicate] = []
+        self._predicates: list[CallPredicate] = []
         self._predicate_of: dict[Call, int] = {}
         self._literals: list[tuple[Literal, Form | None]] = []
         """Each with what tests its bindings."""
@@ -152,7 +152,7 @@ class OperatorMatcher:
             arguments = list(enumerate(literal.call.arguments))
             variables = tuple(int(each.name) for _, each in arguments if isinstance(each, Variable))
             free = tuple(place for place, each in arguments if isinstance(each, Variable))
-            self._predicates.append(Predicate(literal.call, variables, free))
+            self._predicates.append(CallPredicate(literal.call, variables, free))
             self._predicate_of[literal.call] = predicate
         guess = operator.selectivity if literal.wanted else 1.0 - operator.selectivity
         number = self._graph.add_literal(predicate, guess * 0.5 ** len(literal.tests))
@@ -202,7 +202,7 @@ class OperatorMatcher:
                 if len(batch) - start <= 2 * _LEARNING:
                     stop = len(batch)
             part = batch if start == 0 and stop >= len(batch) else batch[start:stop]
-            run = Run(moment, part, self._callers, self._limits, _KINDS[self._order], plain, start)
+            run = BatchRun(moment, part, self._callers, self._limits, _KINDS[self._order], plain, start)
             found.append(run.result())
             with self._lock:
                 self._seen += len(part)

@@ -23,7 +23,7 @@ from harken.limits import Limits
 from harken.matchers.base import MatchResult
 from harken.matchers.operators.graph import Held, course_of
 from harken.matchers.operators.joining import Join, passing
-from harken.operators.calling import Binding, Caller, Outcome, Row
+from harken.operators.calling import Binding, Caller, Evaluation, Outcome
 from harken.operators.operator import FREE, Operator
 from harken.schema.values import KINDS, Value
 
@@ -32,7 +32,7 @@ _MOST_COURSE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate:
+class CallPredicate:
     """A call, up to the names of its variables, and the literals that want something of it."""
 
     call: Call
@@ -56,7 +56,7 @@ class Moment:
     """Conjunctions without a plain part."""
     behind: dict[int, tuple[int, ...]]
     """Conjunctions by the number of their plain part."""
-    predicates: list[Predicate]
+    predicates: list[CallPredicate]
     literals: list[tuple[Literal, Form | None]]
     conjunctions: list[tuple[int, Join | None]]
     courses: list[tuple[Course, Any]] = field(default_factory=list)
@@ -101,7 +101,7 @@ class _Flight:
         self.event: Event | None = None
 
 
-class Run:
+class BatchRun:
     """The events of a batch, side by side."""
 
     def __init__(
@@ -194,7 +194,7 @@ class Run:
             groups.setdefault((known.call.name, known.free), []).append(flight)
         for (name, _), several in groups.items():
             caller = self._callers[name]
-            asked: list[tuple[_Flight, Any, Row]] = []
+            asked: list[tuple[_Flight, Any, Evaluation]] = []
             for flight in several:
                 try:
                     row = _row(flight.raw, predicates[flight.next].call, caller.operator)
@@ -242,7 +242,7 @@ class Run:
         if flight.course.cursor[FOUND] > flight.found and self._look(flight):
             flight.next = choose(*self._graph, flight.words, self._kind)
 
-    def _holds(self, flight: _Flight, known: Predicate, literal: int, outcome: Any) -> bool:
+    def _holds(self, flight: _Flight, known: CallPredicate, literal: int, outcome: Any) -> bool:
         """Whether a literal holds. Raises LimitError."""
         said, form = self._moment.literals[literal]
         if not known.variables:
@@ -295,7 +295,7 @@ def one_after_the_other(parts: Sequence[MatchResult]) -> MatchResult:
     )
 
 
-def _row(raw: RawEvent, call: Call, operator: Operator) -> Row | None:
+def _row(raw: RawEvent, call: Call, operator: Operator) -> Evaluation | None:
     """What the operator is called with; None if the event lacks an attribute that it is to be called with."""
     arguments: list[Any] = []
     for each in call.arguments:
@@ -308,7 +308,7 @@ def _row(raw: RawEvent, call: Call, operator: Operator) -> Row | None:
             arguments.append(value)
         else:
             arguments.append(FREE)
-    return Row(raw.seen(operator.signature.reads), tuple(arguments))
+    return Evaluation(raw.seen(operator.signature.reads), tuple(arguments))
 
 
 def _key(name: str, arguments: tuple[Any, ...]) -> Any:
@@ -321,7 +321,7 @@ def _key(name: str, arguments: tuple[Any, ...]) -> Any:
     return key
 
 
-def _distinct(bindings: Sequence[Binding], known: Predicate) -> Sequence[Binding]:
+def _distinct(bindings: Sequence[Binding], known: CallPredicate) -> Sequence[Binding]:
     """Bindings of the arguments as bindings of the variables: where one stands twice both have to be the same."""
     if len(known.variables) == known.distinct:
         return bindings

@@ -17,7 +17,7 @@ from harken.kernels.programs import ASSUMED, CODES, FITS, ProgramIndex, Programs
 from harken.matchers.programs.patterns import REGEX, XPATH, search_table
 from harken.matchers.programs.regexes import Regexes
 from harken.matchers.programs.trees import Trees
-from harken.matchers.programs.xpaths import XPaths
+from harken.matchers.programs.xpaths import XPathPatterns
 from harken.schema.paths import Path
 
 _WIDE = 64
@@ -56,7 +56,7 @@ class CoveredIndex:
     expected: float
     """Programs that an event is expected to run."""
     regexes: Regexes = field(repr=False)
-    xpaths: XPaths = field(repr=False)
+    xpaths: XPathPatterns = field(repr=False)
     looks_beyond: NDArray[np.bool_] = field(repr=False)
     """Programs whose subscriptions may look at more than these columns when they are verified."""
 
@@ -155,7 +155,7 @@ def build(trees: Trees, learnt: Learnt | None = None) -> CoveredIndex:
         learnt,
         len(always) + float(cost[covers].sum()),
         Regexes(trees.patterns, np.flatnonzero(sought & (trees.patterns.kind == REGEX))),
-        XPaths(trees.patterns, trees.texts),
+        XPathPatterns(trees.patterns, trees.texts),
         looks_beyond,
     )
 

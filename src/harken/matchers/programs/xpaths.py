@@ -13,7 +13,7 @@ from harken.matchers.programs.patterns import XPATH, PatternTable
 from harken.schema.paths import Path
 
 
-class XPaths:
+class XPathPatterns:
     """The XPath expressions among patterns, by the column that they are on."""
 
     def __init__(self, table: PatternTable, texts: tuple[Path, ...]) -> None:

@@ -26,7 +26,7 @@ _MOST_IDLE = 4
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables"
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table, with what values of the language it holds."""
 
     name: str
@@ -37,7 +37,7 @@ class Column(NamedTuple):
     """Whether it holds whole numbers only."""
 
 
-class Database(Protocol):
+class LookupDatabase(Protocol):
     """What look-ups ask of a database. Threads may share one; in a child of `fork()` it connects anew."""
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -46,19 +46,19 @@ class Database(Protocol):
     def types(self, relation: str) -> dict[str, str]:
         """The columns of a relation with their types. Raises OperatorError."""
 
-    def column(self, name: str, type: str) -> Column | None:
+    def column(self, name: str, type: str) -> TableColumn | None:
         """A column by its type; None if no value of the language is of that type."""
 
-    def keys(self, columns: Sequence[Column]) -> str:
+    def keys(self, columns: Sequence[TableColumn]) -> str:
         """A relation q with a row for each key, by one array a column: k0, k1 and so on, and from 1 its number n."""
 
-    def stored(self, column: Column) -> str:
+    def stored(self, column: TableColumn) -> str:
         """The column of the table t, as it is compared with keys and selected."""
 
-    def key(self, column: Column, value: Any) -> Any:
+    def key(self, column: TableColumn, value: Any) -> Any:
         """A value as an element of its array; None if no row can have it."""
 
-    def value(self, column: Column, stored: Any) -> Value | None:
+    def value(self, column: TableColumn, stored: Any) -> Value | None:
         """What was selected, as a value of the language."""
 
 
@@ -69,22 +69,22 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def database_of(given: Any) -> Database:
+def database_of(given: Any) -> LookupDatabase:
     """The database of a URL, of a path, or of an open connection to DuckDB. Raises OperatorError."""
     if isinstance(given, str) and given.startswith(("postgresql://", "postgres://")):
-        return PostgresDatabase(given)
+        return PostgresLookups(given)
     if isinstance(given, str) and "://" in given:
         scheme = given.partition("://")[0]
         raise OperatorError(f"`{scheme:.40}` is no database", hint="postgresql://…, or the path of a file of DuckDB's")
     with needing_extra():
         import duckdb
     if isinstance(given, str | Path | duckdb.DuckDBPyConnection):
-        return DuckDatabase(given)
+        return DuckLookups(given)
     hint = "a postgresql:// URL, the path of a file of DuckDB's, or an open connection to DuckDB"
     raise OperatorError(f"a {type(given).__name__} is no database", hint=hint)
 
 
-def _missing_table(database: Database, relation: str) -> OperatorError:
+def _missing_table(database: LookupDatabase, relation: str) -> OperatorError:
     wanted = relation.replace('"', "")
     found = database.rows(TABLES)
     names = [each for schema, name in found for each in (name, f"{schema}.{name}") if each != wanted]
@@ -95,7 +95,7 @@ def _first_line(problem: Exception) -> str:
     return str(problem).strip().partition("\n")[0]
 
 
-def _plain_key(column: Column, value: Any) -> Any:
+def _plain_key(column: TableColumn, value: Any) -> Any:
     """A value that a column of its kind may hold; None if it cannot."""
     if KINDS.get(type(value)) is not column.kind or value != value:
         return None
@@ -107,7 +107,7 @@ def _plain_key(column: Column, value: Any) -> Any:
     return utc(value) if isinstance(value, datetime) else value
 
 
-class DuckDatabase:
+class DuckLookups:
     """A file of DuckDB's, opened for reading, or a connection that somebody else opened."""
 
     _KINDS: ClassVar[dict[str, Kind]] = {
@@ -139,7 +139,7 @@ class DuckDatabase:
         if self._path is None:
             hint = "give the path of its file instead"
             raise OperatorError("an open connection cannot be sent to another process", hint=hint)
-        return DuckDatabase, (self._path,)
+        return DuckLookups, (self._path,)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         import duckdb
@@ -184,25 +184,25 @@ class DuckDatabase:
         except duckdb.Error as problem:
             raise OperatorError(f"the database refuses {relation:.80}: {_first_line(problem)}") from problem
 
-    def column(self, name: str, type: str) -> Column | None:
+    def column(self, name: str, type: str) -> TableColumn | None:
         base, _, precision = type.partition("(")
         if base in self._WHOLE or (base == "DECIMAL" and precision.endswith(",0)")):
-            return Column(name, Kind.NUMBER, base, True)
-        return Column(name, self._KINDS[base], base) if base in self._KINDS and not type.endswith("]") else None
+            return TableColumn(name, Kind.NUMBER, base, True)
+        return TableColumn(name, self._KINDS[base], base) if base in self._KINDS and not type.endswith("]") else None
 
-    def keys(self, columns: Sequence[Column]) -> str:
+    def keys(self, columns: Sequence[TableColumn]) -> str:
         arrays = [
             f"unnest(${place}::{'BIGINT' if each.is_whole else self._ARRAYS[each.kind]}[]) AS k{place - 1}"
             for place, each in enumerate(columns, 1)
         ]
         return f"(SELECT {', '.join(arrays)}, unnest(range(1, len($1) + 1)) AS n) AS q"
 
-    def stored(self, column: Column) -> str:
+    def stored(self, column: TableColumn) -> str:
         # As a number: Python's client needs another library for times with zones.
         name = f"t.{quoted(column.name)}"
         return f"epoch_us({name})" if column.kind is Kind.TIMESTAMP else name
 
-    def key(self, column: Column, value: Any) -> Any:
+    def key(self, column: TableColumn, value: Any) -> Any:
         found = _plain_key(column, value)
         if isinstance(found, datetime):
             return (found - _EPOCH) // _MICROSECOND
@@ -210,13 +210,13 @@ class DuckDatabase:
             return float(found) if float(found) == found else None
         return found
 
-    def value(self, column: Column, stored: Any) -> Value | None:
+    def value(self, column: TableColumn, stored: Any) -> Value | None:
         if column.kind is Kind.TIMESTAMP and stored is not None:
             return _EPOCH + int(stored) * _MICROSECOND
         return _as_value(stored)
 
 
-class PostgresDatabase:
+class PostgresLookups:
     """A server of PostgreSQL. A connection that is lost is opened again, once a query."""
 
     _KINDS: ClassVar[dict[str, Kind]] = {
@@ -240,7 +240,7 @@ class PostgresDatabase:
         finalize(self, _close, self._idle, self._owner)
 
     def __reduce__(self) -> Any:
-        return PostgresDatabase, (self._url,)
+        return PostgresLookups, (self._url,)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with needing_extra():
@@ -320,20 +320,20 @@ class PostgresDatabase:
             found[each.name] = name if info is None or info.oid == each.type_code else f"{name}[]"
         return found
 
-    def column(self, name: str, type: str) -> Column | None:
+    def column(self, name: str, type: str) -> TableColumn | None:
         if type in self._WHOLE:
-            return Column(name, Kind.NUMBER, type, True)
-        return Column(name, self._KINDS[type], type) if type in self._KINDS else None
+            return TableColumn(name, Kind.NUMBER, type, True)
+        return TableColumn(name, self._KINDS[type], type) if type in self._KINDS else None
 
-    def keys(self, columns: Sequence[Column]) -> str:
+    def keys(self, columns: Sequence[TableColumn]) -> str:
         arrays = [f"${place}::{self._ARRAYS.get(each.type, each.type)}[]" for place, each in enumerate(columns, 1)]
         names = [f"k{place}" for place in range(len(columns))]
         return f"unnest({', '.join(arrays)}) WITH ORDINALITY AS q({', '.join(names)}, n)"
 
-    def stored(self, column: Column) -> str:
+    def stored(self, column: TableColumn) -> str:
         return f"t.{quoted(column.name)}"
 
-    def key(self, column: Column, value: Any) -> Any:
+    def key(self, column: TableColumn, value: Any) -> Any:
         found = _plain_key(column, value)
         if found is None or (isinstance(found, str) and "\0" in found):
             return None
@@ -343,7 +343,7 @@ class PostgresDatabase:
             return float(found) if float(found) == found else None
         return found.replace(tzinfo=None) if column.type == "timestamp" else found
 
-    def value(self, column: Column, stored: Any) -> Value | None:
+    def value(self, column: TableColumn, stored: Any) -> Value | None:
         return _as_value(stored)
 
 

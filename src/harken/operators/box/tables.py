@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import OperatorError
-from harken.operators.box.databases import Column, Database, database_of, quoted
+from harken.operators.box.databases import LookupDatabase, TableColumn, database_of, quoted
 from harken.operators.box.declaring import declared, rows_of, unknown
 from harken.operators.operator import FREE, Operator
 from harken.schema.signatures import OperatorParameter
@@ -79,7 +79,7 @@ def quoted_path(path: str) -> str:
     raise OperatorError(f"{path!r:.60} is no name of a table", hint="'table', 'schema.table', '\"a.b\"'")
 
 
-def _column(database: Database, name: str, types: dict[str, str], table: str | None) -> Column:
+def _column(database: LookupDatabase, name: str, types: dict[str, str], table: str | None) -> TableColumn:
     where = f"table `{table}`" if table is not None else "query"
     if name not in types:
         raise unknown(f"column of the {where} called", name, types)
@@ -94,10 +94,10 @@ def _column(database: Database, name: str, types: dict[str, str], table: str | N
 class LookUp:
     """Rows by their keys, one query for a batch."""
 
-    database: Database
+    database: LookupDatabase
     relation: str
-    keys: tuple[Column, ...]
-    values: tuple[Column, ...]
+    keys: tuple[TableColumn, ...]
+    values: tuple[TableColumn, ...]
 
     def __call__(self, events: Sequence[Any], *columns: Any) -> list[Any]:
         count = len(self.keys)
@@ -112,7 +112,7 @@ class LookUp:
         key = tuple(self.database.key(column, value) for column, value in zip(self.keys, row, strict=False))
         return None if None in key else key
 
-    def _found(self, keys: Sequence[Key], wanted: Sequence[Column]) -> dict[Key | None, list[tuple[Any, ...]]]:
+    def _found(self, keys: Sequence[Key], wanted: Sequence[TableColumn]) -> dict[Key | None, list[tuple[Any, ...]]]:
         """The wanted columns of all rows that have one of the keys."""
         if not keys:
             return {}

@@ -14,14 +14,14 @@ from harken.pipeline.config.model import (
     AVAILABLE_NOW,
     Config,
     DeadLetters,
-    Enrichment,
-    Matching,
-    Metrics,
+    EnrichmentConfig,
+    MatchConfig,
+    MetricsConfig,
     Sink,
-    Source,
-    Subscriptions,
+    SourceConfig,
+    SubscriptionsConfig,
 )
-from harken.pipeline.config.tables import ConfigDocument, Table
+from harken.pipeline.config.tables import ConfigDocument, ConfigTable
 from harken.schema.faults import first_of
 from harken.toml.document import read_text
 
@@ -30,12 +30,12 @@ __all__ = [
     "MAX_CONFIG_BYTES",
     "Config",
     "DeadLetters",
-    "Enrichment",
-    "Matching",
-    "Metrics",
+    "EnrichmentConfig",
+    "MatchConfig",
+    "MetricsConfig",
     "Sink",
-    "Source",
-    "Subscriptions",
+    "SourceConfig",
+    "SubscriptionsConfig",
     "check_config",
     "load_config",
 ]
@@ -64,7 +64,7 @@ def check_config(
     file = Path(source_name or "pipeline.toml").absolute()
     document = ConfigDocument(text, source_name, file.parent, os.environ if environment is None else environment)
     if not document.faults:
-        root = Table(document, (), Config).read(document.content)
+        root = ConfigTable(document, (), Config).read(document.content)
         fill_in(root, file.stem)
         check(root)
     return (None, document.faults) if document.faults else (root.build(), [])

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 
 from harken.errors import HarkenError, did_you_mean
-from harken.live.notifications import Notification, names_of
+from harken.live.notifications import NotificationRow, names_of
 from harken.pipeline.config.ddl import DdlColumn, read_ddl
 from harken.pipeline.config.document_columns import xml_columns
 from harken.pipeline.config.locations import check_apart, check_store, check_there
-from harken.pipeline.config.tables import Table
+from harken.pipeline.config.tables import ConfigTable
 from harken.schema import check_schema
 from harken.schema.files import MAX_SCHEMA_BYTES
 from harken.schema.paths import DOCUMENT
@@ -25,7 +25,7 @@ _ENDINGS = re.compile(r".*\.(parquet|(jsonl|ndjson|json|csv)(\.gz)?)", re.IGNORE
 _PASSWORD = re.compile(r"[?&;]password=|//[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 
 
-def check(root: Table) -> None:
+def check(root: ConfigTable) -> None:
     """Report to the document every fault that involves more than one key."""
     gives_columns = _check_schema(root)
     known: set[str] | None = None
@@ -46,7 +46,7 @@ def check(root: Table) -> None:
     check_apart(root)
 
 
-def _check_schema(root: Table) -> bool:
+def _check_schema(root: ConfigTable) -> bool:
     """Whether the schema declares columns. True if it is faulty, so that missing columns are not reported too."""
     path = root["schema"]
     if path is None:
@@ -62,7 +62,7 @@ def _check_schema(root: Table) -> bool:
     return schema is None or bool(schema.attributes)
 
 
-def _check_source(source: Table, gives_columns: bool) -> None:
+def _check_source(source: ConfigTable, gives_columns: bool) -> None:
     kind, mode = source.choice("format"), source.choice("mode")
     if kind in _ONLY_STREAMS and mode == "batch":
         source.fault("format", f"a source of format {kind} has no end", 'write mode = "stream"')
@@ -83,7 +83,7 @@ def _check_source(source: Table, gives_columns: bool) -> None:
         check_there(source, "path", folder=mode == "stream", wild=True)
 
 
-def _check_columns(source: Table) -> set[str] | None:
+def _check_columns(source: ConfigTable) -> set[str] | None:
     """The columns of events before they are enriched; None if the file does not declare them."""
     known = _source_columns(source)
     if known is None:
@@ -102,7 +102,7 @@ def _check_columns(source: Table) -> set[str] | None:
     return set(known)
 
 
-def _source_columns(source: Table) -> Mapping[str, str] | None:
+def _source_columns(source: ConfigTable) -> Mapping[str, str] | None:
     if source.choice("format") == "rate":
         return _OF_RATE
     if source.choice("format") == "xml":
@@ -113,7 +113,7 @@ def _source_columns(source: Table) -> Mapping[str, str] | None:
     return {column.name: column.type for column in columns}
 
 
-def _check_enrichment(table: Table, known: set[str] | None) -> set[str] | None:
+def _check_enrichment(table: ConfigTable, known: set[str] | None) -> set[str] | None:
     """The columns of events after the enrichment; None if the file does not declare them."""
     _check_one_of(table, ("path", "table"))
     if "format" in table and "table" in table:
@@ -140,7 +140,7 @@ def _check_enrichment(table: Table, known: set[str] | None) -> set[str] | None:
     return known | {prefix + name for name in columns}
 
 
-def _check_document_key(table: Table, known: set[str] | None) -> None:
+def _check_document_key(table: ConfigTable, known: set[str] | None) -> None:
     """Check an enrichment of documents."""
     from harken.events.xml.enriching import DocumentKey, require_name
 
@@ -163,7 +163,7 @@ def _check_document_key(table: Table, known: set[str] | None) -> None:
         table.fault("document_key", f"events have no column `{DOCUMENT[0]}`", hint)
 
 
-def _check_subscriptions(table: Table) -> None:
+def _check_subscriptions(table: ConfigTable) -> None:
     _check_one_of(table, ("path", "index", "table", "store"))
     if "index" in table:
         for name in ("keep", "on_fault"):
@@ -179,16 +179,16 @@ def _check_subscriptions(table: Table) -> None:
         table.fault("path", "the ending of `path` does not tell its format", hint)
 
 
-def _check_match(table: Table, known: set[str] | None) -> None:
+def _check_match(table: ConfigTable, known: set[str] | None) -> None:
     for index, name in enumerate(table["columns"] or ()):
-        if name in names_of(Notification):
+        if name in names_of(NotificationRow):
             message = f"every notification has a column `{name}` of its own"
             table.fault("columns", message, within=(index,))
         elif known is not None and name not in known:
             table.fault("columns", f"events have no column `{name}`", _among(name, known), within=(index,))
 
 
-def _check_sinks(sinks: list[Table], source: Table | None) -> None:
+def _check_sinks(sinks: list[ConfigTable], source: ConfigTable | None) -> None:
     names: set[str] = set()
     targets: dict[tuple[str, ...], str] = {}
     if source is not None and source.choice("format") == "kafka" and source["topic"] is not None:
@@ -210,7 +210,7 @@ def _check_sinks(sinks: list[Table], source: Table | None) -> None:
             targets[target] = f"sink `{name}`"
 
 
-def _check_stores(sinks: list[Table], subscriptions: Table | None) -> None:
+def _check_stores(sinks: list[ConfigTable], subscriptions: ConfigTable | None) -> None:
     known = None if subscriptions is None else subscriptions["store"]
     for sink in sinks:
         if "store" not in sink:
@@ -221,14 +221,14 @@ def _check_stores(sinks: list[Table], subscriptions: Table | None) -> None:
             sink.fault("store", "`store` is not that of [subscriptions]: nobody would ask there", hint)
 
 
-def _target(table: Table) -> tuple[str, ...]:
+def _target(table: ConfigTable) -> tuple[str, ...]:
     """What identifies the target of a sink, or the topic of a source; empty for files, which `locations` checks."""
     keys = {"kafka": ("servers", "topic"), "jdbc": ("url", "table"), "store": ("store",), "console": ()}
     kind = table.choice("format")
     return () if kind not in keys else (kind, *(table[key] for key in keys[kind]))
 
 
-def _check_one_of(table: Table, names: tuple[str, ...]) -> None:
+def _check_one_of(table: ConfigTable, names: tuple[str, ...]) -> None:
     there = [name for name in names if name in table]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
     if not there:

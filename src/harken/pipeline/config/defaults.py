@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import count
 
-from harken.pipeline.config.tables import Table
+from harken.pipeline.config.tables import ConfigTable
 from harken.toml.document import needs_key
 
 _ENDINGS = {"parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv"}
 
 
-def fill_in(root: Table, stem: str) -> None:
+def fill_in(root: ConfigTable, stem: str) -> None:
     """Fill in the keys that are left out and follow from others. `stem` is the file's name without its ending."""
     if "name" not in root:
         root.values["name"] = stem
@@ -27,7 +27,7 @@ def below(location: str, name: str) -> str:
     return f"{location.rstrip('/')}/{name}"
 
 
-def _fill_in_format(table: Table) -> None:
+def _fill_in_format(table: ConfigTable) -> None:
     path = table["path"]
     if path is None or "format" in table:
         return
@@ -41,7 +41,7 @@ def _fill_in_format(table: Table) -> None:
         table.values["format"] = found
 
 
-def _fill_in_names(sinks: list[Table]) -> None:
+def _fill_in_names(sinks: list[ConfigTable]) -> None:
     """A sink without a name is called after its format, with a number if that name is taken."""
     taken = {name for sink in sinks if isinstance(name := sink["name"], str)}
     for sink in sinks:
@@ -54,7 +54,7 @@ def _fill_in_names(sinks: list[Table]) -> None:
             taken.add(name)
 
 
-def _fill_in_stores(root: Table) -> None:
+def _fill_in_stores(root: ConfigTable) -> None:
     """Notifications go to the store that has the subscriptions, unless a sink names one."""
     subscriptions = root.values.get("subscriptions")
     for sink in root.values.get("sinks", ()):
@@ -67,13 +67,13 @@ def _fill_in_stores(root: Table) -> None:
             sink.fault(None, needs_key(sink.title, "store"), hint)
 
 
-def _fill_in_keep(root: Table) -> None:
+def _fill_in_keep(root: ConfigTable) -> None:
     subscriptions, checkpoint = root.values.get("subscriptions"), root["checkpoint"]
     if subscriptions is not None and checkpoint is not None and not {"keep", "index"} & subscriptions.names:
         subscriptions.values["keep"] = below(checkpoint, "index")
 
 
-def _fill_in_dead_letters(root: Table) -> None:
+def _fill_in_dead_letters(root: ConfigTable) -> None:
     given = root.values.get("dead_letters")
     if "dead_letters" in root and (given is None or "path" in given):
         return
@@ -86,7 +86,7 @@ def _fill_in_dead_letters(root: Table) -> None:
         root.values["dead_letters"] = table
 
 
-def _dead_letter_location(root: Table) -> str | None:
+def _dead_letter_location(root: ConfigTable) -> str | None:
     checkpoint, mode = root["checkpoint"], root.choice("mode")
     if mode != "batch":
         return None if checkpoint is None else below(checkpoint, "dead-letters")

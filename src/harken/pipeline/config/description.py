@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harken.pipeline.config.secrets import shown
 
 if TYPE_CHECKING:
-    from harken.pipeline.config.model import Config, Enrichment, Sink, Source, Subscriptions
+    from harken.pipeline.config.model import Config, EnrichmentConfig, Sink, SourceConfig, SubscriptionsConfig
 
 
 def describe(config: Config) -> list[tuple[str, str]]:
@@ -58,7 +58,7 @@ def _mode(config: Config) -> str:
     return f"stream, {'what is there now' if config.trigger == 'available-now' else f'every {config.trigger}'}"
 
 
-def _source(source: Source) -> Iterator[tuple[str, str]]:
+def _source(source: SourceConfig) -> Iterator[tuple[str, str]]:
     details = {
         "kafka": f"topic {source.topic} of {source.servers}, from the {source.starting_offsets} offsets",
         "rate": f"{source.rows_per_second:,} rows a second",
@@ -87,7 +87,7 @@ def _source(source: Source) -> Iterator[tuple[str, str]]:
         yield "source options", _options(source.options)
 
 
-def _enrichment(enrichment: Enrichment) -> str:
+def _enrichment(enrichment: EnrichmentConfig) -> str:
     what = f"table {enrichment.table}" if enrichment.path is None else f"{enrichment.format}, {enrichment.path}"
     columns = "all columns" if enrichment.columns is None else ", ".join(enrichment.columns)
     if enrichment.document_key is not None:
@@ -97,7 +97,7 @@ def _enrichment(enrichment: Enrichment) -> str:
     return f"{what}: {enrichment.how} join on {', '.join(enrichment.on)} for {columns}{prefix}"
 
 
-def _subscriptions(subscriptions: Subscriptions) -> Iterator[tuple[str, str]]:
+def _subscriptions(subscriptions: SubscriptionsConfig) -> Iterator[tuple[str, str]]:
     if subscriptions.index is not None:
         yield "subscriptions", f"index {subscriptions.index}"
         return

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from harken.errors import did_you_mean
 from harken.pipeline.config.secrets import SecretUrl
-from harken.pipeline.config.tables import Table
+from harken.pipeline.config.tables import ConfigTable
 from harken.versions.files import local_path
 
 _WILD = re.compile(r"[*?\[{]")
@@ -26,7 +26,7 @@ def is_glob(location: str) -> bool:
     return _WILD.search(location) is not None
 
 
-def check_there(table: Table, name: str, *, folder: bool = False, wild: bool = False) -> None:
+def check_there(table: ConfigTable, name: str, *, folder: bool = False, wild: bool = False) -> None:
     """Report a path on this machine that does not exist, or is no `folder`. A `wild` one may be a glob."""
     location = table[name]
     path = None if location is None else local_path(location)
@@ -43,7 +43,7 @@ def check_there(table: Table, name: str, *, folder: bool = False, wild: bool = F
     table.fault(name, f"there is no {what} {path}", _near(str(path)))
 
 
-def check_store(table: Table) -> None:
+def check_store(table: ConfigTable) -> None:
     """Report a store that is to be a file on this machine and is none."""
     place = table["store"]
     if _is_file(place):
@@ -56,7 +56,7 @@ def _is_file(store: str | None) -> bool:
     return store is not None and not isinstance(store, SecretUrl)
 
 
-def _check_glob(table: Table, name: str, pattern: str, *, may_be_empty: bool) -> None:
+def _check_glob(table: ConfigTable, name: str, pattern: str, *, may_be_empty: bool) -> None:
     base = _before_wild(pattern)
     if not os.path.isdir(base):
         table.fault(name, f"there is no folder {base}", _near(base))
@@ -84,7 +84,7 @@ class _Location:
     """A place that a pipeline reads or writes. `table` is None for a default, which the file does not name."""
 
     title: str
-    table: Table | None
+    table: ConfigTable | None
     key: str
     location: str
     canonical: str
@@ -106,7 +106,7 @@ class _Location:
             self.table.fault(self.key, message)
 
 
-def check_apart(root: Table) -> None:
+def check_apart(root: ConfigTable) -> None:
     """Report outputs that would be written over an input or another output."""
     found = list(_clashes(list(_read(root)), list(_written(root))))
     # A default follows from a location that the file names; if that one clashes, it is the one to report.
@@ -131,7 +131,7 @@ def _clashes(read: list[_Location], written: list[_Location]) -> Iterator[tuple[
             yield second, first, f"{second.title} would be written around {first.title}, {first.location}"
 
 
-def _read(root: Table) -> Iterator[_Location]:
+def _read(root: ConfigTable) -> Iterator[_Location]:
     yield from _location("the schema", root, "schema")
     yield from _location("the source", root.values.get("source"), "path")
     for number, table in enumerate(root.values.get("enrichments", ()), 1):
@@ -143,7 +143,7 @@ def _read(root: Table) -> Iterator[_Location]:
             yield from _location("the store", table, "store")
 
 
-def _written(root: Table) -> Iterator[_Location]:
+def _written(root: ConfigTable) -> Iterator[_Location]:
     for sink in root.values.get("sinks", ()):
         yield from _location(f"sink `{sink['name']}`", sink, "path", exclusive=True)
     yield from _location("dead letters", root.values.get("dead_letters"), "path", exclusive=True)
@@ -153,7 +153,7 @@ def _written(root: Table) -> Iterator[_Location]:
     yield from _location("the Prometheus metrics", root.values.get("metrics"), "prometheus")
 
 
-def _location(title: str, table: Table | None, name: str, *, exclusive: bool = False) -> Iterator[_Location]:
+def _location(title: str, table: ConfigTable | None, name: str, *, exclusive: bool = False) -> Iterator[_Location]:
     location = None if table is None else table[name]
     if table is not None and location is not None:
         yield _Location(title, table if name in table else None, name, location, _canonical(location), exclusive)

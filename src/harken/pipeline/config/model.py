@@ -11,19 +11,19 @@ from typing import Annotated, Literal
 
 from harken.operators import ORDERS
 from harken.pipeline.config.description import describe
-from harken.pipeline.config.tables import Key, TableOf, TablesOf
+from harken.pipeline.config.tables import FieldKey, TableOf, TablesOf
 from harken.pipeline.config.value_types import (
     ColumnName,
     ColumnNames,
-    Columns,
+    ColumnsType,
     Duration,
     Imported,
-    Location,
+    LocationType,
     OneOf,
     Options,
     StorePlace,
-    Text,
-    Whole,
+    TextType,
+    WholeType,
 )
 from harken.schema import Schema, load_schema
 
@@ -32,13 +32,13 @@ AVAILABLE_NOW = "available-now"
 
 _FILES = ("json", "csv", "parquet")
 _ANY_FILES = (*_FILES, "xml")
-_TAG = Text("the name of an element", r"[^\s<>/@:*\[\]]+(:[^\s<>/@:*\[\]]+)?", 'write "dataset", without marks')
+_TAG = TextType("the name of an element", r"[^\s<>/@:*\[\]]+(:[^\s<>/@:*\[\]]+)?", 'write "dataset", without marks')
 _INT, _LONG = 2**31 - 1, 2**63 - 1
-_SERVERS = Text(
+_SERVERS = TextType(
     "the addresses of servers", r"[\w.-]+:\d{1,5}(\s*,\s*[\w.-]+:\d{1,5})*", 'write "host:9092" or "one:9092,two:9092"'
 )
-_TOPIC = Text("the name of a topic", r"[A-Za-z0-9._-]{1,249}", "a name has letters, digits, `.`, `_` and `-`")
-_TABLE = Text("the name of a table", r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+))*", 'write "name" or "catalog.name"')
+_TOPIC = TextType("the name of a topic", r"[A-Za-z0-9._-]{1,249}", "a name has letters, digits, `.`, `_` and `-`")
+_TABLE = TextType("the name of a table", r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+))*", 'write "name" or "catalog.name"')
 _READER_OPTIONS = Options(
     {
         "path": "path",
@@ -71,134 +71,134 @@ _WRITER_OPTIONS = Options(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceConfig:
     """Where the events come from."""
 
-    format: Annotated[str, Key(OneOf((*_ANY_FILES, "kafka", "rate", "socket")), required=True)]
-    path: Annotated[str | None, Key(Location(), required=True, only={"format": _ANY_FILES})] = None
+    format: Annotated[str, FieldKey(OneOf((*_ANY_FILES, "kafka", "rate", "socket")), required=True)]
+    path: Annotated[str | None, FieldKey(LocationType(), required=True, only={"format": _ANY_FILES})] = None
     """A file, a folder or a glob; in a stream a folder that is watched."""
-    row_tag: Annotated[str | None, Key(_TAG, only={"format": ("xml",)})] = None
+    row_tag: Annotated[str | None, FieldKey(_TAG, only={"format": ("xml",)})] = None
     """The elements of which each is a document; None if a whole file is one."""
-    columns: Annotated[str | None, Key(Columns(), only={"format": (*_FILES, "kafka", "socket")})] = None
+    columns: Annotated[str | None, FieldKey(ColumnsType(), only={"format": (*_FILES, "kafka", "socket")})] = None
     """Spark's DDL; None where the schema gives the columns, or Spark finds them."""
-    event_id: Annotated[str | None, Key(ColumnName())] = None
+    event_id: Annotated[str | None, FieldKey(ColumnName())] = None
     """None only for kafka, where topic, partition and offset make the id, for xml, where path and position do, and for
     rate."""
-    event_time: Annotated[str | None, Key(ColumnName())] = None
+    event_time: Annotated[str | None, FieldKey(ColumnName())] = None
     max_files_per_trigger: Annotated[
-        int | None, Key(Whole(1, _INT), only={"format": _ANY_FILES, "mode": (STREAM,)})
+        int | None, FieldKey(WholeType(1, _INT), only={"format": _ANY_FILES, "mode": (STREAM,)})
     ] = None
     max_offsets_per_trigger: Annotated[
-        int | None, Key(Whole(1, _LONG), only={"format": ("kafka",), "mode": (STREAM,)})
+        int | None, FieldKey(WholeType(1, _LONG), only={"format": ("kafka",), "mode": (STREAM,)})
     ] = None
-    rows_per_second: Annotated[int, Key(Whole(1, _LONG), only={"format": ("rate",)})] = 1
-    host: Annotated[str, Key(Text("the name of a host", r"\S+"), only={"format": ("socket",)})] = "127.0.0.1"
-    port: Annotated[int | None, Key(Whole(1, 65_535), required=True, only={"format": ("socket",)})] = None
-    servers: Annotated[str | None, Key(_SERVERS, required=True, only={"format": ("kafka",)})] = None
-    topic: Annotated[str | None, Key(_TOPIC, required=True, only={"format": ("kafka",)})] = None
-    starting_offsets: Annotated[str, Key(OneOf(("earliest", "latest")), only={"format": ("kafka",)})] = "earliest"
-    deduplicate: Annotated[str | None, Key(Duration())] = None
-    late_after: Annotated[str | None, Key(Duration(0), only={"mode": (STREAM,)})] = None
-    late: Annotated[str, Key(OneOf(("match", "refuse")), only={"mode": (STREAM,)})] = "match"
-    options: Annotated[Mapping[str, str], Key(_READER_OPTIONS)] = field(default_factory=dict)
+    rows_per_second: Annotated[int, FieldKey(WholeType(1, _LONG), only={"format": ("rate",)})] = 1
+    host: Annotated[str, FieldKey(TextType("the name of a host", r"\S+"), only={"format": ("socket",)})] = "127.0.0.1"
+    port: Annotated[int | None, FieldKey(WholeType(1, 65_535), required=True, only={"format": ("socket",)})] = None
+    servers: Annotated[str | None, FieldKey(_SERVERS, required=True, only={"format": ("kafka",)})] = None
+    topic: Annotated[str | None, FieldKey(_TOPIC, required=True, only={"format": ("kafka",)})] = None
+    starting_offsets: Annotated[str, FieldKey(OneOf(("earliest", "latest")), only={"format": ("kafka",)})] = "earliest"
+    deduplicate: Annotated[str | None, FieldKey(Duration())] = None
+    late_after: Annotated[str | None, FieldKey(Duration(0), only={"mode": (STREAM,)})] = None
+    late: Annotated[str, FieldKey(OneOf(("match", "refuse")), only={"mode": (STREAM,)})] = "match"
+    options: Annotated[Mapping[str, str], FieldKey(_READER_OPTIONS)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enrichment:
+class EnrichmentConfig:
     """A join with a reference table, which gives events more columns, or their documents more elements.
 
     Either `path` or `table` is there.
     """
 
-    path: Annotated[str | None, Key(Location())] = None
-    table: Annotated[str | None, Key(_TABLE)] = None
-    format: Annotated[str | None, Key(OneOf(("parquet", "json", "csv")))] = None
+    path: Annotated[str | None, FieldKey(LocationType())] = None
+    table: Annotated[str | None, FieldKey(_TABLE)] = None
+    format: Annotated[str | None, FieldKey(OneOf(("parquet", "json", "csv")))] = None
     """Always there with `path`."""
-    on: Annotated[tuple[str, ...], Key(ColumnNames(), required=True)]
-    how: Annotated[str, Key(OneOf(("left", "inner")))] = "left"
-    columns: Annotated[tuple[str, ...] | None, Key(ColumnNames())] = None
+    on: Annotated[tuple[str, ...], FieldKey(ColumnNames(), required=True)]
+    how: Annotated[str, FieldKey(OneOf(("left", "inner")))] = "left"
+    columns: Annotated[tuple[str, ...] | None, FieldKey(ColumnNames())] = None
     """None is all but those of `on`."""
-    prefix: Annotated[str, Key(Text("the beginning of names of columns", r"[^.`\s]+"))] = ""
-    document_key: Annotated[str | None, Key(Text("a path such as /order/customer/@id", r"/.*"))] = None
+    prefix: Annotated[str, FieldKey(TextType("the beginning of names of columns", r"[^.`\s]+"))] = ""
+    document_key: Annotated[str | None, FieldKey(TextType("a path such as /order/customer/@id", r"/.*"))] = None
     """Where a document has the key that `on` names in the table; None to join with columns of events."""
-    element: Annotated[str, Key(Text("the name of an element", r"[^\W\d][\w.\-]*"))] = "reference"
+    element: Annotated[str, FieldKey(TextType("the name of an element", r"[^\W\d][\w.\-]*"))] = "reference"
     """The element that holds what a document gets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscriptions:
+class SubscriptionsConfig:
     """Where the subscriptions come from: one of `path`, `index`, `table` and `store` is there."""
 
-    path: Annotated[str | None, Key(Location())] = None
-    index: Annotated[str | None, Key(Location())] = None
-    table: Annotated[str | None, Key(_TABLE)] = None
-    store: Annotated[str | None, Key(StorePlace())] = None
-    keep: Annotated[str | None, Key(Location())] = None
+    path: Annotated[str | None, FieldKey(LocationType())] = None
+    index: Annotated[str | None, FieldKey(LocationType())] = None
+    table: Annotated[str | None, FieldKey(_TABLE)] = None
+    store: Annotated[str | None, FieldKey(StorePlace())] = None
+    keep: Annotated[str | None, FieldKey(LocationType())] = None
     """Where the index versions that are built are kept; None is a temporary folder."""
-    on_fault: Annotated[str, Key(OneOf(("refuse", "skip")))] = "refuse"
-    owner: Annotated[str, Key(Text("the name of a field"))] = "owner"
+    on_fault: Annotated[str, FieldKey(OneOf(("refuse", "skip")))] = "refuse"
+    owner: Annotated[str, FieldKey(TextType("the name of a field"))] = "owner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matching:
+class MatchConfig:
     """How events meet subscriptions, and what of an event travels with a notification."""
 
-    strategy: Annotated[Literal["auto", "replicate", "shard"], Key(OneOf(("auto", "replicate", "shard")))] = "auto"
-    shards: Annotated[int | None, Key(Whole(1, 65_536), only={"strategy": ("shard",)})] = None
-    columns: Annotated[tuple[str, ...], Key(ColumnNames())] = ()
-    on_mismatch: Annotated[str, Key(OneOf(("fail", "warn", "ignore")))] = "warn"
+    strategy: Annotated[Literal["auto", "replicate", "shard"], FieldKey(OneOf(("auto", "replicate", "shard")))] = "auto"
+    shards: Annotated[int | None, FieldKey(WholeType(1, 65_536), only={"strategy": ("shard",)})] = None
+    columns: Annotated[tuple[str, ...], FieldKey(ColumnNames())] = ()
+    on_mismatch: Annotated[str, FieldKey(OneOf(("fail", "warn", "ignore")))] = "warn"
     """What to do if subscriptions use attributes that the columns of the events do not have."""
-    operators: Annotated[tuple[str, ...], Key(Imported())] = ()
+    operators: Annotated[tuple[str, ...], FieldKey(Imported())] = ()
     """What subscriptions call, each as "module:name" or the name of an entry point."""
-    order: Annotated[str, Key(OneOf(ORDERS))] = ORDERS[0]
+    order: Annotated[str, FieldKey(OneOf(ORDERS))] = ORDERS[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
     """Where notifications go."""
 
-    name: Annotated[str, Key(Text("a name", r"[A-Za-z0-9_-]+", "a name has letters, digits, `_` and `-`"))]
-    format: Annotated[str, Key(OneOf(("parquet", "json", "kafka", "jdbc", "store", "console")), required=True)]
-    path: Annotated[str | None, Key(Location(), required=True, only={"format": ("parquet", "json")})] = None
-    servers: Annotated[str | None, Key(_SERVERS, required=True, only={"format": ("kafka",)})] = None
-    topic: Annotated[str | None, Key(_TOPIC, required=True, only={"format": ("kafka",)})] = None
+    name: Annotated[str, FieldKey(TextType("a name", r"[A-Za-z0-9_-]+", "a name has letters, digits, `_` and `-`"))]
+    format: Annotated[str, FieldKey(OneOf(("parquet", "json", "kafka", "jdbc", "store", "console")), required=True)]
+    path: Annotated[str | None, FieldKey(LocationType(), required=True, only={"format": ("parquet", "json")})] = None
+    servers: Annotated[str | None, FieldKey(_SERVERS, required=True, only={"format": ("kafka",)})] = None
+    topic: Annotated[str | None, FieldKey(_TOPIC, required=True, only={"format": ("kafka",)})] = None
     url: Annotated[
         str | None,
-        Key(Text("an address that begins with jdbc:", r"jdbc:\S+"), required=True, only={"format": ("jdbc",)}),
+        FieldKey(TextType("an address that begins with jdbc:", r"jdbc:\S+"), required=True, only={"format": ("jdbc",)}),
     ] = None
     table: Annotated[
         str | None,
-        Key(
-            Text("the plain name of a table", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", 'write "name" or "schema.name"'),
+        FieldKey(
+            TextType("the plain name of a table", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", 'write "name" or "schema.name"'),
             required=True,
             only={"format": ("jdbc",)},
         ),
     ] = None
-    user: Annotated[str | None, Key(Text(), only={"format": ("jdbc",)})] = None
-    password: Annotated[str | None, Key(Text(), only={"format": ("jdbc",)})] = None
+    user: Annotated[str | None, FieldKey(TextType(), only={"format": ("jdbc",)})] = None
+    password: Annotated[str | None, FieldKey(TextType(), only={"format": ("jdbc",)})] = None
     driver: Annotated[
-        str | None, Key(Text("the name of a Java class", r"[\w$]+(\.[\w$]+)*"), only={"format": ("jdbc",)})
+        str | None, FieldKey(TextType("the name of a Java class", r"[\w$]+(\.[\w$]+)*"), only={"format": ("jdbc",)})
     ] = None
-    store: Annotated[str | None, Key(StorePlace(), only={"format": ("store",)})] = None
+    store: Annotated[str | None, FieldKey(StorePlace(), only={"format": ("store",)})] = None
     """Always there with the format store."""
-    limit: Annotated[int, Key(Whole(1, _INT), only={"format": ("console",)})] = 20
-    options: Annotated[Mapping[str, str], Key(_WRITER_OPTIONS)] = field(default_factory=dict)
+    limit: Annotated[int, FieldKey(WholeType(1, _INT), only={"format": ("console",)})] = 20
+    options: Annotated[Mapping[str, str], FieldKey(_WRITER_OPTIONS)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
     """Where refused events go."""
 
-    path: Annotated[str, Key(Location())]
-    format: Annotated[str, Key(OneOf(("json", "parquet")))] = "json"
+    path: Annotated[str, FieldKey(LocationType())]
+    format: Annotated[str, FieldKey(OneOf(("json", "parquet")))] = "json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metrics:
+class MetricsConfig:
     """Files that report the progress of the run."""
 
-    json: Annotated[str | None, Key(Location(local=True))] = None
-    prometheus: Annotated[str | None, Key(Location(local=True))] = None
+    json: Annotated[str | None, FieldKey(LocationType(local=True))] = None
+    prometheus: Annotated[str | None, FieldKey(LocationType(local=True))] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,8 +207,8 @@ class SparkSettings:
 
     master: Annotated[
         str | None,
-        Key(
-            Text(
+        FieldKey(
+            TextType(
                 "the address of a cluster",
                 r"local(\[[\d*,]+\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s)://\S+",
                 'write "local[*]", "yarn", "spark://host:port" or "k8s://host:port"',
@@ -216,7 +216,7 @@ class SparkSettings:
         ),
     ] = None
     config: Annotated[
-        Mapping[str, str], Key(Options({"spark.master": "master", "spark.app.name": "name"}, prefix="spark."))
+        Mapping[str, str], FieldKey(Options({"spark.master": "master", "spark.app.name": "name"}, prefix="spark."))
     ] = field(default_factory=dict)
 
 
@@ -224,20 +224,20 @@ class SparkSettings:
 class Config:
     """A pipeline's configuration. Paths are absolute; addresses such as s3://… are as they were written."""
 
-    mode: Annotated[str, Key(OneOf((BATCH, STREAM)))] = BATCH
-    name: Annotated[str, Key(Text())]
-    schema: Annotated[str | None, Key(Location(local=True))] = None
-    checkpoint: Annotated[str | None, Key(Location(), required=True, only={"mode": (STREAM,)})] = None
-    trigger: Annotated[str, Key(Duration(0, (AVAILABLE_NOW,)), only={"mode": (STREAM,)})] = "10 seconds"
-    source: Annotated[Source, Key(TableOf(Source), required=True)]
-    enrichments: Annotated[tuple[Enrichment, ...], Key(TablesOf(Enrichment), written="enrich")] = ()
-    subscriptions: Annotated[Subscriptions, Key(TableOf(Subscriptions), required=True)]
-    match: Annotated[Matching, Key(TableOf(Matching))] = field(default_factory=Matching)
-    sinks: Annotated[tuple[Sink, ...], Key(TablesOf(Sink), required=True, written="sink")]
-    dead_letters: Annotated[DeadLetters | None, Key(TableOf(DeadLetters))] = None
+    mode: Annotated[str, FieldKey(OneOf((BATCH, STREAM)))] = BATCH
+    name: Annotated[str, FieldKey(TextType())]
+    schema: Annotated[str | None, FieldKey(LocationType(local=True))] = None
+    checkpoint: Annotated[str | None, FieldKey(LocationType(), required=True, only={"mode": (STREAM,)})] = None
+    trigger: Annotated[str, FieldKey(Duration(0, (AVAILABLE_NOW,)), only={"mode": (STREAM,)})] = "10 seconds"
+    source: Annotated[SourceConfig, FieldKey(TableOf(SourceConfig), required=True)]
+    enrichments: Annotated[tuple[EnrichmentConfig, ...], FieldKey(TablesOf(EnrichmentConfig), written="enrich")] = ()
+    subscriptions: Annotated[SubscriptionsConfig, FieldKey(TableOf(SubscriptionsConfig), required=True)]
+    match: Annotated[MatchConfig, FieldKey(TableOf(MatchConfig))] = field(default_factory=MatchConfig)
+    sinks: Annotated[tuple[Sink, ...], FieldKey(TablesOf(Sink), required=True, written="sink")]
+    dead_letters: Annotated[DeadLetters | None, FieldKey(TableOf(DeadLetters))] = None
     """None if there is no place for them: a refused event then fails the run."""
-    metrics: Annotated[Metrics, Key(TableOf(Metrics))] = field(default_factory=Metrics)
-    spark: Annotated[SparkSettings, Key(TableOf(SparkSettings))] = field(default_factory=SparkSettings)
+    metrics: Annotated[MetricsConfig, FieldKey(TableOf(MetricsConfig))] = field(default_factory=MetricsConfig)
+    spark: Annotated[SparkSettings, FieldKey(TableOf(SparkSettings))] = field(default_factory=SparkSettings)
 
     @property
     def is_stream(self) -> bool:

@@ -33,7 +33,7 @@ class ValueType(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class FieldKey:
     """What a field's key holds and where it belongs."""
 
     type: ValueType
@@ -45,10 +45,10 @@ class Key:
 
 
 @cache
-def keys_of(section: type) -> dict[str, tuple[str, Key]]:
+def keys_of(section: type) -> dict[str, tuple[str, FieldKey]]:
     """Every key of a table, with the field that holds it."""
     hints = get_type_hints(section, include_extras=True)
-    found: dict[str, tuple[str, Key]] = {}
+    found: dict[str, tuple[str, FieldKey]] = {}
     for each in fields(section):
         for key in getattr(hints[each.name], "__metadata__", ()):
             found[key.written or each.name] = each.name, key
@@ -107,7 +107,7 @@ class Spot:
     keys: Keys
     name: str
     """The key as it should be spelt."""
-    table: Table
+    table: ConfigTable
 
     def fault(self, message: str, hint: str | None = None, *, within: Keys = ()) -> None:
         """Report a fault of the value, or of what is `within` it."""
@@ -118,10 +118,10 @@ class Spot:
         self.document.fault(self.keys, message, hint, into=(text, offset))
 
 
-class Table:
+class ConfigTable:
     """A table of the file: the values that are right, by the names of their fields, and the keys that are there."""
 
-    def __init__(self, document: ConfigDocument, keys: Keys, section: type, around: Table | None = None) -> None:
+    def __init__(self, document: ConfigDocument, keys: Keys, section: type, around: ConfigTable | None = None) -> None:
         self.document = document
         self.keys = keys
         self.section = section
@@ -163,17 +163,17 @@ class Table:
         keys = self.keys if name is None else (*self.keys, self._spelt.get(name, name))
         self.document.fault((*keys, *within), message, hint)
 
-    def inner(self, name: str) -> Table:
+    def inner(self, name: str) -> ConfigTable:
         """An empty table, for one that is left out."""
         table = keys_of(self.section)[name][1].type
         assert isinstance(table, TableOf)
-        return Table(self.document, (*self.keys, name), table.section, self)
+        return ConfigTable(self.document, (*self.keys, name), table.section, self)
 
     def spot(self, name: str) -> Spot:
         """Where the value of a key stands."""
         return Spot(self.document, (*self.keys, self._spelt.get(name, name)), name, self)
 
-    def read(self, raw: Mapping[str, object]) -> Table:
+    def read(self, raw: Mapping[str, object]) -> ConfigTable:
         known = keys_of(self.section)
         self._spell(raw, known)
         for name, (own, key) in known.items():
@@ -188,7 +188,7 @@ class Table:
                 self._read_value(name, own, key, raw[self._spelt[name]])
         return self
 
-    def _read_value(self, name: str, own: str, key: Key, raw: object) -> None:
+    def _read_value(self, name: str, own: str, key: FieldKey, raw: object) -> None:
         spot = self.spot(name)
         # Tables fill in their own values, after they know which keys belong.
         value = raw if isinstance(key.type, (TableOf, TablesOf)) else self.document.expand(raw, spot.keys)
@@ -203,7 +203,7 @@ class Table:
             for meant in get_close_matches(name, known, n=1):
                 self._spelt.setdefault(meant, name)
 
-    def _belongs_elsewhere(self, name: str, key: Key) -> str | None:
+    def _belongs_elsewhere(self, name: str, key: FieldKey) -> str | None:
         """Empty if the key belongs here, else the reason why not; None if a key it depends on is wrong."""
         reason: str | None = ""
         for other, words in key.only.items():
@@ -216,7 +216,7 @@ class Table:
 
     def choice(self, name: str) -> str | None:
         """The word that a key of this table or the one around it holds; None if it holds none, or a wrong one."""
-        table: Table = self
+        table: ConfigTable = self
         while name not in keys_of(table.section) and table._around is not None:
             table = table._around
         found = table[name]
@@ -228,7 +228,7 @@ class Table:
 
 
 def _built(value: object) -> object:
-    if isinstance(value, Table):
+    if isinstance(value, ConfigTable):
         return value.build()
     if isinstance(value, list):
         return tuple(map(_built, value))
@@ -241,9 +241,9 @@ class TableOf:
 
     section: type
 
-    def read(self, value: object, spot: Spot) -> Table | None:
+    def read(self, value: object, spot: Spot) -> ConfigTable | None:
         if isinstance(value, dict):
-            return Table(spot.document, spot.keys, self.section, spot.table).read(value)
+            return ConfigTable(spot.document, spot.keys, self.section, spot.table).read(value)
         hint = f"write [{spot.name}] once" if isinstance(value, list) else f"write [{spot.name}]"
         spot.fault(f"`{spot.name}` is not a table", hint)
         return None
@@ -255,15 +255,15 @@ class TablesOf:
 
     section: type
 
-    def read(self, value: object, spot: Spot) -> list[Table] | None:
+    def read(self, value: object, spot: Spot) -> list[ConfigTable] | None:
         if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
             return list(self._tables(value, spot))
         spot.fault(f"`{spot.name}` is not a list of tables", f"write [[{spot.name}]]")
         return None
 
-    def _tables(self, value: Sequence[dict[str, object]], spot: Spot) -> Iterator[Table]:
+    def _tables(self, value: Sequence[dict[str, object]], spot: Spot) -> Iterator[ConfigTable]:
         for index, each in enumerate(value):
-            yield Table(spot.document, (*spot.keys, index), self.section, spot.table).read(each)
+            yield ConfigTable(spot.document, (*spot.keys, index), self.section, spot.table).read(each)
 
 
 def _how_to_write(name: str, type: ValueType) -> str | None:

@@ -29,7 +29,7 @@ def seconds_of(duration: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextType:
     """A text that is not empty and matches the pattern, if there is one. `title` describes it in messages."""
 
     title: str = "a text"
@@ -60,7 +60,7 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeType:
     """A whole number within bounds."""
 
     least: int
@@ -102,7 +102,7 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class LocationType:
     """A path, relative to the file's folder, or an address such as s3://…, unless it has to be `local`."""
 
     local: bool = False
@@ -143,7 +143,7 @@ class StorePlace:
         if _SCHEME.match(text) and not text.startswith("file:"):
             spot.fault(f"`{spot.name}` is {title}")  # it is not quoted: it may have a password, too
             return None
-        return Location(local=True).read(text, spot)
+        return LocationType(local=True).read(text, spot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnsType:
     """Columns with their types, as Spark's DDL writes them."""
 
     def read(self, value: object, spot: Spot) -> str | None:

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from harken.engine import Engine
 from harken.errors import EventError
-from harken.server.access import PUBLISH, SUBSCRIBE, Caller
+from harken.server.access import PUBLISH, SUBSCRIBE, Requester
 from harken.server.answers import BacktestedModel, CheckedModel, ExplainedModel, MatchesModel, PublishedModel
 from harken.server.cloudevents import BATCHED, STRUCTURED
 from harken.server.models import BacktestModel, CheckModel, ExplainModel
@@ -108,7 +108,7 @@ def _is_dry(text: str) -> bool:
     return _WORDS[text.lower()]
 
 
-async def _tried(service: Service, caller: Caller, found: Any) -> JSONResponse:
+async def _tried(service: Service, caller: Requester, found: Any) -> JSONResponse:
     outcome = await service.dry_run(found)
     ids = outcome.ids
     if caller.keys_are_on and not caller.is_admin:

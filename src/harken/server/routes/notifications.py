@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from harken.errors import AccessError, LimitError
-from harken.server.access import Caller
+from harken.server.access import Requester
 from harken.server.answers import NotificationsModel, TokenModel
 from harken.server.event_stream import EventStream, Frames
 from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, cursor_of, problems
@@ -145,7 +145,7 @@ def _listening(stream: Stream, admission: Admission, service: Service) -> Iterat
 
 
 async def _opened(
-    service: Service, keeper: DoorkeeperOf, caller: Caller, ids: list[str], opened: frozenset[str] = frozenset()
+    service: Service, keeper: DoorkeeperOf, caller: Requester, ids: list[str], opened: frozenset[str] = frozenset()
 ) -> list[StoredSubscription]:
     """The subscriptions that are asked for. Raises AccessError unless all of them are open to the caller."""
     most = service.settings.max_stream_subscriptions
@@ -154,7 +154,7 @@ async def _opened(
     return await keeper.subscriptions(caller, ids, opened)
 
 
-def _admitted(request: Request, service: Service, caller: Caller, keys: frozenset[str] = frozenset()) -> Admission:
+def _admitted(request: Request, service: Service, caller: Requester, keys: frozenset[str] = frozenset()) -> Admission:
     """Count a stream that opens, by the key of its caller and those that tokens stand for.
 
     Raises LimitError if there are too many.

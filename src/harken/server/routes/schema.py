@@ -13,7 +13,7 @@ from harken.schema.event_types import EventType
 from harken.schema.extensions import Extension, NewAttribute, NewDomain, NewEventType, NewOptionalAttribute
 from harken.schema.files import format_schema, parse_rule
 from harken.schema.paths import Path, format_path, parse_path
-from harken.server.access import PUBLISH, SUBSCRIBE, Caller
+from harken.server.access import PUBLISH, SUBSCRIBE, Requester
 from harken.server.answers import SchemaModel, VersionModel
 from harken.server.models import AttributeModel, DomainModel, EventTypeModel, OptionalAttributeModel
 from harken.server.requests import CallerOf, ServiceOf, problems
@@ -72,7 +72,7 @@ async def new_event_type(given: EventTypeModel, service: ServiceOf, caller: Call
     return await _extended(NewEventType(EventType(given.name, rules)), service, caller)
 
 
-async def _extended(extension: Extension, service: Service, caller: Caller) -> dict[str, int]:
+async def _extended(extension: Extension, service: Service, caller: Requester) -> dict[str, int]:
     caller.require(PUBLISH)
     extended: Schema = await service.subscribing.extend_schema(extension)
     return {"version": extended.version}

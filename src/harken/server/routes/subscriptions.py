@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request, Response
 
 from harken.errors import AccessError, HarkenError
-from harken.server.access import SUBSCRIBE, Caller, token_name
+from harken.server.access import SUBSCRIBE, Requester, token_name
 from harken.server.answers import (
     DeadLettersModel,
     ExpiresModel,
@@ -242,7 +242,7 @@ async def redeliver(id: IdOf, given: RedeliverModel, service: ServiceOf, keeper:
     return {"redelivered": len(chosen)}
 
 
-def _shown(subscription: StoredSubscription, caller: Caller) -> dict[str, Any]:
+def _shown(subscription: StoredSubscription, caller: Requester) -> dict[str, Any]:
     """A subscription as a caller sees it."""
     head = {"id": subscription.id, "language": subscription.language, "expires_at": iso(subscription.expires_at)}
     if not caller.opens(subscription):

@@ -31,7 +31,7 @@ class OutcomeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """The end of one attempt. `retry_after` is the wait in seconds that the receiver asked for.
 
     `reason` is one short line for the subscriber to read. It may quote the receiver: escape it where it is shown.
@@ -43,16 +43,16 @@ class Outcome:
     retry_after: float | None = None
 
 
-def of_answer(status: int, retry_after: str | None, start: bytes) -> Outcome:
+def of_answer(status: int, retry_after: str | None, start: bytes) -> CallOutcome:
     """The outcome of an answer, by its status, its header `Retry-After` and the start of its body."""
     if 200 <= status < 300:
-        return Outcome(OutcomeKind.DELIVERED, f"HTTP {status}", status)
+        return CallOutcome(OutcomeKind.DELIVERED, f"HTTP {status}", status)
     kind = OutcomeKind.GONE if status == _GONE else OutcomeKind.RETRY
     note = ", a redirect, which is not followed" if 300 <= status < 400 else ""
     excerpt = printable(start.decode("utf-8", "ignore"))
     reason = f"HTTP {status}{note}" + (f": {excerpt}" if excerpt else "")
     wait = _wait(retry_after) if retry_after is not None and status in _ASK_TO_WAIT else None
-    return Outcome(kind, reason, status, wait)
+    return CallOutcome(kind, reason, status, wait)
 
 
 def printable(text: str) -> str:

@@ -22,7 +22,7 @@ from harken.server.webhooks.addresses import (
     system_addresses,
 )
 from harken.server.webhooks.networks import Network
-from harken.server.webhooks.outcomes import Outcome, OutcomeKind, of_answer, printable
+from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind, of_answer, printable
 from harken.server.webhooks.signing import signed_headers
 
 _MOST_BYTES = 65_536
@@ -69,7 +69,7 @@ class Sender:
 
     async def send(
         self, url: str, secrets: Sequence[str], message_id: str, body: bytes, content_type: str = "application/json"
-    ) -> Outcome:
+    ) -> CallOutcome:
         """Post a message, signed with every secret, and tell what became of it.
 
         Waits for one of the connections to be free, which is not counted towards the deadline. What a receiver or a
@@ -83,9 +83,9 @@ class Sender:
                     receiver = await checked_addresses(url, self._allow, self._resolve)
                     answer = await self._posted(receiver, headers | {"Content-Type": content_type}, body)
             except WebhookRefusedError as error:
-                return Outcome(OutcomeKind.REFUSED, error.message)
+                return CallOutcome(OutcomeKind.REFUSED, error.message)
             except (OSError, httpx.TransportError) as error:
-                return Outcome(OutcomeKind.RETRY, self._described(error))
+                return CallOutcome(OutcomeKind.RETRY, self._described(error))
             # The status decides from here on, even if the body is late or broken: the message has arrived.
             try:
                 start = await _start_of(answer, ends)

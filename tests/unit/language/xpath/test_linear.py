@@ -6,7 +6,7 @@ import pytest
 
 from harken import Limits
 from harken.errors import LimitError, UnavailableError
-from harken.language.xpath.ast import Kind, Step
+from harken.language.xpath.ast import NodeKind, Step
 from harken.language.xpath.linear import Branch, LinearPath, conjunctions
 from harken.language.xpath.parser import parse
 
@@ -98,7 +98,7 @@ def test_a_path_is_cut_at_the_first_and_the_last_double_slash(text, prefix, midd
 
 def test_the_text_of_a_path_has_slashes_between_steps_only():
     uri = "http://x/{1}/100%25"
-    path = LinearPath((Step(False, Kind.ELEMENT, f"{{{uri}}}a"), Step(True, Kind.ATTRIBUTE, f"{{{uri}}}b")))
+    path = LinearPath((Step(False, NodeKind.ELEMENT, f"{{{uri}}}a"), Step(True, NodeKind.ATTRIBUTE, f"{{{uri}}}b")))
     escaped = "{http:%2F%2Fx%2F%7B1%7D%2F100%2525}"
     assert path.text == f"/{escaped}a//@{escaped}b"
     assert LinearPath.parse(path.text) == path

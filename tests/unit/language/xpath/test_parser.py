@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from harken.errors import LimitError, ParseError
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Kind, Location, Not, Or, Step
+from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.language.xpath.grammar import MOST_STEPS
 from harken.language.xpath.parser import parse, parse_accepted, parse_carefully
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -15,15 +15,15 @@ from unit.deadline import without_hanging
 
 
 def child(name: str | None, *predicates: Expression) -> Step:
-    return Step(False, Kind.ELEMENT, name, predicates)
+    return Step(False, NodeKind.ELEMENT, name, predicates)
 
 
 def below(name: str | None, *predicates: Expression) -> Step:
-    return Step(True, Kind.ELEMENT, name, predicates)
+    return Step(True, NodeKind.ELEMENT, name, predicates)
 
 
 def attribute(name: str | None, *predicates: Expression) -> Step:
-    return Step(False, Kind.ATTRIBUTE, name, predicates)
+    return Step(False, NodeKind.ATTRIBUTE, name, predicates)
 
 
 def path(*steps: Step) -> Location:
@@ -38,7 +38,7 @@ def equal(value: str | float, *steps: Step) -> Comparison:
     return Comparison(path(*steps), "=", value)
 
 
-TEXT = Step(False, Kind.TEXT, None)
+TEXT = Step(False, NodeKind.TEXT, None)
 A, B, C, X = (exists(child(name)) for name in "abcx")
 FIG_3_2 = '/a//b[.//c/d/text()="v1" AND p//q/text()="v2"]/x[@y="v3"]//z/text() = "v4"'
 BRANCHES = And(
@@ -62,11 +62,11 @@ BRANCHES = And(
         ("/a/*//*", [child("a"), child(None), below(None)]),
         ("/a/@b", [child("a"), attribute("b")]),
         ("/a/@*", [child("a"), attribute(None)]),
-        ("//@b", [Step(True, Kind.ATTRIBUTE, "b")]),
-        ("/a//@*", [child("a"), Step(True, Kind.ATTRIBUTE, None)]),
+        ("//@b", [Step(True, NodeKind.ATTRIBUTE, "b")]),
+        ("/a//@*", [child("a"), Step(True, NodeKind.ATTRIBUTE, None)]),
         ("/a/text()", [child("a"), TEXT]),
         ("/a/text ( )", [child("a"), TEXT]),
-        ("/a//text()", [child("a"), Step(True, Kind.TEXT, None)]),
+        ("/a//text()", [child("a"), Step(True, NodeKind.TEXT, None)]),
         ("/a/text", [child("a"), child("text")]),
         (" / a\n/\tb ", [child("a"), child("b")]),
         ("/a-b/c.d/_e", [child("a-b"), child("c.d"), child("_e")]),
@@ -75,13 +75,13 @@ BRANCHES = And(
         ("/child::a/attribute::b", [child("a"), attribute("b")]),
         ("a/attribute::*", [child("a"), attribute(None)]),
         ("/descendant::a", [below("a")]),
-        ("a/descendant::text()", [child("a"), Step(True, Kind.TEXT, None)]),
+        ("a/descendant::text()", [child("a"), Step(True, NodeKind.TEXT, None)]),
         ("a/child::text()", [child("a"), TEXT]),
         ("a//descendant::b", [child("a"), below("b")]),
         ("a//child::b", [child("a"), below("b")]),
         ("/descendant-or-self::node()/a", [below("a")]),
         ("a/descendant-or-self::node()//b", [child("a"), below("b")]),
-        ("a/descendant-or-self::node()/@b", [child("a"), Step(True, Kind.ATTRIBUTE, "b")]),
+        ("a/descendant-or-self::node()/@b", [child("a"), Step(True, NodeKind.ATTRIBUTE, "b")]),
         ("a/descendant-or-self::node()/child::b", [child("a"), below("b")]),
         ("self::node()/a", [child("a")]),
         ("a/self::node()//b", [child("a"), below("b")]),
@@ -180,7 +180,7 @@ def test_parentheses_around_operands_change_nothing():
         ("a[. = 'x']", exists(child("a", equal("x")))),
         ("a[@b = 'x']/c = 5", equal(5.0, child("a", equal("x", attribute("b"))), child("c"))),
         ("a/@b[. = 'x']", exists(child("a"), attribute("b", equal("x")))),
-        ("a/text()[. = 'x']", exists(child("a"), Step(False, Kind.TEXT, None, (equal("x"),)))),
+        ("a/text()[. = 'x']", exists(child("a"), Step(False, NodeKind.TEXT, None, (equal("x"),)))),
         ("a[b = 'x'] = 'y'", equal("y", child("a", equal("x", child("b"))))),
         ("//*[@*]", exists(below(None, exists(attribute(None))))),
         ("a[.//b and ./c]", exists(child("a", And((exists(below("b")), C))))),

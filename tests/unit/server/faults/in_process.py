@@ -10,9 +10,9 @@ from typing import Any
 from harken.events.pieces import Piece
 from harken.server.publications import Incoming
 from harken.server.service import Service
-from harken.server.settings import Settings
-from harken.server.subscribing import Draft
-from harken.store import Delivery, StoredSubscription
+from harken.server.settings import ServerSettings
+from harken.server.subscribing import SubscriptionDraft
+from harken.store import StoredDelivery, StoredSubscription
 from harken.store.stored import JSON
 
 
@@ -20,7 +20,7 @@ def running(folder: Path, work: Callable[[Service], Awaitable[None]], **settings
     """Have something done with a service that runs."""
 
     async def run() -> None:
-        service = Service(Settings(store=str(folder / "harken.db"), **settings))
+        service = Service(ServerSettings(store=str(folder / "harken.db"), **settings))
         await service.start()
         try:
             await work(service)
@@ -30,8 +30,8 @@ def running(folder: Path, work: Callable[[Service], Awaitable[None]], **settings
     asyncio.run(run())
 
 
-def draft(where: str, id: str = "a", delivery: Delivery | None = None) -> Draft:
-    return Draft(id, where, "sql", 600, None, {}, delivery or Delivery())
+def draft(where: str, id: str = "a", delivery: StoredDelivery | None = None) -> SubscriptionDraft:
+    return SubscriptionDraft(id, where, "sql", 600, None, {}, delivery or StoredDelivery())
 
 
 def publish(service: Service, *texts: bytes) -> Awaitable[object]:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from harken.server.service import Service
-from harken.server.subscribing import Taken
-from harken.store import Delivery
+from harken.server.subscribing import NewSubscription
+from harken.store import StoredDelivery
 from unit.server.faults.in_process import draft, publish, running, stored
 from unit.server.faults.receivers import SECRET, Answer, Receiver
 
-WEBHOOK = Delivery(url="http://192.0.2.1/", secret="whsec_" + "A" * 32)
+WEBHOOK = StoredDelivery(url="http://192.0.2.1/", secret="whsec_" + "A" * 32)
 
 
 def told(service: Service) -> list[bytes]:
@@ -39,7 +39,7 @@ def test_whoever_takes_over_an_id_is_not_told_what_the_one_before_asked_for(tmp_
         goes_on.set()
         await asyncio.wrap_future(held)
         await asyncio.gather(leaving, publishing)
-        assert isinstance((await coming)[0], Taken)
+        assert isinstance((await coming)[0], NewSubscription)
         await publish(service, b'{"price": 51}')
         assert told(service) == [b'{"price": 51}']
 
@@ -102,8 +102,8 @@ def test_a_message_that_is_under_way_is_nothing_to_the_next_webhook(tmp_path: Pa
         assert known is not None
         assert (known[0].state, known[0].last_error, known[1]) == ("idle", None, 0)
 
-    def hook(path: str) -> Delivery:
-        return Delivery(url=f"http://127.0.0.1:{receiver.port}{path}", secret=SECRET)
+    def hook(path: str) -> StoredDelivery:
+        return StoredDelivery(url=f"http://127.0.0.1:{receiver.port}{path}", secret=SECRET)
 
     with Receiver() as receiver:
         receiver.will("/first", Answer(status, after=0.4))

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from harken.events.pieces import Piece
-from harken.server.index import Index
+from harken.server.index import ServedIndex
 from harken.server.publications import Incoming
 from harken.server.service import Service
-from harken.server.settings import Settings
-from harken.server.subscribing import Draft
-from harken.store import Delivery, open_store
+from harken.server.settings import ServerSettings
+from harken.server.subscribing import SubscriptionDraft
+from harken.store import StoredDelivery, open_store
 from harken.store.stored import JSON
 from unit.server.faults.server_process import ServerProcess, ending, matches, set_options, subscribe
 
@@ -31,7 +31,7 @@ class Place:
         self.folder = folder
         self.store = folder / "harken.db"
         self.snapshots = folder / "snapshots"
-        self.settings = Settings(store=str(self.store), snapshot=str(self.snapshots))
+        self.settings = ServerSettings(store=str(self.store), snapshot=str(self.snapshots))
         self.limits: dict[str, int] = {}
 
     def serve(self, begin: int = 0, end: int = 0, *, leaving: tuple[str, ...] = (), is_saved: bool = True) -> None:
@@ -51,7 +51,7 @@ class Place:
         try:
             self.check(service)
             for number in range(begin, end):
-                draft = Draft(f"s{number}", f"n >= {number}", "sql", 600, None, {}, Delivery())
+                draft = SubscriptionDraft(f"s{number}", f"n >= {number}", "sql", 600, None, {}, StoredDelivery())
                 await service.subscribing.subscribe([draft])
                 self.limits[draft.id] = number
             for id in leaving:
@@ -73,7 +73,7 @@ class Place:
         """Whether the snapshot is used. Whatever is opened must be right."""
         store = open_store(str(self.store))
         try:
-            index = Index(store, self.settings)
+            index = ServedIndex(store, self.settings)
             index.open()
             assert sorted(each.id for each in index.engine) == sorted(self.limits)
             for number in range(0, MOST, 7):
@@ -203,7 +203,7 @@ def test_a_server_that_is_behind_the_log_builds_its_index_while_it_serves(
 ) -> None:
     """As when it was asleep for so long that another process has pruned the log."""
     theirs, ours = open_store(str(place.store)), open_store(str(place.store))
-    index = Index(ours, place.settings)
+    index = ServedIndex(ours, place.settings)
     index.open()
     before = index.engine
     asyncio.run(_grow(place, theirs.sequence))

@@ -19,7 +19,7 @@ import pytest
 from harken.server.event_stream import Frames
 from harken.server.service import Service
 from harken.server.streams import Stream
-from harken.store import Delivery
+from harken.store import StoredDelivery
 from unit.server.faults.in_process import draft, running
 from unit.server.faults.in_process import publish as publish_in_process
 from unit.server.faults.listening import Listener, stream_request
@@ -150,7 +150,7 @@ def test_a_digest_does_not_grow_without_end(tmp_path: Path) -> None:
     """A stream of a subscription that may wait for hours is sent what it has once that is much."""
 
     async def listen(service: Service) -> None:
-        await service.subscribing.subscribe([draft("n >= 0", delivery=Delivery(max_delay=3_600))])
+        await service.subscribing.subscribe([draft("n >= 0", delivery=StoredDelivery(max_delay=3_600))])
         stream = Stream({"a": 0}, 0)
         service.streams.open(stream)
         frames = Frames(service, stream, None)()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from harken.server.webhooks.outcomes import Outcome, OutcomeKind
+from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind
 from harken.server.webhooks.sending import Sender
 from harken.server.webhooks.signing import WebhookSecretError, new_secret
 from unit.server.webhooks.receivers import HERE, Answer, Inbox, answering, receiving, writing
@@ -25,14 +25,14 @@ MEBIBYTE = 1 << 20
 ENDLESS = 1_000_000
 
 
-def post(sender: Sender, url: str, **more: Any) -> Awaitable[Outcome]:
+def post(sender: Sender, url: str, **more: Any) -> Awaitable[CallOutcome]:
     return sender.send(**{"url": url, "secrets": [SECRET], "message_id": "msg_7", "body": BODY} | more)
 
 
-def sent(answer: Answer, path: str = "/hook", deadline: float = 15.0) -> tuple[Outcome, Inbox]:
+def sent(answer: Answer, path: str = "/hook", deadline: float = 15.0) -> tuple[CallOutcome, Inbox]:
     """What comes of one message to a receiver with this answer, and the receiver."""
 
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answer) as receiver, Sender(allow=HERE, deadline=deadline) as sender:
             return await post(sender, receiver.url(path)), receiver
 
@@ -59,7 +59,7 @@ def has_ipv6() -> bool:
 
 def test_message_is_posted_and_delivered() -> None:
     outcome, receiver = sent(answering("200 OK", b"thanks"), "/a%20b?c=d")
-    assert outcome == Outcome(OutcomeKind.DELIVERED, "HTTP 200", 200)
+    assert outcome == CallOutcome(OutcomeKind.DELIVERED, "HTTP 200", 200)
     (request,) = receiver.requests
     assert request.line == "POST /a%20b?c=d HTTP/1.1"
     assert request.body == BODY
@@ -120,21 +120,21 @@ def test_url_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_gone() -> None:
     outcome, _ = sent(answering("410 Gone", b"unsubscribe"))
-    assert outcome == Outcome(OutcomeKind.GONE, "HTTP 410: unsubscribe", 410)
+    assert outcome == CallOutcome(OutcomeKind.GONE, "HTTP 410: unsubscribe", 410)
 
 
 def test_receiver_asks_to_wait() -> None:
     outcome, _ = sent(answering("429 Too Many Requests", b"slower", "Retry-After: 120"))
-    assert outcome == Outcome(OutcomeKind.RETRY, "HTTP 429: slower", 429, 120.0)
+    assert outcome == CallOutcome(OutcomeKind.RETRY, "HTTP 429: slower", 429, 120.0)
 
 
 def test_error_of_the_receiver() -> None:
     outcome, _ = sent(answering("500 Internal Server Error", b"<h1>\x00down</h1>", "Retry-After: 9"))
-    assert outcome == Outcome(OutcomeKind.RETRY, "HTTP 500: <h1> down</h1>", 500)
+    assert outcome == CallOutcome(OutcomeKind.RETRY, "HTTP 500: <h1> down</h1>", 500)
 
 
 def test_redirect_is_not_followed() -> None:
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answering("200 OK")) as inner, Sender(allow=HERE) as sender:
             redirect = answering("307 Temporary Redirect", b"", f"Location: {inner.url()}")
             async with receiving(redirect) as outer:
@@ -146,12 +146,12 @@ def test_redirect_is_not_followed() -> None:
 
 
 def test_nobody_listens() -> None:
-    async def run() -> Outcome:
+    async def run() -> CallOutcome:
         async with Sender(allow=HERE) as sender:
             return await post(sender, f"http://127.0.0.1:{free_port()}/hook?key=hush")
 
     outcome = asyncio.run(run())
-    assert outcome == Outcome(OutcomeKind.RETRY, outcome.reason)
+    assert outcome == CallOutcome(OutcomeKind.RETRY, outcome.reason)
     assert outcome.reason.startswith("no connection")
     assert "hush" not in outcome.reason
 
@@ -160,11 +160,11 @@ def test_name_that_does_not_resolve() -> None:
     async def nobody(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_NONAME, "not known")
 
-    async def run() -> Outcome:
+    async def run() -> CallOutcome:
         async with Sender(resolve=nobody) as sender:
             return await post(sender, "https://hooks.example/")
 
-    assert asyncio.run(run()) == Outcome(OutcomeKind.RETRY, "the name of the host does not resolve")
+    assert asyncio.run(run()) == CallOutcome(OutcomeKind.RETRY, "the name of the host does not resolve")
 
 
 @pytest.mark.parametrize("data", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", b"\x00\xff\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n"])
@@ -191,17 +191,17 @@ def test_secret_that_is_none_is_the_callers_error() -> None:
 
 
 def test_address_that_is_not_public_is_refused_and_not_connected_to() -> None:
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answering("200 OK")) as receiver, Sender() as sender:
             return await post(sender, receiver.url()), receiver
 
     outcome, receiver = asyncio.run(run())
-    assert outcome == Outcome(OutcomeKind.REFUSED, "`127.0.0.1` is not a public address")
+    assert outcome == CallOutcome(OutcomeKind.REFUSED, "`127.0.0.1` is not a public address")
     assert receiver.connections == 0
 
 
 def test_localhost_is_refused_by_what_the_system_resolves() -> None:
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answering("200 OK")) as receiver, Sender() as sender:
             return await post(sender, receiver.url(host="localhost")), receiver
 
@@ -217,7 +217,7 @@ def test_name_that_changes_its_address_is_connected_to_where_it_was_checked() ->
         asked.append(host)
         return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
 
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answering("200 OK")) as receiver, Sender(allow=HERE, resolve=rebinding) as sender:
             return await post(sender, receiver.url(host="rebinding.example")), receiver
 
@@ -231,7 +231,7 @@ def test_next_address_is_tried_when_one_does_not_connect() -> None:
     async def two(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.2", "127.0.0.1"]
 
-    async def run() -> Outcome:
+    async def run() -> CallOutcome:
         async with receiving(answering("200 OK")) as receiver, Sender(allow=HERE, resolve=two) as sender:
             return await post(sender, receiver.url(host="hooks.example"))
 
@@ -242,7 +242,7 @@ def test_name_with_many_addresses_does_not_make_the_server_try_them_all() -> Non
     async def many(host: str, port: int) -> Sequence[str]:
         return [*(f"127.0.0.{number}" for number in range(2, 10)), "127.0.0.1"]
 
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answering("200 OK")) as receiver, Sender(allow=HERE, resolve=many) as sender:
             return await post(sender, receiver.url(host="hooks.example")), receiver
 
@@ -253,7 +253,7 @@ def test_name_with_many_addresses_does_not_make_the_server_try_them_all() -> Non
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 address of its own")
 def test_ipv6_address_is_sent_to() -> None:
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         allow = [IPv6Network("::1/128")]
         async with receiving(answering("200 OK"), host="::1") as receiver, Sender(allow=allow) as sender:
             return await post(sender, receiver.url(host="[::1]")), receiver
@@ -267,7 +267,7 @@ def test_message_is_not_sent_to_a_second_address_after_an_answer_failed() -> Non
     async def two(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1", "127.0.0.2"]
 
-    async def run() -> tuple[Outcome, Inbox]:
+    async def run() -> tuple[CallOutcome, Inbox]:
         broken = writing(b"HTTP/1.1 nonsense\r\n\r\n")
         async with receiving(broken, host="0.0.0.0") as receiver, Sender(allow=HERE, resolve=two) as sender:
             return await post(sender, receiver.url(host="hooks.example")), receiver
@@ -282,7 +282,7 @@ def test_receiver_that_drips_a_head_is_left_at_the_deadline(drip: bytes) -> None
     start = time.monotonic()
     outcome, receiver = sent(writing(drip, every=0.05, times=ENDLESS), deadline=1.0)
     assert time.monotonic() - start > 0.9
-    assert outcome == Outcome(OutcomeKind.RETRY, "no answer within 1 s")
+    assert outcome == CallOutcome(OutcomeKind.RETRY, "no answer within 1 s")
     assert len(receiver.requests) == 1
 
 
@@ -305,11 +305,11 @@ def test_slow_name_service_is_left_at_the_deadline() -> None:
         await asyncio.sleep(3_600)
         return []
 
-    async def run() -> Outcome:
+    async def run() -> CallOutcome:
         async with Sender(resolve=slow, deadline=0.2) as sender:
             return await post(sender, "https://hooks.example/")
 
-    assert asyncio.run(run()) == Outcome(OutcomeKind.RETRY, "no answer within 0.2 s")
+    assert asyncio.run(run()) == CallOutcome(OutcomeKind.RETRY, "no answer within 0.2 s")
 
 
 def test_names_that_hang_do_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,7 +323,7 @@ def test_names_that_hang_do_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("harken.server.webhooks.addresses._looked_up", looked_up)
 
-    async def run() -> Outcome:
+    async def run() -> CallOutcome:
         allowed = {"allow": HERE, "deadline": 600.0, "connections": many + 1}
         async with receiving(answering("200 OK")) as receiver, Sender(**allowed) as sender:
             urls = [receiver.url(host=f"hung{number}.example") for number in range(many)]
@@ -371,7 +371,7 @@ def test_packed_answer_is_not_unpacked() -> None:
 def test_slow_receivers_do_not_take_each_others_time() -> None:
     """With one connection the next message waits for the first, and has its whole deadline after that."""
 
-    async def run() -> list[Outcome]:
+    async def run() -> list[CallOutcome]:
         slow = writing(b"", every=1.5)
 
         async def answer(writer: asyncio.StreamWriter) -> None:
@@ -399,7 +399,7 @@ def test_connections_are_used_and_bounded() -> None:
         present -= 1
         await answering("200 OK")(writer)
 
-    async def run() -> list[Outcome]:
+    async def run() -> list[CallOutcome]:
         async with receiving(answer) as receiver, Sender(allow=HERE, deadline=60, connections=3) as sender:
             return await asyncio.gather(*(post(sender, receiver.url()) for _ in range(9)))
 
@@ -408,7 +408,7 @@ def test_connections_are_used_and_bounded() -> None:
 
 
 def test_connections_come_free_after_the_deadline() -> None:
-    async def run() -> tuple[list[Outcome], Outcome]:
+    async def run() -> tuple[list[CallOutcome], CallOutcome]:
         async with (
             receiving(writing(b"", every=3_600)) as silent,
             receiving(answering("200 OK")) as good,
@@ -426,7 +426,7 @@ def test_connections_come_free_after_the_deadline() -> None:
 
 
 def test_cancelled_message_frees_its_connection() -> None:
-    async def run() -> Outcome:
+    async def run() -> CallOutcome:
         async with (
             receiving(writing(b"", every=3_600)) as silent,
             receiving(answering("200 OK")) as good,

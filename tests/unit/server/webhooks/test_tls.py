@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harken.server.webhooks.outcomes import Outcome, OutcomeKind
+from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind
 from harken.server.webhooks.sending import Sender
 from harken.server.webhooks.signing import new_secret
 from unit.server.webhooks.receivers import HERE, answering, receiving
@@ -44,7 +44,9 @@ async def here(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 
 
-def sent(folder: Path, hosts: Sequence[str], trusted: bool = True) -> tuple[list[Outcome], list[str | None], list[str]]:
+def sent(
+    folder: Path, hosts: Sequence[str], trusted: bool = True
+) -> tuple[list[CallOutcome], list[str | None], list[str]]:
     """The outcomes of a message to each host, one after the other; the names that TLS asked for; the `Host` headers."""
     asked: list[str | None] = []
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -52,7 +54,7 @@ def sent(folder: Path, hosts: Sequence[str], trusted: bool = True) -> tuple[list
     server.sni_callback = lambda _, name, __: asked.append(name)
     client = ssl.create_default_context(cafile=folder / "ca.pem") if trusted else None
 
-    async def run() -> tuple[list[Outcome], list[str]]:
+    async def run() -> tuple[list[CallOutcome], list[str]]:
         async with (
             receiving(answering("200 OK"), server) as receiver,
             Sender(allow=HERE, resolve=here, tls=client) as sender,
@@ -105,7 +107,7 @@ def test_receiver_without_tls() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         writer.close()
 
-    async def run() -> Outcome:
+    async def run() -> CallOutcome:
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server, Sender(allow=HERE) as sender:
             port = server.sockets[0].getsockname()[1]
             return await sender.send(f"https://127.0.0.1:{port}/", [SECRET], "msg_7", b"{}")

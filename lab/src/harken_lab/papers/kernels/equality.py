@@ -25,7 +25,7 @@ _SCATTER = 0x1E37_79B1
 _LEAST_LIST = 2
 
 
-class Clusters(NamedTuple):
+class EntryClusters(NamedTuple):
     """The clusters and their entries. Both are found by open addressing; tables have a power of two of places."""
 
     columns: ListTable

@@ -41,7 +41,7 @@ class LeveledRows(NamedTuple):
     """Two random numbers a row."""
 
 
-class Tree(NamedTuple):
+class GoughTree(NamedTuple):
     """Nodes in the order in which they were made; the first is the root."""
 
     levels: NDArray[np.int32]

@@ -66,7 +66,7 @@ SHORT_OF_NODES, SHORT_OF_MARKS, SHORT_OF_INTERVALS, SHORT_OF_CELLS = range(1, 5)
 _LOW_BITS = 0xFFFF_FFFF
 
 
-class Trees(NamedTuple):
+class IntervalTrees(NamedTuple):
     """The trees of all columns, and their intervals."""
 
     roots: NDArray[np.int32]

@@ -38,7 +38,7 @@ _LOW_BITS = 0xFFFF_FFFF
 _SCATTER, _MIX = 0x1E37_79B1, 0x05EB_CA77
 
 
-class Tree(NamedTuple):
+class TreeNodes(NamedTuple):
     """All nodes, each one row of an array, so that a visit reads one cache line."""
 
     nodes: NDArray[np.int32]

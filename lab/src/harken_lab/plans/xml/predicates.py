@@ -10,7 +10,7 @@ from hashlib import sha256
 from math import isnan
 from typing import NamedTuple
 
-from harken.language.xpath.linear import Branch, Conjunction, LinearPath
+from harken.language.xpath.linear import Branch, BranchConjunction, LinearPath
 from harken.language.xpath.numbers import number_of
 
 EQUAL, ANY = "=", "any"
@@ -80,7 +80,7 @@ Placed = tuple[PathPredicate, tuple[tuple[int, int], ...]]
 """A predicate, and the branching points on its path."""
 
 
-def path_predicates(conjunction: Conjunction) -> list[Placed] | None:
+def path_predicates(conjunction: BranchConjunction) -> list[Placed] | None:
     """All branches as predicates; None if nothing can ever meet them."""
     found = [(path_predicate(branch), branch.points) for branch in conjunction.branches]
     known = [(predicate, points) for predicate, points in found if predicate is not None]

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from harken.events.xml.documents import Documents
-from harken.language.xpath.ast import Kind
+from harken.language.xpath.ast import NodeKind
 from harken.language.xpath.linear import LinearPath, node_text
 
 Points = Sequence[tuple[int, int]]
@@ -68,7 +68,7 @@ def sax_rows(documents: Documents, place: int = 0, *, has_elements: bool = False
         above, ids = ways[int(parent[node]) - first]
         way = f"{above}/{node_text(kind, paths.name(tag).decode())}", (*ids, node - first)
         ways.append(way)
-        if has_elements or kind != Kind.ELEMENT:
+        if has_elements or kind != NodeKind.ELEMENT:
             rows.append(SaxRow(*way, _value(documents, node)))
     return rows
 

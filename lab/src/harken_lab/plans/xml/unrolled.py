@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from harken.relational.databases import Database
+from harken.relational.databases import MatchingDatabase
 from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.chains import Chains, Stored
@@ -40,7 +40,7 @@ class UnrolledRows:
         self.chains = Chains()
         self._new: list[list[object]] = []
 
-    def create(self, database: Database) -> None:
+    def create(self, database: MatchingDatabase) -> None:
         """Make the tables."""
         self.chains.create(database)
         create_table(database, TABLE, COLUMNS, value="is_equal, value1", sub="sub_id")
@@ -54,13 +54,13 @@ class UnrolledRows:
         row += (self.chains.add_behind(sid, rest), 0) if rest else (sid, 1)
         self._new.append(row)
 
-    def store(self, database: Database) -> None:
+    def store(self, database: MatchingDatabase) -> None:
         """Insert what was taken."""
         self.chains.store(database)
         insert_rows(database, TABLE, COLUMNS, self._new)
         self._new = []
 
-    def delete(self, database: Database, sids: Iterable[int]) -> None:
+    def delete(self, database: MatchingDatabase, sids: Iterable[int]) -> None:
         """Delete subscriptions."""
         gone = list(sids)
         self.chains.delete(database, gone)
