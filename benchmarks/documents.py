@@ -29,7 +29,7 @@ from lxml import etree
 from harken import Engine
 from harken.events.xml import read_documents
 from harken_lab.harness.environment import environment
-from harken_lab.harness.results import to_json
+from harken_lab.harness.result_files import to_json
 from harken_lab.workloads.nasa import Nasa
 
 RESULTS = Path(__file__).parent / "results" / "documents.json"

@@ -173,7 +173,7 @@ def main() -> None:
         child(given.child)
         return
     from harken_lab.harness.environment import environment
-    from harken_lab.harness.results import to_json
+    from harken_lab.harness.result_files import to_json
 
     rows = []
     for name in given.scenarios:

@@ -20,12 +20,12 @@ from statistics import median
 from typing import Any
 
 from harken.matchers import Entry, create_matcher
-from harken_lab.harness.answers import verify
 from harken_lab.harness.contestants import Contestant, Filled, entries_of, sample_of
 from harken_lab.harness.environment import environment
-from harken_lab.harness.postgres import running_postgres
+from harken_lab.harness.postgres_server import running_postgres
 from harken_lab.harness.processor_clock import ProcessorClock
-from harken_lab.harness.results import Unavailable, to_json
+from harken_lab.harness.result_files import Unavailable, to_json
+from harken_lab.harness.verified_answers import verify
 from harken_lab.workloads import generate
 from harken_lab.workloads.workload import Workload
 

@@ -35,7 +35,7 @@ import httpx
 from harken import Engine
 from harken_lab.bench.http_load import Load, request_bytes, run_load
 from harken_lab.harness.environment import environment
-from harken_lab.harness.results import to_json
+from harken_lab.harness.result_files import to_json
 from harken_lab.workloads import generate
 
 RESULTS = Path(__file__).parent / "results" / "server.json"

@@ -19,7 +19,7 @@ from harken import Engine
 from harken.language import Compiler, normalise, parse
 from harken.language.sql import check
 from harken_lab.harness.environment import environment
-from harken_lab.harness.results import to_json
+from harken_lab.harness.result_files import to_json
 from harken_lab.harness.rounds import interleaved
 
 RESULTS = Path(__file__).parent / "results" / "shape_cache.json"

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from harken import Engine
 from harken.spark import Index, build_index, match
 from harken_lab.harness.environment import environment
-from harken_lab.harness.results import to_json
+from harken_lab.harness.result_files import to_json
 from harken_lab.harness.rounds import interleaved
 from harken_lab.workloads import generate
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from harken import Engine
 from harken_lab.harness.environment import environment
-from harken_lab.harness.results import to_json
+from harken_lab.harness.result_files import to_json
 from harken_lab.workloads import generate
 
 RESULTS = Path(__file__).parent / "results" / "user.json"

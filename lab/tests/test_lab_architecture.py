@@ -12,8 +12,8 @@ import pytest
 import harken_lab
 from harken.announced import LABORATORY, imported
 from harken.cli.commands import ANNOUNCED
+from harken.matchers.algorithm_registry import ALGORITHMS
 from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS
-from harken.matchers.registry import ALGORITHMS
 
 ROOT = Path(harken_lab.__file__).parent
 PROJECT = ROOT.parents[1] / "pyproject.toml"

@@ -45,10 +45,10 @@ from harken.live.results import BatchMatches, Matches, Reading
 from harken.live.sampled import Sampled
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
 from harken.live.unparsed import Unparsed, of_batch, of_event
+from harken.matchers.algorithm_registry import DEFAULT_ALGORITHM, takes_option
 from harken.matchers.base import OneMatch
 from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DocumentMatching
 from harken.matchers.kinds import OPERATORS
-from harken.matchers.registry import DEFAULT_ALGORITHM, takes_option
 from harken.matchers.roles import CallsOperators, Plans
 from harken.operators import ORDERS, Operating, Operator, OperatorSet
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path

@@ -14,7 +14,7 @@ from conformance.cases import CaseFile, case_files, refusals
 from harken import Engine
 from harken.errors import HarkenError
 from harken.schema import Schema
-from harken.schema.files import format_schema
+from harken.schema.schema_files import format_schema
 from unit.server.serving import NDJSON, Server, Taken, as_lines, lines, problem, running_server
 
 pytestmark = [pytest.mark.together, pytest.mark.seconds]

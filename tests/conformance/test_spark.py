@@ -16,10 +16,10 @@ from conformance.tables import tables_of
 from harken import Engine
 from harken.errors import CapabilityError
 from harken.matchers import ALGORITHMS
+from harken.matchers.algorithm_registry import takes_option
 from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS
-from harken.matchers.registry import takes_option
 from harken.spark import Index, build_index, match
-from harken.spark.index import IndexVersion
+from harken.spark.index_versions import IndexVersion
 
 if TYPE_CHECKING:
     import pyarrow as pa

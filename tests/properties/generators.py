@@ -36,7 +36,7 @@ from harken.language.ast import (
     disjunction,
     leaves,
 )
-from harken.language.derived import term
+from harken.language.deriving import term
 from harken.reference import expressions as reference
 from harken.schema.derived import derivation
 from harken.schema.paths import Path

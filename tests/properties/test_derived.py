@@ -13,7 +13,7 @@ import pytest
 from harken.events import EventBatch, as_integer, read_events, validate
 from harken.events.column_functions import values_of
 from harken.language.ast import Comparison, Constant, Operand, constants
-from harken.language.derived import term
+from harken.language.deriving import term
 from harken.reference.expressions import value_of
 from harken.schema.derived import derivation, is_derived
 from harken.schema.paths import Path

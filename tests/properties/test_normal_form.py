@@ -14,9 +14,9 @@ from harken.events import Event
 from harken.language.ast import Expression, Not, conjunction, disjunction
 from harken.language.ast import constants as constants_of
 from harken.language.normalise import Template, normalise
-from harken.language.sql.check import check
 from harken.language.sql.parser import parse
 from harken.language.sql.printer import print_expression
+from harken.language.sql.type_check import check
 from harken.language.trees import FALSE
 from harken.limits import DEFAULT_LIMITS
 from harken.matchers import verify, verify_trees

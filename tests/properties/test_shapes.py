@@ -16,8 +16,8 @@ from harken.language.compiled import Compiler
 from harken.language.normal_form import NormalForm
 from harken.language.normalise import normalise
 from harken.language.sql import parser as sql
-from harken.language.sql.check import check
 from harken.language.sql.printer import print_expression
+from harken.language.sql.type_check import check
 from harken.schema import Schema
 from harken.schema.faults import first_of
 from harken.schema.values import show

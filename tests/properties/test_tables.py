@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harken import Engine
 from harken.codes.encode import encode
-from harken.codes.tables.rows import TableRows, rows_of_table
+from harken.codes.tables.table_rows import TableRows, rows_of_table
 from harken.errors import ContradictionError
 from harken.events import Event, EventBatch
 from harken.language.ast import Attribute, Comparison, Constant, Expression, Holds, IsNull, Not, conjunction

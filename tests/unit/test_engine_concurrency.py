@@ -15,8 +15,8 @@ import pytest
 
 from harken import Engine
 from harken.matchers import ALGORITHMS
+from harken.matchers.algorithm_registry import takes_option
 from harken.matchers.columnar import Columnar
-from harken.matchers.registry import takes_option
 from unit.deadline import without_hanging
 
 EVENT = {"x": 1, "y": "a"}

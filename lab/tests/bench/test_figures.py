@@ -9,7 +9,7 @@ import pytest
 
 from harken.errors import SourceError
 from harken_lab.bench.figures import BenchResult, Figure, Key, read_result
-from harken_lab.harness.results import Unavailable, read_json
+from harken_lab.harness.result_files import Unavailable, read_json
 
 MATCH = Key("match", "w4", 1_000, "columnar")
 

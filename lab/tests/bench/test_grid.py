@@ -13,7 +13,7 @@ from harken_lab.bench.grid_cells import SHAPES, SIZES, STATES, Cell, cells
 from harken_lab.bench.grid_plot import draw_grid, grid_plot
 from harken_lab.bench.grid_result import GridResult, MeasuredCell, Spread, read_grid
 from harken_lab.harness.closures import ClosureLoop
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.workloads import WORKLOADS
 
 pytestmark = [pytest.mark.seconds, pytest.mark.together]

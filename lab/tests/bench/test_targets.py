@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from harken.errors import SourceError
+from harken_lab.bench.bench_run import BenchSettings
 from harken_lab.bench.comparison import FigureChange, compare
 from harken_lab.bench.figures import MEANINGS, BenchResult, Figure, Key
 from harken_lab.bench.peers import Peer, read_peers
-from harken_lab.bench.run import BenchSettings
 from harken_lab.bench.targets import Target, judge, read_targets, targets_from
 
 SPEEDUP = Key("speedup", "w4", 1_000_000, "columnar")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from harken_lab.bench import bench_run as whole
 from harken_lab.bench import processes
-from harken_lab.bench import run as whole
+from harken_lab.bench.bench_run import BenchSettings
 from harken_lab.bench.figures import BenchResult, Key, read_result
-from harken_lab.bench.run import BenchSettings
 from harken_lab.bench.targets import read_targets
 from unit.cli.conftest import Run, lines
 

@@ -18,7 +18,7 @@ import pytest
 
 from harken.errors import SourceError
 from harken.matchers.columnar.costs import LAYOUT_NAMES
-from harken_lab.demo.folder import DemoFolder, prepare
+from harken_lab.demo.demo_folder import DemoFolder, prepare
 from harken_lab.demo.layouts import LAYOUTS, as_sentences, reached
 from harken_lab.demo.outcome import DemoOutcome, gather
 from harken_lab.demo.page import page

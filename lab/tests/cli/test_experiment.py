@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harken_lab.experiments import EXPERIMENTS
-from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
+from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell
 from harken_lab.experiments.findings import Finding
 from unit.cli.conftest import Run, lines
 

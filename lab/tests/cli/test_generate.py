@@ -107,7 +107,7 @@ def test_what_fails_leaves_the_old_files(run: Run, tmp_path: Path, monkeypatch: 
     def fails(batch: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harken_lab.workloads.files._json_lines", fails)
+    monkeypatch.setattr("harken_lab.workloads.workload_files._json_lines", fails)
     result = run("generate", "w4", "--to", tmp_path, "-s", 9, "-e", 9)
     assert result.exit_code == 3
     assert "No space left on device" in result.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from harken.errors import CapabilityError
 from harken_lab.experiments import EXPERIMENTS
-from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
+from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell
 from harken_lab.experiments.findings import Finding
 from harken_lab.report.items import all_items
 from unit.cli.conftest import Run, lines

@@ -10,11 +10,11 @@ import pytest
 
 from harken.errors import CapabilityError, SourceError
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import SCALES, Experiment, ExperimentResult, read_result
+from harken_lab.experiments.definition import SCALES, Experiment, ExperimentResult, read_result
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import Plot, chart, draw
-from harken_lab.experiments.rows import Row, WorkloadRows
-from harken_lab.experiments.tables import tables
+from harken_lab.experiments.result_tables import tables
 
 pytestmark = pytest.mark.seconds
 

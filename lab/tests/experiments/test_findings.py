@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, about, alike, exponent, less, less_everywhere, pairs
-from harken_lab.experiments.rows import Row, WorkloadRows
 
 CLAIM = Claim("a is quicker than b", "figure 1", "because", "otherwise")
 

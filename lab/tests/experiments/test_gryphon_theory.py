@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harken_lab.experiments.gryphon_tree import bound, chance_of_match, decline_for, share_saved
-from harken_lab.harness.answers import every_true
+from harken_lab.harness.verified_answers import every_true
 from harken_lab.workloads import generate
 from harken_lab.workloads.gryphon import Gryphon
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from harken_lab.experiments import overlap_assumptions, overlap_choosing, overlap_optimum, overlap_orders
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.least_evaluations import certificate, least, optimum, packed, touched
 from harken_lab.experiments.ordered import ORDERS, Ordered, drawings, events_of, ratios
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import PACES, Run
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.workloads.overlap import Overlap, Overlapping
 
 PACE = PACES["smoke"]

@@ -10,9 +10,9 @@ import pytest
 from harken.limits import Limits
 from harken_lab.experiments.changing import measure_changes, one_row_each
 from harken_lab.experiments.running import PACES, Run
-from harken_lab.harness.answers import Numbers, Offsets, verify
 from harken_lab.harness.contestants import Contestant, Filled, entries_of
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.result_files import WrongAnswerError
+from harken_lab.harness.verified_answers import Numbers, Offsets, verify
 
 SMOKE = PACES["smoke"]
 NAMES = ("scan", "columnar", "naive")

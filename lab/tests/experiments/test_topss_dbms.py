@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from harken_lab.experiments import find_experiment, topss_dbms
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Finding
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.topss_dbms import ANCHORED, BITS, ENGINES, GROUPING, LISTS, SEQUENTIAL, judge, named
-from harken_lab.harness.postgres import running_postgres
-from harken_lab.harness.results import Unavailable
+from harken_lab.harness.postgres_server import running_postgres
+from harken_lab.harness.result_files import Unavailable
 
 REASON = "there is no PostgreSQL server on this machine"
 

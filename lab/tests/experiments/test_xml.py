@@ -10,8 +10,8 @@ import pytest
 
 from harken_lab.experiments import xml_nasa, xml_stock
 from harken_lab.experiments.documents import filled, model_of, streams, verify_documents
-from harken_lab.experiments.rows import Row, WorkloadRows
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.workloads import generate
 from harken_lab.workloads.nasa import Nasa
 

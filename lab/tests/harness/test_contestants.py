@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from harken.events import validate
-from harken.matchers.registry import ALGORITHMS
+from harken.matchers.algorithm_registry import ALGORITHMS
 from harken.matchers.roles import AddsInBulk, CountsPredicates, MatchesCodes, Persists, Plans
-from harken_lab.harness.answers import Answers, verify
 from harken_lab.harness.contestants import Contestant, Filled, entries_of, sample_of
 from harken_lab.harness.live import Live
+from harken_lab.harness.verified_answers import Answers, verify
 from harken_lab.workloads import generate
 
 WORKLOAD = generate("w4", 300, 16)

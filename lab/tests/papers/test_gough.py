@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from harken import Engine, Limits
-from harken.codes import growing
 from harken.codes.columns import Column, ColumnPredicates
 from harken.codes.flat import Flat
 from harken.errors import CapabilityError, LimitError
@@ -19,6 +18,7 @@ from harken.limits import DEFAULT_LIMITS
 from harken.matchers import algorithm_traits, create_matcher
 from harken.matchers.base import Trait
 from harken.schema import Kind
+from harken_lab.papers import growing
 from harken_lab.papers.gough import Gough
 from harken_lab.papers.hanson import Hanson
 from harken_lab.workloads import generate

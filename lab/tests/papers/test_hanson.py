@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harken.codes import growing
 from harken.codes.columns import Column, ColumnPredicates
 from harken.codes.flat import Flat
 from harken.errors import CapabilityError
 from harken.events import validate
 from harken.matchers import create_matcher
 from harken.schema import Kind
+from harken_lab.papers import growing
 from harken_lab.papers.hanson import Hanson
 from harken_lab.papers.kernels.interval_tree import (
     ABOVE,

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harken.codes import growing
 from harken.codes.flat import Flat
 from harken.events import Event, EventBatch
 from harken.language import Compiler
 from harken.language.normal_form import NormalForm
 from harken.matchers.verify import is_match
+from harken_lab.papers import growing
 from harken_lab.papers import labelled_rows as module
 from harken_lab.papers.kernels.row_table import row_holds
 from harken_lab.papers.labelled_rows import NONE, LabelledRows, grown, longer

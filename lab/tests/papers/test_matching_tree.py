@@ -15,7 +15,7 @@ from harken.events import Event, EventBatch
 from harken.language import Compiler
 from harken.limits import Limits
 from harken.matchers import Entry, create_matcher
-from harken_lab.papers.kernels import matching_tree as kernels
+from harken_lab.papers.kernels import matching_tree_kernels as kernels
 from harken_lab.papers.matching_tree import MatchingTree
 
 OPTIONS = [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harken import Engine, Limits
 from harken.errors import LimitError
-from harken.matchers.registry import ALGORITHMS
+from harken.matchers.algorithm_registry import ALGORITHMS
 from unit.matchers.subscribed import Subscribed
 
 OF_PAPERS = [name for name, target in ALGORITHMS.items() if target.startswith("harken_lab.papers.")]

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from harken import Engine
-from harken.codes import growing as labels_module
 from harken.errors import CapabilityError, ContradictionError, HarkenError, LimitError
 from harken.language.ast import Expression
 from harken.language.sql.printer import print_expression
@@ -16,6 +15,7 @@ from harken.limits import Limits
 from harken.matchers import ALGORITHMS, create_matcher
 from harken.matchers.base import Trait
 from harken.schema import Schema
+from harken_lab.papers import growing as labels_module
 from harken_lab.papers import labelled_rows as rows_module
 from harken_lab.papers import row_matcher as matcher_module
 from properties.agreement import Judge, check

@@ -10,7 +10,7 @@ import pytest
 
 from harken.errors import SourceError
 from harken_lab.report.benchmarks import benchmark_blocks, read_benchmarks
-from harken_lab.report.document import Block, Command, DataTable, Heading, Paragraph
+from harken_lab.report.report_document import Block, Command, DataTable, Heading, Paragraph
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harken_lab.experiments import EXPERIMENTS, find_experiment, topss_dbms, topss_tables, xml_nasa, xml_stock
-from harken_lab.experiments.experiment import ExperimentResult, read_result
+from harken_lab.experiments.definition import ExperimentResult, read_result
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import Plot
 from harken_lab.report.items import PAPERS, Item, all_items

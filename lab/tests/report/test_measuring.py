@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harken.errors import CapabilityError, SourceError
-from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
+from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell
 from harken_lab.report.measuring import measure, read
 
 NAMES = ["topss-tables", "gryphon-tree", "overlap-orders"]

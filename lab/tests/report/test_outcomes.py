@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harken_lab.experiments.experiment import ExperimentResult
+from harken_lab.experiments.definition import ExperimentResult
 from harken_lab.experiments.findings import Finding
 from harken_lab.report.measuring import read
 from harken_lab.report.outcomes import ItemOutcome, Verdict, brief, others, outcomes

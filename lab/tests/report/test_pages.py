@@ -11,14 +11,14 @@ import pytest
 
 from harken.errors import SourceError
 from harken_lab.report.benchmarks import read_benchmarks
-from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 from harken_lab.report.html import html, inline, inlined
 from harken_lab.report.items import all_items
 from harken_lab.report.markdown import markdown
 from harken_lab.report.measuring import Measurements, read
 from harken_lab.report.outcomes import Verdict, outcomes
+from harken_lab.report.report_document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
+from harken_lab.report.report_files import write
 from harken_lab.report.sections import report
-from harken_lab.report.writing import write
 
 pytestmark = [pytest.mark.seconds, pytest.mark.together]
 

@@ -13,7 +13,7 @@ from harken.errors import EventError
 from harken.events import read_rows, validate
 from harken.live.subscriptions import records_of_rows
 from harken_lab.workloads.auction import events, readable_subscriptions, schema, subscriptions
-from harken_lab.workloads.auction.demo import DemoResult, run
+from harken_lab.workloads.auction.market_tour import DemoResult, run
 
 EVENTS = 1_500
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken.cli.session import session
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,7 +27,7 @@ def algorithms(json: Json = False, verbose: Verbose = 0) -> None:
 
 
 def _show_lines(screen: Screen) -> None:
-    from harken.matchers import registry
+    from harken.matchers import algorithm_registry as registry
     from harken.matchers.document_algorithms import (
         DEFAULT_DOCUMENTS,
         DOCUMENT_ALGORITHMS,
@@ -63,8 +63,8 @@ def _show_table(screen: Screen) -> None:
     from rich.text import Text
 
     from harken.matchers import Capability, Trait
+    from harken.matchers.algorithm_registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_summary
     from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DOCUMENT_ALGORITHMS, document_summary
-    from harken.matchers.registry import ALGORITHMS, DEFAULT_ALGORITHM, algorithm_summary
 
     # If the names of all capabilities and traits do not fit, letters stand for them.
     names = [*map(str, Capability), *map(str, Trait)]
@@ -88,7 +88,7 @@ def _table(names: list[str], headings: list[str]) -> Table:
     from rich import box
     from rich.table import Table
 
-    from harken.matchers.registry import ALGORITHMS, algorithm_capabilities, algorithm_traits
+    from harken.matchers.algorithm_registry import ALGORITHMS, algorithm_capabilities, algorithm_traits
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("algorithm", no_wrap=True)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.options import EVENT_FILES, FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
-from harken.cli.session import session
 
 EXAMPLES = """\b
 Examples:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harken.cli.exits import ExitCode
-from harken.cli.findings import InputFinding, Kind, of_fault, of_refused
 from harken.cli.grouping import Groups
+from harken.cli.input_findings import InputFinding, Kind, of_fault, of_refused
 from harken.cli.inputs import EventFiles, SubscriptionFiles, event_files, is_saved_engine, subscription_files, title_of
 from harken.cli.observed import Observed
 from harken.cli.screen import Screen, counted
@@ -18,7 +18,7 @@ from harken.engine import Engine
 from harken.errors import DuplicateIdError, HarkenError, SchemaError, SegmentError, SourceError
 from harken.events import without_bad_documents
 from harken.language.compiled import Compiled, Compiler
-from harken.language.xpath.plan import DocumentPlan
+from harken.language.xpath.document_plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS
 from harken.live.subscriptions import Fault, Record
 from harken.operators import OperatorSet

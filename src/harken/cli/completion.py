@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def algorithm_names(incomplete: str) -> list[str]:
-    from harken.matchers.registry import ALGORITHMS
+    from harken.matchers.algorithm_registry import ALGORITHMS
 
     return starting(ALGORITHMS, incomplete)
 

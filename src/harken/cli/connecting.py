@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.command_session import show_error
 from harken.cli.exits import ExitCode
 from harken.cli.screen import Screen
-from harken.cli.session import show_error
 from harken.errors import SourceError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.cli.screen import Screen, printable
-from harken.cli.session import session
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -122,7 +122,7 @@ def _show_plan(
     operators: Sequence[str] | None,
     choices: Sequence[object],
 ) -> None:
-    from harken.cli.planning import plan_of, show_plan
+    from harken.cli.plan_view import plan_of, show_plan
 
     if subscriptions is None:
         raise typer.BadParameter("a plan is one of --subscriptions FILE", param_hint="--plan")

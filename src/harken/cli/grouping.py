@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harken.cli.findings import WARNING, InputFinding, indented
+from harken.cli.input_findings import WARNING, InputFinding, indented
 from harken.cli.screen import Screen, counted
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen, printable
-from harken.cli.session import session
 from harken.errors import InvalidValueError, UnknownIdError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.completion import algorithm_names, document_names
 from harken.cli.exits import ExitCode
 from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
-from harken.cli.session import session
 from harken.language.registry import DEFAULT_LANGUAGE
 
 EXAMPLES = """\b
@@ -98,7 +98,7 @@ def match(
     """
     with session(json, verbose) as screen:
         from harken.cli.inputs import event_files, subscription_files
-        from harken.cli.matching import MatchRequest, run
+        from harken.cli.matching_files import MatchRequest, run
 
         if bool(subscriptions) is bool(where):
             raise typer.BadParameter("give one of them", param_hint="--subscriptions or --where")

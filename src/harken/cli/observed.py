@@ -9,7 +9,7 @@ from harken.errors import did_you_mean
 from harken.events import Event
 from harken.language.compiled import Compiled
 from harken.language.normal_form import Conjunction, ValueSet
-from harken.language.xpath.plan import DocumentPlan
+from harken.language.xpath.document_plan import DocumentPlan
 from harken.schema import Kind, Path, format_path
 from harken.schema.derived import place_of
 from harken.schema.paths import DOCUMENT

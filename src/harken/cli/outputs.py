@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext
 from datetime import date, datetime
 from typing import Any, BinaryIO, Protocol
 
-from harken.cli.json_text import to_json, to_text
-from harken.cli.rows import EventNames, Row, SubscriptionFields
+from harken.cli.json_output import to_json, to_text
+from harken.cli.match_rows import EventNames, Row, SubscriptionFields
 from harken.cli.screen import Screen, printable
 from harken.errors import SourceError
 from harken.events.sources import COMPRESSIONS

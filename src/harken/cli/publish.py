@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.connecting import DEFAULT_SERVER, ApiKey, Server, connected
 from harken.cli.exits import ExitCode
 from harken.cli.options import EVENT_FILES, EventFormat, Json, Split, Verbose
-from harken.cli.session import session
 
 EXAMPLES = """\b
 Examples:

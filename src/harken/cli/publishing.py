@@ -9,16 +9,16 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from harken import errors
-from harken.cli.findings import InputFinding
+from harken.cli.input_findings import InputFinding
 from harken.cli.inputs import title_of
 from harken.cli.refusals import Refusals, refusals
 from harken.cli.screen import Screen, counted
 from harken.client import Client, Published, Rejected, ServerError
 from harken.errors import HarkenError, LimitError, Place, SourceError
 from harken.events.document_batches import document_pieces
+from harken.events.event_rows import rows_of
 from harken.events.json_text import decode_object
 from harken.events.pieces import Piece, place_in
-from harken.events.rows import rows_of
 from harken.events.sources import STANDARD_INPUT, Source, find_source, opened
 from harken.limits import DEFAULT_LIMITS
 

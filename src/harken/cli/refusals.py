@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TextIO
 
-from harken.cli.findings import InputFinding, Kind
-from harken.cli.json_text import to_json
+from harken.cli.input_findings import InputFinding, Kind
+from harken.cli.json_output import to_json
 from harken.cli.screen import Screen
 from harken.errors import SourceError
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.connecting import DEFAULT_SERVER, ApiKey, Server, Ticket, connected, one_by_one
 from harken.cli.durations import seconds_option
 from harken.cli.options import Json, Verbose
-from harken.cli.session import session
 
 EXAMPLES = """\b
 Examples:

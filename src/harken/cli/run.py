@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.command_session import session, show_error
 from harken.cli.exits import code_of
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen, printable, printable_lines
-from harken.cli.session import session, show_error
 from harken.errors import ConfigError
 
 if TYPE_CHECKING:
+    from harken.pipeline.batch_planning import PipelinePlan
     from harken.pipeline.config import Config
-    from harken.pipeline.metrics import Meter
-    from harken.pipeline.planning import PipelinePlan
     from harken.pipeline.reports import Report
+    from harken.pipeline.run_metrics import Meter
 
 EXAMPLES = """\b
 Examples:
@@ -55,14 +55,14 @@ def run(
     with session(json, verbose) as screen:
         config = _configured(screen, configuration)
         if dry_run:
-            from harken.pipeline.planning import plan
+            from harken.pipeline.batch_planning import plan
 
             with _working(screen, "starting Spark"):
                 found = plan(config)
             _show_plan(screen, found)
             return
-        from harken.pipeline.metrics import Meter
         from harken.pipeline.run import run as run_pipeline
+        from harken.pipeline.run_metrics import Meter
 
         meter = Meter(config)
         with _working(screen, "starting Spark") as say:
@@ -97,8 +97,8 @@ def _show_ui(screen: Screen, say: Callable[[str], None], ui: str | None) -> None
 
 
 def _show_report(screen: Screen, say: Callable[[str], None], meter: Meter, report: Report) -> None:
-    from harken.pipeline.metrics import line_of
     from harken.pipeline.progress import running_text, text_of
+    from harken.pipeline.run_metrics import line_of
 
     if screen.json:
         screen.line(line_of(report))

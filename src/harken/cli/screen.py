@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from harken.cli.json_text import to_json
+from harken.cli.json_output import to_json
 from harken.concurrency.caching import cached_property
 
 if TYPE_CHECKING:

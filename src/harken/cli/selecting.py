@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import typer
 
 from harken.cli.inputs import EventFiles, SubscriptionFiles, title_of
-from harken.cli.json_text import to_text
+from harken.cli.json_output import to_text
 from harken.engine import Engine
 from harken.errors import SourceError, UnknownIdError, did_you_mean
 from harken.events import Event

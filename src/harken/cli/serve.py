@@ -13,10 +13,10 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.exits import ExitCode
 from harken.cli.options import Json, SchemaFile, Verbose
 from harken.cli.screen import Screen, printable
-from harken.cli.session import session
 from harken.errors import ConfigError, HarkenError, SourceError
 
 EXAMPLES = """\b

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.options import FILES, Json, SchemaFile, Verbose
 from harken.cli.screen import Screen, counted, printable_lines
-from harken.cli.session import session
 
 if TYPE_CHECKING:
     from harken.relational.printed import Script

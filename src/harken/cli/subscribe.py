@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.connecting import DEFAULT_SERVER, ApiKey, Server, connected, kept
 from harken.cli.durations import seconds_of, seconds_option
 from harken.cli.exits import ExitCode
 from harken.cli.options import FILES, Json, Verbose
 from harken.cli.screen import Screen, printable
-from harken.cli.session import session
 
 if TYPE_CHECKING:
     from harken.client import Client, Delivery, Ticketed
@@ -109,7 +109,7 @@ def _subscribe_files(
     strict: bool,
 ) -> None:
     from harken.cli.inputs import event_files
-    from harken.cli.subscribing import subscribe_files
+    from harken.cli.subscribing_files import subscribe_files
     from harken.cli.tickets import TicketFile
 
     named = event_files(files, None)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.connecting import DEFAULT_SERVER, ApiKey, Server, Ticket, connected, kept, one_by_one
 from harken.cli.options import Json, Verbose
-from harken.cli.session import session
 
 EXAMPLES = """\b
 Examples:

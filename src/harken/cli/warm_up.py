@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
+from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken.cli.session import session
 
 
 def warm_up(json: Json = False, verbose: Verbose = 0) -> None:

@@ -24,8 +24,8 @@ from harken.client.answers import (
 )
 from harken.client.asynchronous import AsyncClient
 from harken.client.blocking import Client
+from harken.client.client_errors import ServerError, UnreachableError
 from harken.client.delivery import Delivery, Throttle, Webhook
-from harken.client.errors import ServerError, UnreachableError
 from harken.client.exchange import Backoff
 
 __all__ = [

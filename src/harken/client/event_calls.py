@@ -7,9 +7,9 @@ from typing import Any
 from uuid import uuid4
 
 from harken.client.answers import Backtested, Explained, Matched, Published, Rejected
-from harken.client.encoding import Body, Event, Unsendable, bodies, carrying, present
-from harken.client.errors import ServerError, all_rejected
+from harken.client.client_errors import ServerError, all_rejected
 from harken.client.exchange import Access, Answer, Flow, Request, sent
+from harken.client.request_encoding import Body, Event, Unsendable, bodies, carrying, present
 
 
 def publish(

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit
 
-from harken.client.errors import ServerError, UnreachableError, error_of_problem, error_of_text
+from harken.client.client_errors import ServerError, UnreachableError, error_of_problem, error_of_text
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Hashable, Iterator, Sequence
 
 from harken.client.answers import Notification
-from harken.client.errors import ServerError, UnreachableError
+from harken.client.client_errors import ServerError, UnreachableError
 from harken.client.exchange import REFUSED_FOR_NOW, Access, Answer, Outcome, Request, error_of, given
 from harken.client.server_sent import Frame, FrameParser
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harken.client.answers import DeadLetter, NotificationPage
-from harken.client.encoding import carrying, present
 from harken.client.exchange import Access, Flow, Pages, Request, given, pages, path_of, sent
+from harken.client.request_encoding import carrying, present
 
 
 def notifications(

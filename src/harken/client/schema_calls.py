@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harken.client.encoding import carrying
 from harken.client.exchange import Access, Flow, Request, sent
+from harken.client.request_encoding import carrying
 
 _NOT_NOW = 503
 

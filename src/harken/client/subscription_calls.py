@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Any
 
 from harken.client.answers import Changed, LineReport, SubscriptionState, Ticketed
+from harken.client.client_errors import ServerError, UnreachableError, error_of_problem
 from harken.client.delivery import Delivery
-from harken.client.encoding import Unsendable, batches, carrying, present
-from harken.client.errors import ServerError, UnreachableError, error_of_problem
 from harken.client.exchange import NDJSON, Access, Flow, Pages, Request, given, pages, path_of, sent
+from harken.client.request_encoding import Unsendable, batches, carrying, present
 
 Seconds = float | timedelta
 

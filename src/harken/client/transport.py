@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harken.client.errors import UnreachableError
+from harken.client.client_errors import UnreachableError
 from harken.client.exchange import Access, Answer, Request
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from harken.concurrency.caching import cached_property
 from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import Cells, as_integer, whole_and_part
 from harken.events.utf8 import utf8_of
-from harken.kernels import encode as kernels
+from harken.kernels import encode_values as kernels
 from harken.schema import Kind
 
 # A table of codes may have so many places for every constant, and so many in any case.

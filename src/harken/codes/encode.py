@@ -20,7 +20,7 @@ from harken.events import Event, EventBatch
 from harken.events.arrow_columns import DenseColumn
 from harken.events.cells import Cells, PathCells
 from harken.events.object_views import ObjectViews
-from harken.kernels.encode import place_codes
+from harken.kernels.encode_values import place_codes
 from harken.schema import Kind
 from harken.schema.derived import bound_sources, is_derived, place_of, reading
 from harken.schema.paths import Path

@@ -16,7 +16,7 @@ from harken.codes.conjunctions import CodedPredicates, Conjunctions
 from harken.codes.constants import as_cells, constants_of
 from harken.codes.dictionary import Dictionary, Strings
 from harken.codes.flat import Flat
-from harken.kernels import recode as kernels
+from harken.kernels import recoding as kernels
 
 
 def recode(flat: Flat, dictionaries: Mapping[Column, Dictionary]) -> Conjunctions:

@@ -7,10 +7,10 @@ from harken.events.batch import Decoded, EventBatch, Refused, validate, without_
 from harken.events.cells import Cells, PathCells, as_integer, whole_and_part
 from harken.events.decode import read_events
 from harken.events.event import Event
+from harken.events.event_rows import read_rows
 from harken.events.many import held
 from harken.events.names import looked_at
 from harken.events.row import Row
-from harken.events.rows import read_rows
 
 __all__ = [
     "Cells",

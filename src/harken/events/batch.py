@@ -19,12 +19,12 @@ from harken.events.derived_cells import derived_cells
 from harken.events.dict_views import dict_views
 from harken.events.document_views import DocumentViews
 from harken.events.event import Event
+from harken.events.event_tables import table_of
 from harken.events.excerpt import settled, shorten_object
 from harken.events.many import many
 from harken.events.object_views import ObjectViews
 from harken.events.raw import RawEvent, RawEvents
 from harken.events.row import Row
-from harken.events.tables import table_of
 from harken.events.utf8 import utf8_of
 from harken.events.views import Views
 from harken.limits import DEFAULT_LIMITS, Limits

@@ -12,11 +12,11 @@ from harken.events.arrow_cells import Converter
 from harken.events.arrow_rows import ipc_batches, parquet_batches
 from harken.events.batch import Decoded, EventBatch, collect, validate_table
 from harken.events.document_batches import document_batches, document_pieces
+from harken.events.event_rows import rows_of
 from harken.events.json_columns import JsonColumns
 from harken.events.json_rows import json_line_pieces, json_pieces, rows_of_pieces
 from harken.events.pieces import Piece
 from harken.events.row import Row
-from harken.events.rows import rows_of
 from harken.events.sources import STANDARD_INPUT, Source, find_source, opened
 from harken.limits import DEFAULT_LIMITS, Limits
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.compile import inlined, kernel
 from harken.kernels.frozen import thawing
-from harken.kernels.text import Patterns, scan
+from harken.kernels.text_patterns import Patterns, scan
 
 EVERY, SOME = -1, -2
 """Nodes of a tree that are no leaves."""

@@ -38,7 +38,7 @@ from harken.language.ast import (
     like_pieces,
     offset_of,
 )
-from harken.language.derived import Term, comparing, has_attributes, term
+from harken.language.deriving import Term, comparing, has_attributes, term
 from harken.language.intervals import LINES, Intervals
 from harken.language.normal_form import Constraint, Presence, Residual, ValueSet, line_of
 from harken.language.predicates import compare, either, like_matcher, rlike_matcher

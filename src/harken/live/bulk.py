@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.codes.flat import Flat
-from harken.codes.tables.rows import TableRows, rows_of_table
+from harken.codes.tables.table_rows import TableRows, rows_of_table
 from harken.errors import HarkenError, SourceError
 from harken.limits import Limits
 from harken.live.catalogue import Catalogue

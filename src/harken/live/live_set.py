@@ -19,9 +19,9 @@ from harken.live.mismatch import Asking, FirstSubscriptions
 from harken.live.numbering import Numbering
 from harken.live.subscriptions import Fault, Record, Subscription
 from harken.matchers import Capability, Entry, FormOf, Matcher
+from harken.matchers.algorithm_registry import create_matcher, create_other, refuse_incapable, refuse_unless_removing
 from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
 from harken.matchers.kinds import DOCUMENTS, FLAT, OPERATORS, PROGRAMS, Indexes
-from harken.matchers.registry import create_matcher, create_other, refuse_incapable, refuse_unless_removing
 from harken.matchers.roles import CallsOperators
 from harken.operators.operating import NOTHING_TO_OPERATE, Operating
 from harken.schema import Schema

@@ -18,12 +18,12 @@ from harken.limits import Limits
 from harken.live.catalogue import Catalogue, CatalogueColumns
 from harken.live.live_set import LiveSet, new_index
 from harken.live.numbering import Numbering
+from harken.matchers.algorithm_registry import load_matcher, load_others
 from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
 from harken.matchers.kinds import OPERATORS, Indexes
-from harken.matchers.registry import load_matcher, load_others
 from harken.operators.operating import Operating
 from harken.schema import Schema
-from harken.schema.files import format_schema, parse_schema
+from harken.schema.schema_files import format_schema, parse_schema
 from harken.versions.array_file import ArrayFile
 from harken.versions.folder import Folder, VersionDraft
 

@@ -9,11 +9,11 @@ from typing import Any
 from harken.announced import Announced, imported, target_of
 from harken.errors import CapabilityError, UnavailableError
 from harken.language.compiled import Plan
+from harken.language.xpath.document_plan import DocumentPlan
 from harken.language.xpath.linear import refuse_unlinear
-from harken.language.xpath.plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken.matchers.algorithm_registry import options_of, takes_option
 from harken.matchers.base import Matcher
-from harken.matchers.registry import options_of, takes_option
 
 DOCUMENT_ALGORITHMS: Announced[str] = Announced(
     "harken.documents",

@@ -14,8 +14,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("configuration", metavar="PIPELINE.TOML")
     parser.add_argument("--dry-run", action="store_true", help="show what it would do, and end")
     options = parser.parse_args(arguments)
+    from harken.pipeline.batch_planning import plan
     from harken.pipeline.config import load_config
-    from harken.pipeline.planning import plan
     from harken.pipeline.progress import text_of
     from harken.pipeline.run import run
 

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import FolderLockedError, SegmentError
-from harken.spark.files import files_of
+from harken.spark.index_files import files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harken.pipeline.enrichment import enriched_columns
+from harken.pipeline.matched_subscriptions import Subscriptions
 from harken.pipeline.source_columns import SourceColumns
-from harken.pipeline.sources import find_columns, read
-from harken.pipeline.subscriptions import Subscriptions
+from harken.pipeline.stream_sources import find_columns, read
 from harken.schema import EventColumns
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from harken.live.notifications import TYPE
 from harken.pipeline.counts import Counts
-from harken.pipeline.metrics import Meter, lag_of
 from harken.pipeline.reports import BatchReport, Report
+from harken.pipeline.run_metrics import Meter, lag_of
 
 
 def text_of(report: Report) -> str:

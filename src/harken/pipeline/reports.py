@@ -8,7 +8,7 @@ from datetime import datetime
 from harken.live.mismatch import NO_MISMATCHES, Mismatches
 from harken.pipeline.counts import Counts
 from harken.spark.building import SubscriptionFault
-from harken.spark.index import IndexVersion
+from harken.spark.index_versions import IndexVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import require_extra
-from harken.pipeline.batch import run_batch
+from harken.pipeline.batch_outcome import Stamp
 from harken.pipeline.counts import Counts
-from harken.pipeline.metrics import Meter
+from harken.pipeline.matched_subscriptions import Subscriptions
+from harken.pipeline.micro_batch import run_batch
 from harken.pipeline.opened_source import opened_source
-from harken.pipeline.outcome import Stamp
+from harken.pipeline.pipeline_session import pipeline_session
 from harken.pipeline.progress import counted, parts_of
 from harken.pipeline.reports import BatchReport, Report
-from harken.pipeline.session import pipeline_session
+from harken.pipeline.run_metrics import Meter
 from harken.pipeline.spark_errors import spark_errors
 from harken.pipeline.stopping import Stop, cancelled_by, stopped_by_signals
 from harken.pipeline.stream import stream
-from harken.pipeline.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

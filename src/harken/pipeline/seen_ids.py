@@ -9,8 +9,8 @@ import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from harken.spark.files import files_of
 from harken.spark.frames import column
+from harken.spark.index_files import files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

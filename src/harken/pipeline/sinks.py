@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import HarkenError, SourceError, StoreError
 from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
 from harken.pipeline.jdbc import has_rows, replace_rows
-from harken.pipeline.outbox import append_notifications
+from harken.pipeline.notification_outbox import append_notifications
 from harken.pipeline.spark_errors import reason_of, spark_errors
 from harken.pipeline.steps import Reached, ignore_step
 from harken.spark.frames import column

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from harken.errors import HarkenError
-from harken.pipeline.batch import run_batch
 from harken.pipeline.batch_log import BatchLog, Begun, Done
+from harken.pipeline.batch_outcome import Stamp
 from harken.pipeline.config import AVAILABLE_NOW, Config
 from harken.pipeline.config.value_types import seconds_of
 from harken.pipeline.counts import Counts
+from harken.pipeline.matched_subscriptions import Subscriptions
+from harken.pipeline.micro_batch import run_batch
 from harken.pipeline.opened_source import opened_source
-from harken.pipeline.outcome import Stamp
 from harken.pipeline.reports import BatchReport, Report
 from harken.pipeline.sinks import refuse_batches_of_others
-from harken.pipeline.sources import keep_columns
 from harken.pipeline.spark_errors import explained
 from harken.pipeline.steps import Reached, ignore_step
 from harken.pipeline.stopping import stopped_by_signals
-from harken.pipeline.subscriptions import Subscriptions
-from harken.spark.files import files_of
+from harken.pipeline.stream_sources import keep_columns
+from harken.spark.index_files import files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

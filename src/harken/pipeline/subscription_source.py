@@ -13,8 +13,8 @@ from harken.errors import DuplicateIdError, HarkenError, Place, SourceError
 from harken.events import read_rows, rows_from_arrow
 from harken.live.subscriptions import NO_FIELDS, Fault, Record, records_of_rows
 from harken.pipeline.spark_errors import spark_errors
-from harken.spark.files import files_of
 from harken.spark.frames import column
+from harken.spark.index_files import files_of
 from harken.versions.files import local_path
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harken.schema import Kind, Path
-from harken.spark.index import IndexVersion
+from harken.spark.index_versions import IndexVersion
 from harken.spark.local import opened
 
 if TYPE_CHECKING:

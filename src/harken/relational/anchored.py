@@ -25,7 +25,7 @@ from harken.relational.anchored_tables import (
 )
 from harken.relational.anchors import Anchors
 from harken.relational.databases import EventColumn, MatchingDatabase
-from harken.relational.matcher import RelationalMatcher
+from harken.relational.relational_matcher import RelationalMatcher
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table
 from harken.relational.typed_events import TypedEvents

@@ -14,9 +14,9 @@ from harken.schema.domains import (
 from harken.schema.event_columns import EventColumns
 from harken.schema.event_types import EVENT_TYPE, EventType, Rule, View
 from harken.schema.extensions import Extension, NewAttribute, NewDomain, NewEventType, NewOptionalAttribute
-from harken.schema.files import check_schema, format_schema, load_schema, parse_schema
 from harken.schema.model import Schema
 from harken.schema.paths import Path, format_path, parse_path
+from harken.schema.schema_files import check_schema, format_schema, load_schema, parse_schema
 from harken.schema.values import Kind, Value
 
 __all__ = [

@@ -6,8 +6,8 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
+from harken.server.body_shapes import iso
 from harken.server.secret_words import KEY, new_word
-from harken.server.shapes import iso
 from harken.store import ApiKey
 from harken.store.store import microseconds
 

@@ -23,7 +23,10 @@ from harken.server.gate import Gate
 from harken.server.metrics import Metrics
 from harken.server.page import CONTENT_SECURITY_POLICY, page_files
 from harken.server.problems import on_harken_error, on_http_error, on_invalid
-from harken.server.routes import events, notifications, operations, schema, subscriptions
+from harken.server.routes import event_routes as events
+from harken.server.routes import notification_routes as notifications
+from harken.server.routes import operations, schema
+from harken.server.routes import subscription_routes as subscriptions
 from harken.server.service import Service
 from harken.server.settings import ServerSettings
 

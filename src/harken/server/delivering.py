@@ -12,14 +12,14 @@ from random import Random
 from urllib.parse import urlsplit
 
 from harken.errors import HarkenError
+from harken.server.body_shapes import CLOUDEVENT_JSON, digest_text, notification_text
 from harken.server.committing import Committer
-from harken.server.index import ServedIndex
 from harken.server.reading import Readers
+from harken.server.served_index import ServedIndex
 from harken.server.settings import ServerSettings
-from harken.server.shapes import CLOUDEVENT_JSON, digest_text, notification_text
 from harken.server.webhooks.backoff import Schedule
+from harken.server.webhooks.call_outcomes import CallOutcome, OutcomeKind
 from harken.server.webhooks.hosts import Hosts
-from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind
 from harken.server.webhooks.sending import Sender
 from harken.store import CLOUDEVENTS, Notified, Store, StoredDelivery, WebhookState, Writing
 from harken.store.store import microseconds

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from harken.errors import AccessError, LimitError
 from harken.server.access import Requester
+from harken.server.body_shapes import iso
 from harken.server.models import ChangeModel, SubscriptionModel
 from harken.server.requests import first_fault
 from harken.server.settings import ServerSettings
-from harken.server.shapes import iso
 from harken.server.subscribing import NewSubscription, SubscriptionDraft
 from harken.server.webhooks.addresses import check_url
 from harken.server.webhooks.signing import new_secret, signing_key

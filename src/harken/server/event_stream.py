@@ -9,14 +9,14 @@ from contextlib import aclosing, suppress
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from harken.server.body_shapes import digest_text, notification_text
 from harken.server.feed import frame
 from harken.server.service import Service
-from harken.server.shapes import digest_text, notification_text
 from harken.server.streams import MOST_HELD_BYTES, Stream, size_of
 from harken.store import Notified, StoredDelivery
 from harken.store.database import fitting
-from harken.store.delivery import DEFAULT_DELIVERY
 from harken.store.store import microseconds
+from harken.store.stored_delivery import DEFAULT_DELIVERY
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 
-from harken.server.shapes import event_text, iso
+from harken.server.body_shapes import event_text, iso
 from harken.store import JournalledEvent
 from harken.store.store import microseconds
 from harken.store.writing import Appended

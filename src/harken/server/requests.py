@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ValidationError
 
 from harken.errors import DecodeError
 from harken.server.access import Doorkeeper, Requester
-from harken.server.answers import ProblemModel
+from harken.server.http_answers import ProblemModel
 from harken.server.problems import PROBLEM_JSON, InvalidRequestError
 from harken.server.service import Service
 

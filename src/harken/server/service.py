@@ -15,17 +15,17 @@ from typing import Any
 
 from harken.errors import HarkenError, StoreError, StoreUnavailableError
 from harken.schema import Schema, load_schema
-from harken.schema.files import format_schema, parse_schema
-from harken.server.backtesting import Backtesting
+from harken.schema.schema_files import format_schema, parse_schema
+from harken.server.backtest_requests import Backtesting
 from harken.server.committing import Committer
 from harken.server.delivering import Delivering
 from harken.server.feed import Feed
-from harken.server.index import ServedIndex
-from harken.server.matching import Decoders, MatchingService, MatchOutcome, PublishOutcome, Settled, match
+from harken.server.matching_service import Decoders, MatchingService, MatchOutcome, PublishOutcome, Settled, match
 from harken.server.publications import Incoming
 from harken.server.readiness import Readiness
 from harken.server.reading import Readers
 from harken.server.secret_words import StreamTokens
+from harken.server.served_index import ServedIndex
 from harken.server.settings import ServerSettings
 from harken.server.streams import Streams
 from harken.server.subscribing import Subscribing

@@ -12,11 +12,11 @@ from harken.errors import ExtensionError, HarkenError, InvalidIdError, ParseErro
 from harken.live.loading import Checked
 from harken.schema import Schema
 from harken.schema.extensions import Extension
-from harken.schema.files import format_schema
+from harken.schema.schema_files import format_schema
 from harken.server.committing import Committer
-from harken.server.index import ServedIndex
 from harken.server.reading import Readers
 from harken.server.secret_words import TICKET, hashed, new_word
+from harken.server.served_index import ServedIndex
 from harken.server.settings import ServerSettings
 from harken.store import BehindError, Store, StoredChange, StoredDelivery, StoredSubscription, Writing
 from harken.store.store import microseconds

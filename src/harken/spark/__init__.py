@@ -14,15 +14,15 @@ from harken.errors import MissingExtraError, require_extra
 if TYPE_CHECKING:
     from harken.spark.backtesting import Backtest, backtest
     from harken.spark.building import build_index
-    from harken.spark.index import Index, IndexVersion
+    from harken.spark.index_versions import Index, IndexVersion
     from harken.spark.matching import match
     from harken.spark.profiling import Profile, profile
     from harken.spark.validation import Validated, check, validate
 
 _HOMES = {
     "Backtest": "backtesting",
-    "Index": "index",
-    "IndexVersion": "index",
+    "Index": "index_versions",
+    "IndexVersion": "index_versions",
     "Profile": "profiling",
     "Validated": "validation",
     "backtest": "backtesting",

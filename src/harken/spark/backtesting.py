@@ -19,11 +19,11 @@ from harken.live.mismatch import OnMismatch, require_word
 from harken.live.notifications import EVENT_ID
 from harken.schema import Schema
 from harken.spark.frames import USUAL_IDS, column, from_arrow, mapped, refuse_stream, require_column
-from harken.spark.index import Index, IndexVersion
-from harken.spark.leases import reading_for
+from harken.spark.index_versions import Index, IndexVersion
 from harken.spark.local import opened
 from harken.spark.matching import StrategyName, match, pinned
 from harken.spark.mismatches import columns_of, compare
+from harken.spark.stream_leases import reading_for
 from harken.spark.tallies import EVENT, MATCHES, PERIOD, SUBSCRIPTION, TALLIED, WHEN, tallying
 from harken.versions.leases import Reader
 

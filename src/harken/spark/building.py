@@ -20,9 +20,9 @@ from harken.live.subscriptions import Fault
 from harken.operators import Operator
 from harken.rehearsal import compile_silently
 from harken.schema import Schema
-from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import mapped
-from harken.spark.index import Index, IndexVersion
+from harken.spark.index_files import HadoopFiles, files_of
+from harken.spark.index_versions import Index, IndexVersion
 from harken.spark.mismatches import columns_of
 from harken.spark.plugged import NO_OPERATORS, Plugged, plugged
 from harken.spark.session_facts import is_connect

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from harken.engine import Engine
 from harken.errors import SegmentError
-from harken.spark.files import files_of
-from harken.spark.index import IndexVersion
+from harken.spark.index_files import files_of
+from harken.spark.index_versions import IndexVersion
 from harken.spark.plugged import Plugged
 from harken.versions.copies import copied
 from harken.versions.files import local_path

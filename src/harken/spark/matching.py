@@ -16,9 +16,9 @@ from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
 from harken.operators import ORDERS, Operator
 from harken.schema import Schema
 from harken.spark.building import build
-from harken.spark.files import HadoopFiles, files_of
 from harken.spark.frames import USUAL_IDS, column, mapped, require_column, require_names
-from harken.spark.index import Index, IndexVersion
+from harken.spark.index_files import HadoopFiles, files_of
+from harken.spark.index_versions import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
 from harken.spark.mismatches import columns_of, compare, refuse_unreadable
 from harken.spark.plugged import NO_OPERATORS, Plugged, plugged

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import SourceError
 from harken.live.mismatch import IGNORE, NO_MISMATCHES, Mismatches, may_mismatch, tell, tell_of_fields
 from harken.schema import EventColumns, Kind, format_path
-from harken.spark.index import IndexVersion
+from harken.spark.index_versions import IndexVersion
 from harken.spark.local import opened
 from harken.spark.task import OWN
 

@@ -11,7 +11,7 @@ from typing import Any
 from harken.engine import Engine
 from harken.errors import OperatorError
 from harken.live.saved import saved_algorithms
-from harken.matchers.registry import takes_option
+from harken.matchers.algorithm_registry import takes_option
 from harken.operators import ORDERS, Operating, Operator
 
 _BACKGROUND = "background"

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
-from harken.spark.leases import MicroBatch
+from harken.spark.stream_leases import MicroBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from harken.live.notifications import failure_reason
 from harken.live.results import BatchMatches
 from harken.rehearsal import compile_silently
 from harken.schema import Path, Schema
-from harken.spark.index import IndexVersion
+from harken.spark.index_versions import IndexVersion
 from harken.spark.local import opened
 
 Output = Literal["pairs", "lists", "counts"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from harken.store.delivery import CLOUDEVENTS, PLAIN, StoredDelivery, StoredThrottle
 from harken.store.opening import open_store
 from harken.store.outbox import NewNotification
 from harken.store.store import Store
@@ -15,6 +14,7 @@ from harken.store.stored import (
     StoredSubscription,
     WebhookState,
 )
+from harken.store.stored_delivery import CLOUDEVENTS, PLAIN, StoredDelivery, StoredThrottle
 from harken.store.writing import BehindError, NewEvent, Writing
 
 __all__ = [

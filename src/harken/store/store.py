@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from harken.errors import StoreError
 from harken.store.database import StoreDatabase, Transaction, fitting, parts, places, rows_in
-from harken.store.delivery import StoredDelivery
 from harken.store.outbox import event_of, read_after, read_at
 from harken.store.sealing import Sealing
 from harken.store.stored import (
@@ -27,6 +26,7 @@ from harken.store.stored import (
     StoredSubscription,
     WebhookState,
 )
+from harken.store.stored_delivery import StoredDelivery
 from harken.store.writing import Writing
 
 _COLUMNS = ", ".join(f"s.{name}" for name in SUBSCRIPTION_COLUMNS)

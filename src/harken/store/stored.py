@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from harken.live.subscriptions import NO_FIELDS, Record
-from harken.store.delivery import DEFAULT_DELIVERY, StoredDelivery
+from harken.store.stored_delivery import DEFAULT_DELIVERY, StoredDelivery
 
 PUT, GONE, RENEWED, SCHEMA = "put", "gone", "renewed", "schema"
 JSON, XML, CLOUDEVENT = "json", "xml", "cloudevent"

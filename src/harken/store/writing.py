@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from harken.errors import DuplicateIdError, LimitError, UnknownIdError
 from harken.store.database import Transaction, parts, places, rows_in
-from harken.store.delivery import StoredDelivery, StoredThrottle
 from harken.store.outbox import NewNotifications, has_after, insert_packs, prune_packs
 from harken.store.stored import (
     GONE,
@@ -23,6 +22,7 @@ from harken.store.stored import (
     ApiKey,
     StoredSubscription,
 )
+from harken.store.stored_delivery import StoredDelivery, StoredThrottle
 
 _COLUMNS = ", ".join(SUBSCRIPTION_COLUMNS)
 _DROPPED_AT_ONCE, _MOST_DROPPED = 256, 8_192

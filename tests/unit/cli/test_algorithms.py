@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from harken.language.capabilities import Capability
-from harken.matchers.base import Trait
-from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS, document_options
-from harken.matchers.registry import (
+from harken.matchers.algorithm_registry import (
     ALGORITHMS,
     DEFAULT_ALGORITHM,
     algorithm_capabilities,
     algorithm_options,
     algorithm_traits,
 )
+from harken.matchers.base import Trait
+from harken.matchers.document_algorithms import DOCUMENT_ALGORITHMS, document_options
 
 from .conftest import Run, lines
 

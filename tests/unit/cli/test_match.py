@@ -428,7 +428,7 @@ def test_an_internal_error_is_one_line(
     def broken(*_: object) -> None:
         raise RuntimeError("the wheel\ncame off")
 
-    monkeypatch.setattr("harken.cli.matching.run", broken)
+    monkeypatch.setattr("harken.cli.matching_files.run", broken)
     result = run("match", events, "-s", subscriptions)
     assert result.exit_code == 70
     assert result.stderr.count("\n") == 1

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from harken.cli.json_text import encodable, to_json, to_text
+from harken.cli.json_output import encodable, to_json, to_text
 from harken.events.sources import find_source, opened
 
 from .conftest import EVENTS, PAIRS, Run, Write, lines

@@ -65,11 +65,11 @@ def test_every_fault_of_the_configuration_is_listed_before_spark_starts(
 def test_a_refused_change_is_told_on_lines_of_its_own(pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The excerpt with its caret below the text, and what comes from outside without its control codes."""
     from harken.pipeline.config import load_config
-    from harken.pipeline.metrics import Meter
+    from harken.pipeline.matched_subscriptions import listed
     from harken.pipeline.reports import RefreshReport
-    from harken.pipeline.subscriptions import listed
+    from harken.pipeline.run_metrics import Meter
     from harken.spark.building import SubscriptionFault
-    from harken.spark.index import IndexVersion
+    from harken.spark.index_versions import IndexVersion
 
     with pytest.raises(ParseError) as caught:
         Engine().subscribe("b", "price < 5 ADN sold")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harken.client.answers import LineReport, Ticketed
-from harken.client.errors import ServerError, UnreachableError
+from harken.client.client_errors import ServerError, UnreachableError
 from harken.client.exchange import Access, Answer, Backoff, Flow, Outcome, Pause, Request, path_of, sent
 from harken.errors import Place
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harken.client.errors import ServerError, UnreachableError
+from harken.client.client_errors import ServerError, UnreachableError
 from harken.client.exchange import Access, Answer, Backoff
 from harken.client.listening import Listening, _Recent
 

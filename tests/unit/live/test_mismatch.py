@@ -12,7 +12,7 @@ import pytest
 from harken import Engine, HarkenError, HarkenWarning, Schema
 from harken.errors import MismatchError, MismatchWarning
 from harken.live.mismatch import Mismatch, Mismatches
-from harken.matchers.registry import ALGORITHMS
+from harken.matchers.algorithm_registry import ALGORITHMS
 from harken.schema import BUILT_IN, EventType
 
 TABLE = pa.table(

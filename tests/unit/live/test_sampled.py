@@ -13,7 +13,7 @@ from harken import Engine, Schema
 from harken.errors import MismatchError, MismatchWarning
 from harken.events import EventBatch
 from harken.live.sampled import SAMPLE
-from harken.matchers.registry import ALGORITHMS
+from harken.matchers.algorithm_registry import ALGORITHMS
 from harken.schema import BUILT_IN
 
 JANUARY = "at > TIMESTAMP '2026-01-01 00:00:00'"

@@ -13,7 +13,7 @@ import pytest
 
 from harken import Engine, Schema
 from harken.events import read_events
-from harken.matchers.registry import ALGORITHMS
+from harken.matchers.algorithm_registry import ALGORITHMS
 from harken.schema import BUILT_IN
 
 EVENTS: list[dict[str, Any]] = [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harken.matchers.columnar.buffers import Buffers
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
+from harken.matchers.columnar.columnar_settings import DEFAULT_SETTINGS, ColumnarSettings
 
 
 def place(buffer: np.ndarray[tuple[int], np.dtype[np.int32]]) -> int:

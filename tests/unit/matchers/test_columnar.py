@@ -17,8 +17,8 @@ from harken.errors import CapabilityError
 from harken.kernels.runs import Runs
 from harken.matchers import candidates
 from harken.matchers.columnar import Columnar, index, match_one, matcher
+from harken.matchers.columnar.columnar_settings import DEFAULT_SETTINGS
 from harken.matchers.columnar.costs import LAYOUT_NAMES
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS
 from harken.matchers.verify import is_match
 
 

@@ -16,7 +16,8 @@ from drawn import generate
 from harken.codes.flat import Flat
 from harken.errors import ContradictionError, SegmentError
 from harken.events.batch import validate
-from harken.kernels import clusters, columnar, delta, encode, pool, several
+from harken.kernels import clusters, columnar, delta, pool, several
+from harken.kernels import encode_values as encode
 from harken.kernels.compile import IS_PLAIN
 from harken.language import Compiler
 from harken.language.ast import Expression

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.engine import Engine
+from harken.pipeline.batch_outcome import Stamp
 from harken.pipeline.config import Config, check_config
-from harken.pipeline.outcome import Stamp
-from harken.spark.index import Index, IndexVersion
+from harken.spark.index_versions import Index, IndexVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

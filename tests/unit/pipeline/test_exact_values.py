@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harken.engine import Engine
+from harken.pipeline.batch_outcome import outcome
+from harken.pipeline.batch_planning import plan
 from harken.pipeline.counts import Counts
-from harken.pipeline.outcome import outcome
-from harken.pipeline.planning import plan
 from harken.pipeline.run import run
-from harken.pipeline.sources import find_columns, read
+from harken.pipeline.stream_sources import find_columns, read
 from harken.pipeline.used_attributes import used_attributes
 
 from .project import Project, pairs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harken.pipeline.batch_planning import plan
 from harken.pipeline.config import check_config
-from harken.pipeline.planning import plan
 from harken.pipeline.run import run
 
 from .project import Project

@@ -17,12 +17,12 @@ import pytest
 from harken.errors import EventError, HarkenError, MismatchError, SegmentError, SourceError, SubscriptionError
 from harken.matchers import ALGORITHMS
 from harken.pipeline import __main__ as program
+from harken.pipeline.batch_planning import plan
 from harken.pipeline.config import MetricsConfig, load_config
 from harken.pipeline.counts import Counts
-from harken.pipeline.planning import plan
 from harken.pipeline.reports import BatchReport, RefreshReport, Report
 from harken.pipeline.run import run
-from harken.spark.index import Index
+from harken.spark.index_versions import Index
 
 from .project import COLUMNS, EVENTS, PAIRS, SUBSCRIPTIONS, Project, pairs
 

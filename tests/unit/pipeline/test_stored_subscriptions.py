@@ -13,9 +13,9 @@ from harken.engine import Engine
 from harken.errors import StoreError
 from harken.pipeline.config import Config, Sink, SourceConfig
 from harken.pipeline.config import SubscriptionsConfig as Given
+from harken.pipeline.matched_subscriptions import Subscriptions
 from harken.pipeline.reports import RefreshReport
 from harken.pipeline.stored_subscriptions import StoredSubscriptions
-from harken.pipeline.subscriptions import Subscriptions
 from harken.store import Store, StoredSubscription, open_store
 from harken.store.store import microseconds
 from harken.store.writing import Writing

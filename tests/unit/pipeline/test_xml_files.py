@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harken.errors import SourceError
-from harken.pipeline.outcome import outcome
-from harken.pipeline.planning import plan
+from harken.pipeline.batch_outcome import outcome
+from harken.pipeline.batch_planning import plan
 from harken.pipeline.run import run
-from harken.pipeline.sources import FAULT, ID, RAW, event_columns, read
+from harken.pipeline.stream_sources import FAULT, ID, RAW, event_columns, read
 
 from .project import Project, pairs
 

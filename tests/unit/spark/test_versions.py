@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harken.errors import HarkenError
-from harken.pipeline.session import pipeline_session
+from harken.pipeline.pipeline_session import pipeline_session
 from unit.pipeline.project import Project
 
 JOB = Path(__file__).parent / "versions_job.py"

@@ -16,7 +16,7 @@ from harken.codes.flat import Flat
 from harken.events import EventBatch, read_events, validate
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import CONTESTANTS
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.harness.rounds import interleaved
 from harken_lab.workloads import generate
 

@@ -15,10 +15,10 @@ from harken.engine import Engine
 from harken.language import Compiler
 from harken.matchers import Entry
 from harken.matchers.roles import Persists, Plans
-from harken_lab.harness.answers import Answers
 from harken_lab.harness.contestants import Contestant
 from harken_lab.harness.live import Live
-from harken_lab.harness.results import Unavailable, WrongAnswerError
+from harken_lab.harness.result_files import Unavailable, WrongAnswerError
+from harken_lab.harness.verified_answers import Answers
 from harken_lab.workloads.workload import Workload
 
 _MOST_ENTRIES = 10_000

@@ -10,7 +10,7 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from harken.errors import SourceError
-from harken_lab.harness.results import Unavailable, read_as, to_json
+from harken_lab.harness.result_files import Unavailable, read_as, to_json
 
 FORMAT = 1
 """The version of the JSON. docs/benchmarks.md describes it."""

@@ -36,7 +36,7 @@ from harken_lab.bench.grid_result import GridResult, MeasuredCell, Spread
 from harken_lab.bench.updates import wait_for_merges
 from harken_lab.harness.closures import ClosureLoop, arrays_of
 from harken_lab.harness.environment import environment
-from harken_lab.harness.results import Unavailable, WrongAnswerError
+from harken_lab.harness.result_files import Unavailable, WrongAnswerError
 from harken_lab.workloads import generate
 from harken_lab.workloads.workload import Workload
 

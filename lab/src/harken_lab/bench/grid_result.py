@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from harken_lab.bench.grid_cells import Cell
-from harken_lab.harness.results import read_as, to_json
+from harken_lab.harness.result_files import read_as, to_json
 
 FORMAT = 1
 WHAT = "grid"

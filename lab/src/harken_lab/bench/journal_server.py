@@ -19,7 +19,7 @@ def journalling_app(store: str) -> FastAPI:
 
     from harken.events.pieces import Piece
     from harken.server.app import create_app
-    from harken.server.matching import MatchingService, MatchOutcome, PublishOutcome
+    from harken.server.matching_service import MatchingService, MatchOutcome, PublishOutcome
     from harken.server.publications import Incoming
     from harken.server.settings import ServerSettings
     from harken.store.stored import JSON

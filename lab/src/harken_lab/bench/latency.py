@@ -11,7 +11,7 @@ import numpy as np
 from harken.engine import Engine
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import Trial
-from harken_lab.harness.results import Unavailable
+from harken_lab.harness.result_files import Unavailable
 
 
 def measure_latency(result: BenchResult, trial: Trial, rounds: int, most: int) -> None:

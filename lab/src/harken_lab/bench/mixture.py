@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import Trial, prepare
-from harken_lab.harness.answers import Answers
 from harken_lab.harness.contestants import Contestant, Filled
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.harness.rounds import TURN, interleaved
+from harken_lab.harness.verified_answers import Answers
 from harken_lab.workloads.workload import Workload
 
 

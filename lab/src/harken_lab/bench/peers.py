@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harken_lab.harness.results import read_as
+from harken_lab.harness.result_files import read_as
 
 BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
 """In a clone. Where Harken was installed without its sources, there is no such folder."""

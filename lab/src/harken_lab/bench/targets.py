@@ -10,7 +10,7 @@ from typing import Any
 
 from harken_lab.bench.figures import BenchResult, Figure, Key
 from harken_lab.bench.peers import BENCHMARKS, Peer
-from harken_lab.harness.results import read_as
+from harken_lab.harness.result_files import read_as
 
 _BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "at_least": ("≥", operator.ge),

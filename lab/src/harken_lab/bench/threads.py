@@ -13,7 +13,7 @@ import pyarrow as pa
 from harken.engine import Engine
 from harken.kernels.compile import kernel
 from harken_lab.bench.figures import BenchResult, Key
-from harken_lab.harness.results import Unavailable
+from harken_lab.harness.result_files import Unavailable
 from harken_lab.harness.rounds import Timing, interleaved
 
 TURN = 0.2

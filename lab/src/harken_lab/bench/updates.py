@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.harness.live import Live
-from harken_lab.harness.results import Unavailable
+from harken_lab.harness.result_files import Unavailable
 
 RATE = 1_000
 """Updates a second, while matching goes on."""

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.exits import ExitCode
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken.cli.session import session
-from harken_lab.cli.measuring import progress, refuse_unknown, tell_drawn
+from harken_lab.cli.progress import progress, refuse_unknown, tell_drawn
 
 if TYPE_CHECKING:
+    from harken_lab.bench.bench_run import BenchSettings
     from harken_lab.bench.figures import BenchResult
     from harken_lab.bench.grid_result import GridResult
-    from harken_lab.bench.run import BenchSettings
 
     Kept = TypeVar("Kept", BenchResult, GridResult)
 
@@ -187,7 +187,7 @@ def _settings(
     engine_size: int | None,
     quick: bool,
 ) -> BenchSettings:
-    from harken_lab.bench.run import BenchSettings
+    from harken_lab.bench.bench_run import BenchSettings
     from harken_lab.bench.trials import CONTESTANTS
     from harken_lab.workloads import WORKLOADS
 
@@ -233,7 +233,7 @@ def _size(text: str) -> int:
 
 
 def _measure(screen: Screen, settings: BenchSettings, output: str | None) -> BenchResult:
-    from harken_lab.bench.run import run
+    from harken_lab.bench.bench_run import run
 
     return _measured(partial(run, settings, progress(screen)), output)
 
@@ -278,8 +278,8 @@ def _show(screen: Screen, result: BenchResult) -> None:
 
 
 def _draw(screen: Screen, result: BenchResult, folder: str) -> None:
+    from harken_lab.bench.bench_plots import draw
     from harken_lab.bench.peers import BENCHMARKS, read_peers
-    from harken_lab.bench.plots import draw
 
     known = BENCHMARKS / "peers.json"
     tell_drawn(screen, draw(result, folder, read_peers(known) if known.exists() else []))

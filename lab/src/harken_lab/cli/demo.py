@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen, counted
-from harken.cli.session import session
 from harken_lab.cli.demo_progress import step, watched
-from harken_lab.demo.folder import DemoFolder, prepare, write_market
+from harken_lab.demo.demo_folder import DemoFolder, prepare, write_market
 
 if TYPE_CHECKING:
     from harken_lab.demo.outcome import DemoOutcome

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken.cli.session import session
-from harken_lab.cli.measuring import progress, refuse_unknown, tell_drawn
+from harken_lab.cli.progress import progress, refuse_unknown, tell_drawn
 
 if TYPE_CHECKING:
-    from harken_lab.experiments.experiment import Experiment, ExperimentResult, Tell
+    from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell
     from harken_lab.experiments.findings import Finding
 
 ALL = "all"
@@ -74,7 +74,7 @@ def _names() -> list[str]:
 
 
 def _refuse_unknown(name: str, scale: str) -> None:
-    from harken_lab.experiments.experiment import SCALES
+    from harken_lab.experiments.definition import SCALES
 
     refuse_unknown("NAME", name, [*_names(), ALL])
     refuse_unknown("--scale", scale, SCALES)
@@ -136,7 +136,7 @@ def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path |
 
 def _show_saved(screen: Screen, path: str, plots: str | None) -> None:
     from harken_lab.experiments import find_experiment
-    from harken_lab.experiments.experiment import read_result
+    from harken_lab.experiments.definition import read_result
 
     result = read_result(path)
     found = find_experiment(result.experiment)
@@ -156,7 +156,7 @@ def _show(screen: Screen, found: Experiment, result: ExperimentResult) -> None:
         return
     from rich.text import Text
 
-    from harken_lab.experiments.tables import tables
+    from harken_lab.experiments.result_tables import tables
 
     screen.show(Text(f"{result.experiment}: {result.title}", style="bold"))
     screen.show(f"{result.paper}; scale {result.scale}, seed {result.seed}\n")

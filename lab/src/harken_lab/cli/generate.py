@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.completion import starting
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen, counted
-from harken.cli.session import session
 
 if TYPE_CHECKING:
     from harken_lab.workloads.workload import Workload
@@ -124,8 +124,8 @@ def _check(workload: str, parameters: dict[str, Any], predicates: bool) -> None:
 def _write(screen: Screen, drawn: Workload, to: str, format: str, form: Form) -> dict[str, str]:
     """Write both files. Returns their paths. Raises SourceError."""
     from harken.versions.atomic import output_file
-    from harken_lab.workloads.files import write_rows
     from harken_lab.workloads.workload import subscription_schema
+    from harken_lab.workloads.workload_files import write_rows
 
     _make_folder(to)
     files = {name: str(Path(to, f"{name}.{format}")) for name in ("subscriptions", "events")}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.exits import ExitCode
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken.cli.session import session
-from harken_lab.cli.measuring import progress, refuse_unknown
+from harken_lab.cli.progress import progress, refuse_unknown
 
 if TYPE_CHECKING:
     from harken_lab.report.benchmark_tables import BenchmarkResult
@@ -73,7 +73,7 @@ def report(
 
 
 def _refuse(scale: str | None, seed: int | None, fresh: bool, results: Path | None) -> None:
-    from harken_lab.experiments.experiment import SCALES
+    from harken_lab.experiments.definition import SCALES
 
     if scale is not None:
         refuse_unknown("--scale", scale, SCALES)
@@ -110,8 +110,8 @@ def _command(scale: str | None, seed: int | None, output: Path, results: Path | 
 
 
 def _write(screen: Screen, found: Measurements, saved: list[BenchmarkResult], output: Path, command: str) -> list[Path]:
+    from harken_lab.report.report_files import write
     from harken_lab.report.sections import report as document
-    from harken_lab.report.writing import write
 
     screen.aside({"kind": "progress", "message": "drawing"}, "drawing the charts")
     return write(document(found, saved, command), output)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harken.cli.command_session import session
 from harken.cli.explain import show_explanation
-from harken.cli.json_text import to_json
+from harken.cli.json_output import to_json
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken.cli.session import session
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harken_lab.workloads.auction.demo import DemoResult, Story
+    from harken_lab.workloads.auction.market_tour import DemoResult, Story
 
 EXAMPLES = "Example: harken tour --subscriptions 10000 --events 1000"
 
@@ -49,7 +49,7 @@ def tour(
         if place is Destination.OPERATORS:
             _watch(screen, subscriptions or 150, events or 100, seed)
             return
-        from harken_lab.workloads.auction.demo import run
+        from harken_lab.workloads.auction.market_tour import run
 
         with screen.progress("matching events") as advance:
             result = run(subscriptions or 3_000, events or 500, seed, advance)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
-from harken.cli.session import session
 from harken.cli.warm_up import warming
 
 EXAMPLES = "Example: harken warm-up-papers"

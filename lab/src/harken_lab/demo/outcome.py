@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken_lab.demo.folder import DemoFolder
+from harken_lab.demo.demo_folder import DemoFolder
 from harken_lab.demo.timeline import SparkStep, steps
 
 if TYPE_CHECKING:

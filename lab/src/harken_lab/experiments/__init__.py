@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harken.errors import CapabilityError, did_you_mean
 
 if TYPE_CHECKING:
-    from harken_lab.experiments.experiment import Experiment
+    from harken_lab.experiments.definition import Experiment
 
 EXPERIMENTS: dict[str, str] = {
     "topss-predicates": "harken_lab.experiments.topss_predicates",

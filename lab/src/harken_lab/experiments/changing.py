@@ -13,11 +13,11 @@ from harken.codes.flat import Flat
 from harken.errors import CapabilityError, LimitError
 from harken.matchers import Entry
 from harken.matchers.roles import AddsInBulk, Plans
-from harken_lab.experiments.rows import Row
+from harken_lab.experiments.figure_rows import Row
 from harken_lab.experiments.running import Run, refusal, row_of
-from harken_lab.harness.answers import title
 from harken_lab.harness.contestants import Contestant, entries_of, rows_of
 from harken_lab.harness.live import Live
+from harken_lab.harness.verified_answers import title
 from harken_lab.workloads import generate
 from harken_lab.workloads.workload import Workload
 

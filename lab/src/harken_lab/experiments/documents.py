@@ -17,9 +17,9 @@ import numpy as np
 
 from harken.engine import Engine
 from harken.events.xml import read_documents
-from harken_lab.experiments.rows import Row
+from harken_lab.experiments.figure_rows import Row
 from harken_lab.experiments.running import Run, timed
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.harness.rounds import interleaved
 from harken_lab.workloads.recipes import find_recipe
 from harken_lab.workloads.workload import Model

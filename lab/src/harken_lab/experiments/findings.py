@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harken_lab.experiments.rows import TIME, WorkloadRows
+from harken_lab.experiments.figure_rows import TIME, WorkloadRows
 from harken_lab.harness.charts import shown
 
 MARGIN = 1.1

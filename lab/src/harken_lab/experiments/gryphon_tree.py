@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from harken_lab.experiments.experiment import GRYPHON, Experiment
+from harken_lab.experiments.definition import GRYPHON, Experiment
+from harken_lab.experiments.figure_rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding, exponent, less, missing
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.charts import shown
 from harken_lab.harness.contestants import Contestant

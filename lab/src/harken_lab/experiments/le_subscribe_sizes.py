@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harken_lab.experiments.experiment import LE_SUBSCRIBE, Experiment
+from harken_lab.experiments.definition import LE_SUBSCRIBE, Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding, about, less, less_everywhere, missing, pairs
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.contestants import Contestant
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from harken.kernels import ordering
 from harken.kernels.ordering import FOUND, begin_event, run_event
 from harken.matchers.operators.graph import OperatorGraph, course_of
-from harken_lab.experiments.rows import Row, WorkloadRows
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.workloads.overlap import Overlap, Overlapping
 
 ORDERS = {

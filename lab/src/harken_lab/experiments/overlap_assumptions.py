@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from harken_lab.experiments.experiment import OVERLAPPING, Experiment
+from harken_lab.experiments.definition import OVERLAPPING, Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import MARGIN, Claim, Finding
 from harken_lab.experiments.ordered import (
     ADAPTIVE,
@@ -29,7 +30,6 @@ from harken_lab.experiments.ordered import (
     spent_by,
 )
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap, Overlapping

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.ordering import NOTHING, choose, settle
-from harken_lab.experiments.experiment import OVERLAPPING, Experiment
+from harken_lab.experiments.definition import OVERLAPPING, Experiment
+from harken_lab.experiments.figure_rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding
 from harken_lab.experiments.ordered import ADAPTIVE, EVALUATED, ORDERS, Ordered, drawings, events_of, row_of
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.running import Run, timed
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap

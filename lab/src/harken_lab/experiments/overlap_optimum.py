@@ -9,12 +9,12 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from harken_lab.experiments.experiment import OVERLAPPING, Experiment
+from harken_lab.experiments.definition import OVERLAPPING, Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding
 from harken_lab.experiments.least_evaluations import certificate, optimum
 from harken_lab.experiments.ordered import ADAPTIVE, EVALUATED, ORDERS, SEQUENTIAL, Ordered, drawings, row_of
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap, Overlapping

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harken_lab.experiments.experiment import OVERLAPPING, Experiment
+from harken_lab.experiments.definition import OVERLAPPING, Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import ALIKE, Claim, Finding, exponent
 from harken_lab.experiments.least_evaluations import least, touched
 from harken_lab.experiments.ordered import (
@@ -30,7 +31,6 @@ from harken_lab.experiments.ordered import (
     spent_by,
 )
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap, Overlapping

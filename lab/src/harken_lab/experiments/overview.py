@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harken.matchers.registry import ALGORITHMS, algorithm_options
+from harken.matchers.algorithm_registry import ALGORITHMS, algorithm_options
 from harken_lab.experiments.changing import measure_changes
-from harken_lab.experiments.experiment import Experiment
+from harken_lab.experiments.definition import Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import Dots
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.contestants import Contestant
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken_lab.experiments.rows import SIZE, TIME, Row
+from harken_lab.experiments.figure_rows import SIZE, TIME, Row
 from harken_lab.harness.charts import MEDIAN, Point, dots, lines, refuse_without_altair, save
 
 if TYPE_CHECKING:
-    from harken_lab.experiments.experiment import Experiment, ExperimentResult
+    from harken_lab.experiments.definition import Experiment, ExperimentResult
 
 IN_THE_PAPER, HERE = "in the paper", "here"
 FROM_THE_PAPER = " (paper)"

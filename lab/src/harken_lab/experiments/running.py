@@ -14,11 +14,11 @@ import pyarrow as pa
 from harken.errors import CapabilityError, LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.roles import AddsInBulk
-from harken_lab.experiments.rows import Row
-from harken_lab.harness.answers import Offsets, title, verify
+from harken_lab.experiments.figure_rows import Row
 from harken_lab.harness.contestants import Contestant, Filled, sample_of
-from harken_lab.harness.planning import details_of
+from harken_lab.harness.learning import details_of
 from harken_lab.harness.rounds import Timing, interleaved
+from harken_lab.harness.verified_answers import Offsets, title, verify
 from harken_lab.workloads import generate
 from harken_lab.workloads.workload import Workload
 

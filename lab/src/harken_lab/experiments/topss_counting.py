@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken_lab.experiments.experiment import TOPSS, Experiment
+from harken_lab.experiments.definition import TOPSS, Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding, about, less, missing, pairs
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.contestants import Contestant
 

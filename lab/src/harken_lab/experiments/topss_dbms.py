@@ -12,15 +12,15 @@ from contextlib import ExitStack
 import pyarrow as pa
 
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken_lab.experiments.experiment import TOPSS, Experiment
+from harken_lab.experiments.definition import TOPSS, Experiment
+from harken_lab.experiments.figure_rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.findings import MARGIN, Claim, Finding, exponent, missing, pairs
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.running import Run, row_of
 from harken_lab.harness.charts import shown
 from harken_lab.harness.contestants import Contestant, Filled
-from harken_lab.harness.postgres import running_postgres
-from harken_lab.harness.results import Unavailable
+from harken_lab.harness.postgres_server import running_postgres
+from harken_lab.harness.result_files import Unavailable
 from harken_lab.workloads.workload import Workload
 
 BITS, LISTS = "bit-wise", "list-based"

@@ -8,16 +8,16 @@ from functools import partial
 import numpy as np
 
 from harken.matchers.roles import CountsPredicates
-from harken_lab.experiments.experiment import TOPSS, Experiment
+from harken_lab.experiments.definition import TOPSS, Experiment
+from harken_lab.experiments.figure_rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.findings import MARGIN, Claim, Finding
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.running import Run, described, row_of, timed
-from harken_lab.harness.answers import title
 from harken_lab.harness.charts import shown
 from harken_lab.harness.contestants import Contestant, Filled
-from harken_lab.harness.results import WrongAnswerError
+from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.harness.rounds import interleaved
+from harken_lab.harness.verified_answers import title
 from harken_lab.workloads.workload import Workload
 
 TABLE, LISTS, WHOLE = "table", "lists", "columnar, whole match"

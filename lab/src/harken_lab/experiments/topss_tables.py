@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harken_lab.experiments.changing import measure_changes
-from harken_lab.experiments.experiment import TOPSS, Experiment
+from harken_lab.experiments.definition import TOPSS, Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import MARGIN, Claim, Finding, exponent, less, less_everywhere, missing, pairs
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.charts import shown
 from harken_lab.harness.contestants import Contestant

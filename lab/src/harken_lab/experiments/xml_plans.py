@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 
 from harken.engine import Engine
 from harken_lab.experiments.documents import XPATH, filled
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import MARGIN, Claim, Finding, exponent
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.harness.charts import shown
-from harken_lab.harness.postgres import running_postgres
+from harken_lab.harness.postgres_server import running_postgres
 from harken_lab.harness.processor_clock import ProcessorClock
-from harken_lab.harness.results import Unavailable, WrongAnswerError
+from harken_lab.harness.result_files import Unavailable, WrongAnswerError
 
 UNROLL, SHARE, BUCKET = "Unroll", "Share", "Share-Bucket"
 PLANS = {UNROLL: "xpath_unrolled", SHARE: "xpath_shared", BUCKET: "xpath_buckets"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from harken_lab.experiments.definition import RELATIONAL_XML, Experiment
 from harken_lab.experiments.documents import XPATH, filled, measure_documents, model_of, streams, warm_up
-from harken_lab.experiments.experiment import RELATIONAL_XML, Experiment
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding, exponent
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import Row, WorkloadRows
 from harken_lab.experiments.running import Run
 from harken_lab.experiments.xml_plans import (
     ENGINES,

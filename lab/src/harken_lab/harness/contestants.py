@@ -20,8 +20,8 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers import Entry, create_matcher
 from harken.matchers.base import FormOf
 from harken.matchers.roles import AddsInBulk, MatchesCodes
-from harken_lab.harness.answers import Answers, Numbers, Offsets
-from harken_lab.harness.planning import plan_by
+from harken_lab.harness.learning import plan_by
+from harken_lab.harness.verified_answers import Answers, Numbers, Offsets
 from harken_lab.workloads import generate
 from harken_lab.workloads.workload import Workload
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from harken.events import validate
 from harken.language.compiled import Form
 from harken.matchers import Entry, MatchResult
-from harken_lab.harness.answers import Answers
 from harken_lab.harness.contestants import Filled
+from harken_lab.harness.verified_answers import Answers
 
 
 class Live:

@@ -13,11 +13,11 @@ from harken.codes.encode import EncodedBatch
 from harken.kernels.vector import ROWS
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.growing_lists import GrowingLists
-from harken_lab.papers.kernels.counting import Counted, Counters, Space, delete_from_lists, insert_into_lists
+from harken_lab.papers.kernels.counting_kernels import Counted, Counters, Space, delete_from_lists, insert_into_lists
 from harken_lab.papers.kernels.row_table import RowTable
 from harken_lab.papers.labelled_rows import grown, longer
-from harken_lab.papers.predicates import PredicateIndex, entries_of
 from harken_lab.papers.row_matcher import RowMatcher
+from harken_lab.papers.row_predicates import PredicateIndex, entries_of
 
 
 class Needs:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.vector import ROWS
 from harken_lab.papers.counting_matrix import CountingMatrix
-from harken_lab.papers.kernels.counting import WORDS_AT_A_TIME, Bits, count_by_bits
+from harken_lab.papers.kernels.counting_kernels import WORDS_AT_A_TIME, Bits, count_by_bits
 from harken_lab.papers.row_matcher import RowSearch
 
 _ONE = np.uint64(1)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken_lab.papers.counting_matrix import CountingMatrix
-from harken_lab.papers.kernels.counting import count_by_bytes
+from harken_lab.papers.kernels.counting_kernels import count_by_bytes
 from harken_lab.papers.row_matcher import RowSearch
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.counting import CountedLists, Counting
-from harken_lab.papers.kernels.counting import count_by_lists
-from harken_lab.papers.predicates import PredicateIndex
+from harken_lab.papers.kernels.counting_kernels import count_by_lists
 from harken_lab.papers.row_matcher import RowSearch
+from harken_lab.papers.row_predicates import PredicateIndex
 
 
 class CountingLists(Counting):

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from harken.errors import LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.counting import Counting, Needs, most_predicates
-from harken_lab.papers.kernels.counting import insert_numbers, release_numbers
+from harken_lab.papers.kernels.counting_kernels import insert_numbers, release_numbers
 from harken_lab.papers.labelled_rows import grown
-from harken_lab.papers.predicates import PredicateIndex, entries_of
 from harken_lab.papers.row_matcher import UNLIMITED
+from harken_lab.papers.row_predicates import PredicateIndex, entries_of
 
 
 class CountingMatrix(Counting):

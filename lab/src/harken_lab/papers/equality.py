@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.counting import CountedLists
 from harken_lab.papers.growing_lists import GrowingLists
-from harken_lab.papers.kernels.equality import (
+from harken_lab.papers.kernels.equality_kernels import (
     CLUSTERS,
     ENTRIES,
     FREE_CLUSTERS,

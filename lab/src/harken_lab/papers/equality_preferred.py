@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.counting import CountedLists
 from harken_lab.papers.equality import EqualityMatcher
-from harken_lab.papers.kernels.equality import match_preferred
+from harken_lab.papers.kernels.equality_kernels import match_preferred
 from harken_lab.papers.row_matcher import RowSearch
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from harken.errors import CapabilityError, LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Trait
-from harken_lab.papers.kernels.gough import (
+from harken_lab.papers.kernels.gough_kernels import (
     BUILT,
     EDGES,
     NO_ROOM,

@@ -32,7 +32,15 @@ from numpy.typing import NDArray
 
 from harken.errors import CapabilityError, LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken_lab.papers.kernels.matching_tree import (
+from harken_lab.papers.kernels.matching_tree_changes import (
+    Order,
+    Tests,
+    delete_rows,
+    delete_subtrees,
+    insert_rows,
+    sort_keys,
+)
+from harken_lab.papers.kernels.matching_tree_kernels import (
     END,
     ENTRIES,
     ENTRY_FREE,
@@ -47,14 +55,6 @@ from harken_lab.papers.kernels.matching_tree import (
     TreeNodes,
     depth_of,
     rehash,
-)
-from harken_lab.papers.kernels.matching_tree_changes import (
-    Order,
-    Tests,
-    delete_rows,
-    delete_subtrees,
-    insert_rows,
-    sort_keys,
 )
 from harken_lab.papers.kernels.matching_tree_search import (
     IS_FULL,

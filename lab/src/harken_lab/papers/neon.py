@@ -25,7 +25,7 @@ from harken.schema import EVENT_TYPE
 from harken.schema.derived import is_comparison
 from harken_lab.papers.growing import FIRST_LABEL, LAST_LABEL
 from harken_lab.papers.growing_lists import GrowingLists
-from harken_lab.papers.kernels.neon import (
+from harken_lab.papers.kernels.neon_kernels import (
     ALWAYS,
     ANY_TYPE,
     AT_LEAST,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harken_lab.papers.equality import EqualityMatcher
-from harken_lab.papers.kernels.equality import match_quarantined
+from harken_lab.papers.kernels.equality_kernels import match_quarantined
 from harken_lab.papers.row_matcher import RowSearch
 
 

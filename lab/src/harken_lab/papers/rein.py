@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.growing import LAST_LABEL
-from harken_lab.papers.kernels.rein import BoundLists, Bounds, find_unmarked
+from harken_lab.papers.kernels.rein_kernels import BoundLists, Bounds, find_unmarked
 from harken_lab.papers.labelled_rows import predicates_of
 from harken_lab.papers.row_matcher import RowMatcher, RowSearch
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken_lab.papers.kernels.scan import scan
+from harken_lab.papers.kernels.scan_kernels import scan
 from harken_lab.papers.row_matcher import RowMatcher, RowSearch
 
 

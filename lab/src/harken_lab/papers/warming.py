@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from harken import Engine
+from harken.matchers.algorithm_registry import ALGORITHMS, algorithm_traits
 from harken.matchers.base import Trait
-from harken.matchers.registry import ALGORITHMS, algorithm_traits
 
 _VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     **dict.fromkeys(("counting_lists", "counting_bits", "counting_bytes"), ({}, {"index": "table"})),

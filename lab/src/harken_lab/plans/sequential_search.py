@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.relational.databases import MatchingDatabase
-from harken.relational.matcher import RelationalMatcher
+from harken.relational.relational_matcher import RelationalMatcher
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table
 from harken.relational.typed_events import TypedEvents

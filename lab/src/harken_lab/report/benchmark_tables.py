@@ -10,7 +10,7 @@ from typing import Any
 from harken_lab.bench.figures import BenchResult, Key, read_result
 from harken_lab.bench.grid_result import MeasuredCell, read_grid
 from harken_lab.harness.charts import shown
-from harken_lab.report.document import Block, DataTable, Paragraph
+from harken_lab.report.report_document import Block, DataTable, Paragraph
 
 NOTHING = "–"
 _MOST_ROWS = 40

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harken.errors import SourceError
-from harken_lab.harness.results import read_as
+from harken_lab.harness.result_files import read_as
 from harken_lab.report.benchmark_tables import (
     BenchmarkResult,
     any_tables,
@@ -19,7 +19,7 @@ from harken_lab.report.benchmark_tables import (
     titled,
     user_tables,
 )
-from harken_lab.report.document import Block, Command, Heading, Paragraph
+from harken_lab.report.report_document import Block, Command, Heading, Paragraph
 
 
 def script(name: str, options: str = "") -> Callable[[BenchmarkResult], str]:

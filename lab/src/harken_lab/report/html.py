@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
 
-from harken_lab.experiments.page import HOLDS
-from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
+from harken_lab.experiments.experiment_pages import HOLDS
 from harken_lab.report.outcomes import Verdict
+from harken_lab.report.report_document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 
 _CODE = re.compile(r"`([^`]+)`")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harken_lab.experiments.experiment import (
+from harken_lab.experiments.definition import (
     GRYPHON,
     LE_SUBSCRIBE,
     OVERLAPPING,
@@ -14,9 +14,9 @@ from harken_lab.experiments.experiment import (
     TOPSS,
     ExperimentResult,
 )
+from harken_lab.experiments.figure_rows import WorkloadRows
 from harken_lab.experiments.findings import ALIKE, MARGIN, Finding
 from harken_lab.experiments.plotting import Plot
-from harken_lab.experiments.rows import WorkloadRows
 from harken_lab.harness.charts import shown
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harken_lab.experiments.page import table_lines
-from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
+from harken_lab.experiments.experiment_pages import table_lines
+from harken_lab.report.report_document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 
 
 def markdown(blocks: Iterable[Block], folder: str) -> str:

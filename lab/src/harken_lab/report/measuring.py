@@ -11,8 +11,8 @@ from time import perf_counter
 from harken.errors import HarkenError, SourceError
 from harken.versions.atomic import output_file
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import ExperimentResult, Tell, read_result
-from harken_lab.experiments.page import results
+from harken_lab.experiments.definition import ExperimentResult, Tell, read_result
+from harken_lab.experiments.experiment_pages import results
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import chain
 
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import Experiment, ExperimentResult
+from harken_lab.experiments.definition import Experiment, ExperimentResult
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import FROM_THE_PAPER, Dots, Plot, points_of
 from harken_lab.harness.charts import shown

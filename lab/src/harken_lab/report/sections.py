@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from harken_lab.experiments import EXPERIMENTS, find_experiment
-from harken_lab.experiments.experiment import ExperimentResult
+from harken_lab.experiments.definition import ExperimentResult
+from harken_lab.experiments.experiment_pages import FINDINGS, finding_cells, origin
 from harken_lab.experiments.findings import Finding
-from harken_lab.experiments.page import FINDINGS, finding_cells, origin
 from harken_lab.experiments.plotting import Dots, Plot, chart
-from harken_lab.experiments.tables import tables
+from harken_lab.experiments.result_tables import tables
 from harken_lab.harness.charts import shown, svg
 from harken_lab.report.benchmark_tables import BenchmarkResult
 from harken_lab.report.benchmarks import benchmark_blocks
-from harken_lab.report.document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 from harken_lab.report.items import PAPERS, Item
 from harken_lab.report.measuring import Measurements
 from harken_lab.report.outcomes import ItemOutcome, Measured, Verdict, others, outcomes
 from harken_lab.report.paper_figures import PAPER_FIGURES, WITHOUT_NUMBERS, PaperFigure
+from harken_lab.report.report_document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 
 TITLE = "Five papers, measured again"
 _SMOKE = (

@@ -90,7 +90,7 @@ WORKLOADS: dict[str, Recipe] = {
         has_table=False,
     ),
     "text": Recipe(
-        "harken_lab.workloads.text:TextWorkload",
+        "harken_lab.workloads.text_searches:TextWorkload",
         "Saved searches: one LIKE each, on a title or on a body of words",
         has_table=False,
     ),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.concurrency.forking import PART, fork_lock
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
+from harken.matchers.columnar.columnar_settings import DEFAULT_SETTINGS, ColumnarSettings
 
 
 class _Buffer:

@@ -37,12 +37,12 @@ from harken.kernels.sieve import GROUP, PREDICATE, Sieve, SieveRoom, SieveSearch
 from harken.kernels.stages import NO_STAGE, Batch, Stage, frozen_batch, stage
 from harken.kernels.vector import LANES, ROWS, aligned
 from harken.matchers.columnar.buffers import Buffers
-from harken.matchers.columnar.clusters import ClusterBuilder
+from harken.matchers.columnar.cluster_building import ClusterBuilder
+from harken.matchers.columnar.coded_rows import CodedRows
+from harken.matchers.columnar.columnar_settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.deletions import Deletions
 from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.pools import build_pools
-from harken.matchers.columnar.rows import CodedRows
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.sieves import build_sieve
 
 _RUNS_A_LINE = 8

@@ -12,10 +12,10 @@ from harken.codes.columns import Column
 from harken.codes.conjunctions import CodedPredicates, Conjunctions
 from harken.codes.dictionary import Dictionary
 from harken.kernels.unbuild import cluster_rows, pool_rows, sieve_rows
+from harken.matchers.columnar.coded_rows import rows_of
+from harken.matchers.columnar.columnar_settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.index import ColumnarIndex, build
 from harken.matchers.columnar.plan import IndexPlan, plan
-from harken.matchers.columnar.rows import rows_of
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.statistics import frequencies
 
 

@@ -25,15 +25,15 @@ from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, OneMatch, Trait
+from harken.matchers.columnar.batch_match import Match
 from harken.matchers.columnar.buffers import Buffers
+from harken.matchers.columnar.columnar_settings import ColumnarSettings
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
+from harken.matchers.columnar.index_report import BatchCosts, report
 from harken.matchers.columnar.layer import weights
-from harken.matchers.columnar.match import Match
 from harken.matchers.columnar.match_one import find_one
 from harken.matchers.columnar.recent import Recent
-from harken.matchers.columnar.report import BatchCosts, report
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
-from harken.matchers.columnar.settings import ColumnarSettings
 from harken.matchers.columnar.versions import ColumnarSnapshot, Version, merged, middle, rows_of_base
 from harken.matchers.roles import Write
 from harken.schema.derived import sources_of

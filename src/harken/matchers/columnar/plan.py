@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from harken.kernels import rows as kernels
 from harken.kernels.vector import ROWS
+from harken.matchers.columnar.coded_rows import CodedRows, attribute_sets
+from harken.matchers.columnar.columnar_settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.costs import BITS_A_ROW, CLUSTER, LIST, SKETCH
 from harken.matchers.columnar.pool_plan import PoolPlan, plan_pools
-from harken.matchers.columnar.rows import CodedRows, attribute_sets
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.sieve_plan import SievePlan, plan_sieve
 from harken.matchers.columnar.statistics import Frequencies
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from harken.kernels import rows as kernels
 from harken.kernels.pool import BLOCK
 from harken.kernels.pool_building import cell_numbers
+from harken.matchers.columnar.coded_rows import CodedRows
 from harken.matchers.columnar.costs import POOL, Costs
-from harken.matchers.columnar.rows import CodedRows
 from harken.matchers.columnar.statistics import Frequencies
 
 MOST_CODES = 128

@@ -12,8 +12,8 @@ from harken.kernels import pool as layout
 from harken.kernels import pool_building as building
 from harken.kernels import rows as kernels
 from harken.kernels.vector import aligned
+from harken.matchers.columnar.coded_rows import CodedRows
 from harken.matchers.columnar.pool_plan import MOST_CODES, PoolPlan
-from harken.matchers.columnar.rows import CodedRows
 
 
 class _Laid(NamedTuple):

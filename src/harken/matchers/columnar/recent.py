@@ -22,7 +22,7 @@ from harken.kernels.delta import (
 )
 from harken.kernels.frozen import frozen
 from harken.language.normal_form import NormalForm
-from harken.matchers.columnar.rows import rows_of
+from harken.matchers.columnar.coded_rows import rows_of
 
 CodedPredicate = tuple[int, int, int, int]
 """The place of a column, the lowest and the highest code that is admitted, and the greatest that there is."""

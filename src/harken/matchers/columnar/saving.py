@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harken.codes.saving import SavedArrays
+from harken.codes.saved_arrays import SavedArrays
 from harken.errors import OutdatedError, SegmentError
 from harken.kernels.clusters import Clusters
 from harken.kernels.pool import Pools

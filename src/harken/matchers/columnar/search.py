@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from harken.kernels.several import EventCodes, find_in_clusters, find_in_pools
 from harken.kernels.sieve import find_in_sieve
+from harken.matchers.columnar.columnar_settings import DEFAULT_SETTINGS, ColumnarSettings
 from harken.matchers.columnar.deletions import Deletions
 from harken.matchers.columnar.index import Finder
 from harken.matchers.columnar.layer import Layer
-from harken.matchers.columnar.settings import DEFAULT_SETTINGS, ColumnarSettings
 
 _CLASSES = 256
 _NOBODY = np.empty(0, np.int32)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from harken.kernels.pool import BLOCK
 from harken.kernels.sieve import FEW
+from harken.matchers.columnar.coded_rows import CodedRows
+from harken.matchers.columnar.columnar_settings import ColumnarSettings
 from harken.matchers.columnar.costs import SIEVE, Costs
-from harken.matchers.columnar.rows import CodedRows
-from harken.matchers.columnar.settings import ColumnarSettings
 from harken.matchers.columnar.sieves import Blocks, CodeBuckets, blocks_of, buckets_of, sorted_rows
 from harken.matchers.columnar.statistics import Frequencies
 

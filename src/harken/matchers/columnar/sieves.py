@@ -11,8 +11,8 @@ from harken.kernels import sieve as layout
 from harken.kernels import sieve_building as building
 from harken.kernels.pool import BLOCK, WORDS
 from harken.kernels.vector import aligned
-from harken.matchers.columnar.rows import CodedRows
-from harken.matchers.columnar.settings import ColumnarSettings
+from harken.matchers.columnar.coded_rows import CodedRows
+from harken.matchers.columnar.columnar_settings import ColumnarSettings
 from harken.matchers.columnar.statistics import Frequencies
 
 _UNUSED = np.empty(0, np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.rows import cumulate, share_together
-from harken.matchers.columnar.rows import CodedRows
+from harken.matchers.columnar.coded_rows import CodedRows
 
 _PRIOR_EVENTS = 8.0
 """What is assumed without looking weighs as much as this many events that were seen."""

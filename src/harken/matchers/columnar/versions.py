@@ -13,13 +13,13 @@ from harken.codes.dictionary import Dictionary, Strings, code_of, dictionary_of
 from harken.codes.flat import Flat, joined
 from harken.codes.flatten import plain_predicates
 from harken.codes.recode import recode
-from harken.kernels.recode import admitted
+from harken.kernels.recoding import admitted
 from harken.language.normal_form import NormalForm
+from harken.matchers.columnar.columnar_settings import ColumnarSettings
 from harken.matchers.columnar.layer import build_layer, unbuild
 from harken.matchers.columnar.recent import CodedPredicate, Recent
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.search import LayerDeletions, Searched
-from harken.matchers.columnar.settings import ColumnarSettings
 from harken.schema import Kind
 from harken.schema.paths import Path
 

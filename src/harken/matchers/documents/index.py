@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from harken.concurrency.caching import cached_property
 from harken.kernels.documents import Postings, cover_programs, enter_keys
+from harken.matchers.documents.program_writing import NodePrograms
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import NodePrograms
 
 _ALWAYS = np.int64(1 << 40)
 """The key of a program that nothing rare covers."""

@@ -18,16 +18,16 @@ from harken.kernels.documents import Nodes, match_documents
 from harken.kernels.frozen import frozen
 from harken.language.capabilities import Capability
 from harken.language.xpath.ast import Expression
-from harken.language.xpath.plan import DocumentPlan
+from harken.language.xpath.document_plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.documents.index import PostedIndex, ValueFrequencies, build
 from harken.matchers.documents.merging import compacted, translated
+from harken.matchers.documents.program_writing import NodePrograms, joined, written
 from harken.matchers.documents.room import LEARNING, SearchBuffers, Tally
 from harken.matchers.documents.snapshot import DocumentSnapshot, Segment
 from harken.matchers.documents.tags import BoundTags
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import NodePrograms, joined, written
 from harken.matchers.roles import Write
 from harken.schema import Kind
 from harken.schema.paths import DOCUMENT, Path

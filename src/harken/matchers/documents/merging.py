@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from harken.kernels.documents import FIRST_KEY, NUMERIC, operands, translate
 from harken.matchers.documents.index import ValueFrequencies
+from harken.matchers.documents.program_writing import NodePrograms
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import NodePrograms
 
 
 def compacted(

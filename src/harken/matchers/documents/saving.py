@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harken.codes.saving import SavedArrays
+from harken.codes.saved_arrays import SavedArrays
 from harken.errors import OutdatedError, SegmentError
 from harken.kernels.documents import Postings, Vocabulary
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.documents.index import PostedIndex, ValueFrequencies
 from harken.matchers.documents.matcher import XPathMatcher
+from harken.matchers.documents.program_writing import NodePrograms
 from harken.matchers.documents.vocabulary import GrowingVocabulary, Name
-from harken.matchers.documents.writing import NodePrograms
 from harken.matchers.roles import Write
 from harken.versions.array_file import ArrayFile
 

@@ -12,8 +12,8 @@ from harken.kernels.compile import IS_PLAIN
 from harken.kernels.documents import Postings, Vocabulary
 from harken.kernels.frozen import frozen
 from harken.matchers.documents.index import PostedIndex
+from harken.matchers.documents.program_writing import NodePrograms
 from harken.matchers.documents.vocabulary import GrowingVocabulary
-from harken.matchers.documents.writing import NodePrograms
 
 _NO_NUMBERS = np.empty(0, np.int32)
 

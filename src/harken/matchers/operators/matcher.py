@@ -26,12 +26,12 @@ from harken.language.operator_plans import Literal, OperatorPlan, as_attributes
 from harken.language.sql.printer import print_expression
 from harken.language.trees import FALSE
 from harken.limits import Limits
+from harken.matchers.algorithm_registry import DEFAULT_ALGORITHM, create_matcher, create_other
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.kinds import Indexes
+from harken.matchers.operators.batch_run import BatchRun, CallPredicate, Moment, one_after_the_other
 from harken.matchers.operators.graph import OperatorGraph
 from harken.matchers.operators.joining import Join
-from harken.matchers.operators.run import BatchRun, CallPredicate, Moment, one_after_the_other
-from harken.matchers.registry import DEFAULT_ALGORITHM, create_matcher, create_other
 from harken.matchers.roles import Write
 from harken.operators.operating import Operating
 from harken.schema.paths import Path

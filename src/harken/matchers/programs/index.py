@@ -15,9 +15,9 @@ from harken.concurrency.caching import cached_property
 from harken.kernels.frozen import frozen
 from harken.kernels.programs import ASSUMED, CODES, FITS, ProgramIndex, Programs, compile_trees
 from harken.matchers.programs.patterns import REGEX, XPATH, search_table
+from harken.matchers.programs.program_trees import Trees
 from harken.matchers.programs.regexes import Regexes
-from harken.matchers.programs.trees import Trees
-from harken.matchers.programs.xpaths import XPathPatterns
+from harken.matchers.programs.xpath_patterns import XPathPatterns
 from harken.schema.paths import Path
 
 _WIDE = 64

@@ -28,7 +28,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, OneMatch, Trait
 from harken.matchers.candidates import Candidates, join, settle
 from harken.matchers.programs.index import CoveredIndex, Learnt, build
-from harken.matchers.programs.trees import Trees, gathered, joined, rows_of
+from harken.matchers.programs.program_trees import Trees, gathered, joined, rows_of
 from harken.matchers.roles import Write
 from harken.matchers.verify import is_match
 from harken.schema import Kind

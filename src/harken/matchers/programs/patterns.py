@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.text import ANY, CONTAINS, ENDS, GLOB, ONE, STARTS, Patterns, hash_grams, place_grams
+from harken.kernels.text_patterns import ANY, CONTAINS, ENDS, GLOB, ONE, STARTS, Patterns, hash_grams, place_grams
 from harken.language.ast import DEFAULT_ESCAPE, like_pieces
 
 REGEX, XPATH = 4, 5

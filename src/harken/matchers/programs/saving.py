@@ -9,13 +9,13 @@ import numpy as np
 
 from harken.codes.conjunctions import CodedPredicates, Conjunctions, code
 from harken.codes.flat import Flat
-from harken.codes.saving import SavedArrays
+from harken.codes.saved_arrays import SavedArrays
 from harken.errors import OutdatedError, SegmentError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.programs.index import Learnt
 from harken.matchers.programs.matcher import ProgramMatcher
 from harken.matchers.programs.patterns import PatternTable
-from harken.matchers.programs.trees import Trees
+from harken.matchers.programs.program_trees import Trees
 from harken.matchers.roles import Write
 from harken.schema.paths import Path
 from harken.versions.array_file import ArrayFile

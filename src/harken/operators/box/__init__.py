@@ -5,7 +5,7 @@ The libraries come with `harken[operators]`, and each is imported when its opera
 
 from harken.operators.box.ontology import ontology
 from harken.operators.box.spatial import spatial
-from harken.operators.box.tables import table_operator
-from harken.operators.box.text import matches, similar, similarity
+from harken.operators.box.table_operators import table_operator
+from harken.operators.box.text_operators import matches, similar, similarity
 
 __all__ = ["matches", "ontology", "similar", "similarity", "spatial", "table_operator"]

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from harken.errors import ConfigError
 from harken.pipeline.config.checks import check
-from harken.pipeline.config.defaults import fill_in
-from harken.pipeline.config.model import (
+from harken.pipeline.config.config_model import (
     AVAILABLE_NOW,
     Config,
     DeadLetters,
@@ -21,7 +20,8 @@ from harken.pipeline.config.model import (
     SourceConfig,
     SubscriptionsConfig,
 )
-from harken.pipeline.config.tables import ConfigDocument, ConfigTable
+from harken.pipeline.config.config_tables import ConfigDocument, ConfigTable
+from harken.pipeline.config.defaults import fill_in
 from harken.schema.faults import first_of
 from harken.toml.document import read_text
 

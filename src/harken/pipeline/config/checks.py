@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from harken.errors import HarkenError, did_you_mean
 from harken.live.notifications import NotificationRow, names_of
+from harken.pipeline.config.config_tables import ConfigTable
 from harken.pipeline.config.ddl import DdlColumn, read_ddl
 from harken.pipeline.config.document_columns import xml_columns
 from harken.pipeline.config.locations import check_apart, check_store, check_there
-from harken.pipeline.config.tables import ConfigTable
 from harken.schema import check_schema
-from harken.schema.files import MAX_SCHEMA_BYTES
 from harken.schema.paths import DOCUMENT
+from harken.schema.schema_files import MAX_SCHEMA_BYTES
 from harken.toml.document import needs_key, read_text
 
 _OF_RATE = {"timestamp": "timestamp", "value": "bigint"}

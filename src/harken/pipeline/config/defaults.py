@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from harken.pipeline.config.tables import ConfigTable
+from harken.pipeline.config.config_tables import ConfigTable
 from harken.toml.document import needs_key
 
 _ENDINGS = {"parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv"}

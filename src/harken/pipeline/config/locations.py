@@ -12,8 +12,8 @@ from itertools import combinations, islice, product
 from pathlib import PurePosixPath
 
 from harken.errors import did_you_mean
+from harken.pipeline.config.config_tables import ConfigTable
 from harken.pipeline.config.secrets import SecretUrl
-from harken.pipeline.config.tables import ConfigTable
 from harken.versions.files import local_path
 
 _WILD = re.compile(r"[*?\[{]")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harken.errors import did_you_mean
+from harken.pipeline.config.config_tables import Spot
 from harken.pipeline.config.ddl import read_ddl
 from harken.pipeline.config.secrets import Secret, SecretUrl, is_secret
-from harken.pipeline.config.tables import Spot
 from harken.schema.domains import shortened
 from harken.versions.files import local_path
 

@@ -12,8 +12,8 @@ from fastapi.responses import JSONResponse
 
 from harken.errors import HarkenError, UnknownIdError
 from harken.server.access import SUBSCRIBE
-from harken.server.answers import KeysModel, NewKeyModel
 from harken.server.api_keys import made_key, shown_key
+from harken.server.http_answers import KeysModel, NewKeyModel
 from harken.server.models import KeyModel
 from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, problems
 from harken.server.secret_words import hashed

@@ -11,10 +11,10 @@ from harken.schema import Schema
 from harken.schema.domain_tables import domain_from_table, domain_to_table
 from harken.schema.event_types import EventType
 from harken.schema.extensions import Extension, NewAttribute, NewDomain, NewEventType, NewOptionalAttribute
-from harken.schema.files import format_schema, parse_rule
 from harken.schema.paths import Path, format_path, parse_path
+from harken.schema.schema_files import format_schema, parse_rule
 from harken.server.access import PUBLISH, SUBSCRIBE, Requester
-from harken.server.answers import SchemaModel, VersionModel
+from harken.server.http_answers import SchemaModel, VersionModel
 from harken.server.models import AttributeModel, DomainModel, EventTypeModel, OptionalAttributeModel
 from harken.server.requests import CallerOf, ServiceOf, problems
 from harken.server.service import Service

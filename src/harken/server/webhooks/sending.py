@@ -21,8 +21,8 @@ from harken.server.webhooks.addresses import (
     checked_addresses,
     system_addresses,
 )
+from harken.server.webhooks.call_outcomes import CallOutcome, OutcomeKind, of_answer, printable
 from harken.server.webhooks.networks import Network
-from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind, of_answer, printable
 from harken.server.webhooks.signing import signed_headers
 
 _MOST_BYTES = 65_536

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harken.errors import ParseError, UnavailableError
+from harken.language.xpath.document_plan import DocumentPlan
 from harken.language.xpath.front_end import XPathFrontEnd
 from harken.language.xpath.parser import parse
-from harken.language.xpath.plan import DocumentPlan
 
 FRONT_END = XPathFrontEnd(None)
 

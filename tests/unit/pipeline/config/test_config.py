@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from harken.errors import ConfigError, SourceError
 from harken.pipeline.config import MAX_CONFIG_BYTES, Config, check_config, load_config
-from harken.pipeline.config.tables import TableOf, TablesOf, keys_of
+from harken.pipeline.config.config_tables import TableOf, TablesOf, keys_of
 from harken.pipeline.config.value_types import seconds_of
 from harken.schema import load_schema
 

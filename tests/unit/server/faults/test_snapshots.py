@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harken.events.pieces import Piece
-from harken.server.index import ServedIndex
 from harken.server.publications import Incoming
+from harken.server.served_index import ServedIndex
 from harken.server.service import Service
 from harken.server.settings import ServerSettings
 from harken.server.subscribing import SubscriptionDraft

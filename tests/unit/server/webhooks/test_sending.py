@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind
+from harken.server.webhooks.call_outcomes import CallOutcome, OutcomeKind
 from harken.server.webhooks.sending import Sender
 from harken.server.webhooks.signing import WebhookSecretError, new_secret
 from unit.server.webhooks.receivers import HERE, Answer, Inbox, answering, receiving, writing

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harken.server.webhooks.outcomes import CallOutcome, OutcomeKind
+from harken.server.webhooks.call_outcomes import CallOutcome, OutcomeKind
 from harken.server.webhooks.sending import Sender
 from harken.server.webhooks.signing import new_secret
 from unit.server.webhooks.receivers import HERE, answering, receiving

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import inner, kernel
-from harken_lab.papers.kernels.matching_tree import (
+from harken_lab.papers.kernels.matching_tree_kernels import (
     BEFORE,
     BY_LABEL,
     BY_STAR,

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import inner, kernel
-from harken_lab.papers.kernels.matching_tree import (
+from harken_lab.papers.kernels.matching_tree_kernels import (
     BY_LABEL,
     BY_NO,
     BY_STAR,

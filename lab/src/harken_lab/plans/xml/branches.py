@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from harken.events.xml import Documents
 from harken.relational.typed_values import Storage
-from harken_lab.plans.xml.predicates import COMPARISON
+from harken_lab.plans.xml.path_predicates import COMPARISON
 
 CANDIDATES = "candidates"
 CANDIDATE_COLUMNS = {"event_id": Storage.WHOLE, "sub_id": Storage.WHOLE}

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from math import inf
 
 from harken.language.xpath.linear import LinearPath
-from harken_lab.plans.xml.predicates import PathPredicate
+from harken_lab.plans.xml.path_predicates import PathPredicate
 
 BUCKETS = 20
 """Buckets of a linear path and a direction: the paper's experience suggests about so many."""

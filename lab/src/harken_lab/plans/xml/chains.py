@@ -12,7 +12,7 @@ from typing import NamedTuple
 from harken.relational.databases import MatchingDatabase
 from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
-from harken_lab.plans.xml.predicates import EQUAL
+from harken_lab.plans.xml.path_predicates import EQUAL
 
 TABLE = "query_predicate"
 START = 0

@@ -14,7 +14,7 @@ from harken.language.xpath.linear import LinearPath
 from harken.relational.databases import MatchingDatabase
 from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
-from harken_lab.plans.xml.predicates import PathKey
+from harken_lab.plans.xml.path_predicates import PathKey
 from harken_lab.plans.xml.sax_rows import Points, inverted, positions
 
 OF_SUBSCRIPTIONS = ("query_linear_path", "linearpath_brinfo")

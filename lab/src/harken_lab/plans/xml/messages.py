@@ -19,7 +19,7 @@ from harken.events.xml import Documents, TagPaths, numbers
 from harken.language.xpath.linear import node_text
 from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.linear_paths import NO_PATH
-from harken_lab.plans.xml.predicates import number_key, text_key
+from harken_lab.plans.xml.path_predicates import number_key, text_key
 
 TABLE = "sax_parse_result"
 COLUMNS = {

@@ -7,8 +7,8 @@ from typing import ClassVar
 from harken_lab.plans.xml import chains, queries, unrolled
 from harken_lab.plans.xml.buckets import Buckets
 from harken_lab.plans.xml.chains import Chains
-from harken_lab.plans.xml.matcher import RelationalXPath
-from harken_lab.plans.xml.predicates import Placed
+from harken_lab.plans.xml.path_predicates import Placed
+from harken_lab.plans.xml.plan_matcher import RelationalXPath
 from harken_lab.plans.xml.unrolled import UnrolledRows
 
 

@@ -6,7 +6,7 @@ step keeps which subscriptions may still match, not by which rows: those are loo
 
 from __future__ import annotations
 
-from harken_lab.plans.xml.predicates import COMPARISON
+from harken_lab.plans.xml.path_predicates import COMPARISON
 from harken_lab.plans.xml.unrolled import LEVELS
 
 _FITS = "m.tagpath_id = s.tagpath_id AND m.linearpath_id = "

@@ -9,7 +9,7 @@ from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.chains import Chains, Stored
 from harken_lab.plans.xml.linear_paths import NO_PATH
-from harken_lab.plans.xml.predicates import ANY, EQUAL
+from harken_lab.plans.xml.path_predicates import ANY, EQUAL
 
 TABLE = "predicate_unroll"
 LEVELS = 5

@@ -1,0 +1,91 @@
+"""What an experiment is: parameters by scale, a way to measure, claims to judge, plots to draw; and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.errors import CapabilityError
+from harken_lab.experiments.figure_rows import Row, WorkloadRows
+from harken_lab.experiments.findings import Finding
+from harken_lab.experiments.plotting import Dots, Plot
+from harken_lab.harness.environment import environment
+from harken_lab.harness.result_files import read_as, to_json
+
+if TYPE_CHECKING:
+    from harken_lab.experiments.running import Run
+
+SCALES = ("smoke", "laptop", "full")
+
+TOPSS = "Ashayer, Leung, Jacobsen: Predicate Matching and Subscription Matching in Publish/Subscribe Systems (ToPSS)"
+LE_SUBSCRIBE = "Fabret, Llirbat, Pereira, Shasha: Efficient Matching for Content-based Publish/Subscribe Systems"
+GRYPHON = "Aguilera, Strom, Sturman, Astley, Chandra: Matching Events in a Content-based Subscription System"
+RELATIONAL_XML = (
+    "Tian, Reinwald, Pirahesh, Mayr, Myllymaki: Implementing a Scalable XML Publish/Subscribe System Using Relational "
+    "Database Systems"
+)
+OVERLAPPING = (
+    "Liu, Parthasarathy, Ranganathan, Yang: Scalable Event Matching for Overlapping Subscriptions in Pub/Sub Systems"
+)
+
+Tell = Callable[[str], None]
+"""Gets progress messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A table or a figure of a paper, measured again."""
+
+    name: str
+    title: str
+    paper: str
+    scales: Mapping[str, Mapping[str, Any]]
+    """The parameters of each scale."""
+    measure: Callable[[Run], Iterable[Row]]
+    judge: Callable[[WorkloadRows], Iterable[Finding]]
+    plots: tuple[Plot | Dots, ...] = ()
+
+    def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
+        """Measure, and judge what was measured. Parameters override the scale's."""
+        from harken_lab.experiments.running import PACES, Run
+
+        if scale not in self.scales:
+            raise CapabilityError(f"there is no scale `{scale}`", hint=f"there are: {', '.join(self.scales)}")
+        chosen = dict(self.scales[scale]) | parameters
+        run = Run(chosen, PACES[scale], seed, lambda text: tell(f"{self.name}: {text}"))
+        rows = list(self.measure(run))
+        parts = (self.name, self.title, self.paper, scale, seed, environment("numba"), chosen, rows)
+        return ExperimentResult(*parts).judged(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentResult:
+    """What an experiment measured, where, and what follows from it."""
+
+    experiment: str
+    title: str
+    paper: str
+    scale: str
+    seed: int
+    environment: dict[str, Any]
+    parameters: dict[str, Any]
+    rows: list[Row]
+    findings: list[Finding] = field(default_factory=list)
+
+    def judged(self, experiment: Experiment) -> ExperimentResult:
+        """The same measurements with the findings that follow from them."""
+        return replace(self, findings=list(experiment.judge(WorkloadRows(self.rows))))
+
+    def to_json(self) -> str:
+        return to_json(asdict(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ExperimentResult:
+        return cls(**{**data, "findings": [Finding(**each) for each in data["findings"]]})
+
+
+def read_result(path: str | Path) -> ExperimentResult:
+    """A result that was written. Raises SourceError."""
+    return read_as(path, ExperimentResult.from_dict, "is not the result of an experiment")

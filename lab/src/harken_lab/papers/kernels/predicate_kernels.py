@@ -1,0 +1,210 @@
+"""The predicate index of two-stage matching (ToPSS, sections 3.1 and 3.2): which predicates hold for an event?
+
+A predicate is a column, an operator and a label, stored once however many rows have it; its number is recycled. For
+every column and operator the predicates are an ordered list, in which a value's place tells all that hold: those `>=`
+up to it, those `<=` from it on. Or they are a table by label, where the label is the place: no search, but a walk over
+all labels of the domain, those without a predicate too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harken.kernels.compile import inner, kernel
+from harken_lab.papers.kernels.lists import ListTable, insert_at, needed, remove_at
+from harken_lab.papers.kernels.number_kernels import give_number_back, take_number
+
+EQUAL, AT_LEAST, AT_MOST, OTHER = range(4)
+"""The operators. `>` is at least the label after the constant's, `<` at most the one before it."""
+GROUPS = 4
+
+NONE = -1
+NO_TABLE = -1
+FREE, NEXT = range(2)
+_FIRST, _LAST = np.uint32(1), np.uint32(0xFFFF_FFFF)
+
+
+class Predicates(NamedTuple):
+    """The index. Group g of column c is 4 c + g."""
+
+    groups: ListTable
+    """The predicates of each group that has no table, in the order of their labels."""
+    table_starts: NDArray[np.int64]
+    """Where each column's tables begin, one per operator, or -1 where it has none."""
+    table_sizes: NDArray[np.int64]
+    """How many labels each column's tables have places for."""
+    tables: NDArray[np.int32]
+    """Predicates by label, or -1."""
+    used: NDArray[np.int32]
+    """How many predicates of each group are in its table."""
+    labels: NDArray[np.uint32]
+    owners: NDArray[np.int32]
+    """The label and the group of each predicate."""
+    uses: NDArray[np.int32]
+    """How many rows have each predicate."""
+    free: NDArray[np.int32]
+    """Free numbers."""
+    state: NDArray[np.int64]
+    """How many numbers are free, and the next one if none is."""
+
+
+@kernel
+def split(low, high):
+    """An interval as predicates: how many, how many of them must hold, and operator and label of each.
+
+    One with two ends is two predicates, as the literature has it; where it is wrapped, one of the two holds.
+    """
+    if low == high:
+        return 1, 1, EQUAL, low, EQUAL, low
+    if low > high:
+        if low - high == 2:
+            return 1, 1, OTHER, np.uint32(high + np.uint32(1)), OTHER, low
+        return 2, 1, AT_LEAST, low, AT_MOST, high
+    if high == _LAST:
+        return 1, 1, AT_LEAST, low, AT_LEAST, low
+    if low == _FIRST:
+        return 1, 1, AT_MOST, high, AT_MOST, high
+    return 2, 2, AT_LEAST, low, AT_MOST, high
+
+
+@kernel
+def place_of(index, group, label):
+    """Where in an ordered list the first predicate is whose label is not less."""
+    start = index.groups.starts[group]
+    low, high = start, start + index.groups.sizes[group]
+    while low < high:
+        middle = (low + high) >> 1
+        if index.labels[index.groups.cells[middle]] < label:
+            low = middle + 1
+        else:
+            high = middle
+    return low - start
+
+
+@inner
+def find_predicate(index, group, label):
+    """The number of a predicate, or -1."""
+    column = group // GROUPS
+    if index.table_starts[column] != NO_TABLE:
+        return index.tables[index.table_starts[column] + (group % GROUPS) * index.table_sizes[column] + label]
+    place = place_of(index, group, label)
+    if place < index.groups.sizes[group]:
+        found = index.groups.cells[index.groups.starts[group] + place]
+        if index.labels[found] == label:
+            return found
+    return NONE
+
+
+@inner
+def cells_needed(index, group):
+    """How many new cells one more predicate of a group takes."""
+    return 0 if index.table_starts[group // GROUPS] != NO_TABLE else needed(index.groups, group)
+
+
+@kernel
+def add_predicate(index, group, label):
+    """Number a new predicate. There is room for it."""
+    number = take_number(index.free, index.state, FREE)
+    index.labels[number] = label
+    index.owners[number] = group
+    index.uses[number] = 0
+    column = group // GROUPS
+    if index.table_starts[column] != NO_TABLE:
+        index.tables[index.table_starts[column] + (group % GROUPS) * index.table_sizes[column] + label] = number
+        index.used[group] += 1
+    else:
+        insert_at(index.groups, group, place_of(index, group, label), number)
+    return number
+
+
+@inner
+def drop_predicate(index, number):
+    """Drop a predicate that no row uses any more."""
+    group, label = index.owners[number], index.labels[number]
+    column = group // GROUPS
+    if index.table_starts[column] != NO_TABLE:
+        index.tables[index.table_starts[column] + (group % GROUPS) * index.table_sizes[column] + label] = NONE
+        index.used[group] -= 1
+    else:
+        remove_at(index.groups, group, place_of(index, group, label))
+    give_number_back(index.free, index.state, FREE, number)
+
+
+@kernel
+def satisfied(index, codes, event, out):
+    """Write the numbers of all predicates that hold for an event. Returns how many."""
+    end = 0
+    for column in range(codes.shape[0]):
+        label = codes[column, event]
+        if label == 0:
+            continue
+        if index.table_starts[column] == NO_TABLE:
+            end = _from_lists(index, column, label, out, end)
+        else:
+            end = from_tables(index, column, label, out, end)
+    return end
+
+
+@inner
+def held_in(index, group, label):
+    """The predicates of an ordered list that hold: begin, end, and a place in between that does not hold, or -1."""
+    kind = group % GROUPS
+    size = np.int64(index.groups.sizes[group])
+    # A bound holds up to the value itself: the place behind it is that of the next label.
+    place = place_of(index, group, np.uint32(label + np.uint32(1)) if kind == AT_LEAST else label)
+    if kind == AT_LEAST:
+        return np.int64(0), place, np.int64(NONE)
+    if kind == AT_MOST:
+        return place, size, np.int64(NONE)
+    is_there = place < size and index.labels[index.groups.cells[index.groups.starts[group] + place]] == label
+    if kind == EQUAL:
+        return place, place + is_there, np.int64(NONE)
+    return np.int64(0), size, place if is_there else np.int64(NONE)
+
+
+@inner
+def _from_lists(index, column, label, out, end):
+    for group in range(column * GROUPS, (column + 1) * GROUPS):
+        if index.groups.sizes[group]:
+            begin, stop, without = held_in(index, group, label)
+            start = index.groups.starts[group]
+            for place in range(begin, stop):
+                if place != without:
+                    out[end] = index.groups.cells[start + place]
+                    end += 1
+    return end
+
+
+@inner
+def from_tables(index, column, label, out, end):
+    """Append the numbers of the predicates of a column with tables that hold for a label."""
+    size = index.table_sizes[column]
+    start = index.table_starts[column]
+    for kind in range(GROUPS):
+        if index.used[column * GROUPS + kind]:
+            begin, stop = np.int64(1), size
+            if kind == AT_LEAST:
+                stop = np.int64(label) + 1
+            elif kind == AT_MOST:
+                begin = np.int64(label)
+            elif kind == EQUAL:
+                begin, stop = np.int64(label), np.int64(label) + 1
+            for i in range(start + begin, start + stop):
+                number = index.tables[i]
+                if number != NONE and not (kind == OTHER and i == start + label):
+                    out[end] = number
+                    end += 1
+        start += size
+    return end
+
+
+@kernel
+def count_satisfied(index, codes, out):
+    """How many predicates hold for all events together: the first stage alone."""
+    found = np.int64(0)
+    for event in range(codes.shape[1]):
+        found += satisfied(index, codes, event, out)
+    return found

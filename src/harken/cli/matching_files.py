@@ -1,0 +1,266 @@
+"""The work of `harken match`: subscriptions are loaded, then events stream through the engine, a batch at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+from harken.cli.asked_in_vain import AskedInVain
+from harken.cli.input_findings import InputFinding, Kind, of_fault, of_refused
+from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, loaded_operators, saved_engine
+from harken.cli.match_rows import EventNames, Row, SubscriptionFields
+from harken.cli.outputs import destination
+from harken.cli.refusals import Refusals, refusals
+from harken.cli.screen import Screen, counted
+from harken.engine import Engine
+from harken.errors import EventError, HarkenError, SourceError
+from harken.events.sources import STANDARD_INPUT
+from harken.language.registry import DEFAULT_LANGUAGE
+from harken.live.notebook import EVENT
+from harken.live.results import BatchMatches
+from harken.live.subscriptions import Fault, Record
+from harken.matchers.algorithm_registry import DEFAULT_ALGORITHM
+from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS
+from harken.operators import OperatorSet
+from harken.schema import load_schema
+
+_STEP = 1_000
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRequest:
+    """What was asked for on the command line."""
+
+    events: Sequence[str]
+    subscriptions: Sequence[str]
+    """Files, or the folder of a saved engine. None at all where there are texts."""
+    schema: str | None = None
+    algorithm: str | None = None
+    output: str | None = None
+    event_id: str | None = None
+    refused: str | None = None
+    format: str | None = None
+    batch_size: int = 4_096
+    replace: bool = False
+    threads: int = 1
+    save: str | None = None
+    split: str | None = None
+    operators: Sequence[str] | None = None
+    documents: str | None = None
+    database: str | None = None
+    where: Sequence[str] = ()
+    language: str = DEFAULT_LANGUAGE
+    """That of the texts in `where`."""
+
+
+@dataclass(slots=True)
+class MatchSummary:
+    """What came of it. `failed` counts pairs of an event and a subscription that could not be evaluated."""
+
+    events: int = 0
+    refused_events: int = 0
+    subscriptions: int = 0
+    refused_subscriptions: int = 0
+    matches: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    matching_seconds: float = 0.0
+
+    @property
+    def has_refusals(self) -> bool:
+        return bool(self.refused_events or self.refused_subscriptions or self.failed)
+
+    @property
+    def events_per_second(self) -> float:
+        """Without the time it took to load the subscriptions."""
+        return self.events / self.matching_seconds if self.matching_seconds else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as plain data."""
+        return {"kind": "summary", **asdict(self), "events_per_second": round(self.events_per_second, 1)}
+
+    def __str__(self) -> str:
+        parts = [
+            f"{counted(self.events, 'event')}{_refused(self.refused_events)}",
+            f"{counted(self.subscriptions, 'subscription')}{_refused(self.refused_subscriptions)}",
+            f"{counted(self.matches, 'match')}" + (f" ({self.failed:,} failed)" if self.failed else ""),
+            f"{self.seconds:.2f} s",
+            f"{self.events_per_second:,.0f} events/s while matching",
+        ]
+        return " · ".join(parts)
+
+
+def run(request: MatchRequest, screen: Screen) -> MatchSummary:
+    """Do what the request asks for. Raises HarkenError where nothing can be done."""
+    started = perf_counter()
+    names = EventNames(request.event_id)
+    operators = loaded_operators(request.operators)
+    settings = {"--schema": request.schema, "--algorithm": request.algorithm, "--documents": request.documents}
+    saved = saved_engine(request.subscriptions, settings, operators, request.database)
+    engine = _new_engine(request, operators) if saved is None else saved
+    # Both say at once if there is no such file, before anything is written.
+    records = SubscriptionFiles(request.subscriptions) if saved is None and request.subscriptions else None
+    events = EventFiles(request.events, request.format, engine.schema, request.batch_size, request.split)
+    with destination(request.output, screen) as open_output, refusals(screen, request.refused) as refused:
+        if records is not None:
+            subscribe(engine, records, request.replace, screen, refused)
+        for text in dict.fromkeys(request.where):
+            _subscribe_text(engine, text, request.language, refused)
+        if request.save is not None:
+            log.info("version %d saved to %s", engine.save(request.save), request.save)
+        fields = SubscriptionFields(engine)
+        matching = _Matching(engine, request.threads, names, fields, refused)
+        asked = names.with_own(engine.attributes())
+        loaded = perf_counter()
+        with closing(open_output(names, fields)) as output, screen.progress("matching events") as advance:
+            for batch in events.batches(asked):
+                output.write(matching.rows(batch))
+                if STANDARD_INPUT in events.files:  # which may never end
+                    matching.warn_of_types(events)
+                advance(batch.size)
+        matching.warn_of_names(events, request.format)
+        matching.warn_of_unparsed(events)
+    if not matching.events:
+        raise SourceError(f"there is no event in {events.title}")
+    finished = perf_counter()
+    log.info("the engine: %s", engine.stats())
+    counts = refused.counts
+    return MatchSummary(
+        matching.events,
+        counts["event"],
+        len(engine),
+        counts["subscription"],
+        matching.matches,
+        counts["match"],
+        finished - started,
+        finished - loaded,
+    )
+
+
+class _Matching:
+    """Turns batches of events into rows, and counts."""
+
+    def __init__(
+        self, engine: Engine, threads: int, names: EventNames, fields: SubscriptionFields, refused: Refusals
+    ) -> None:
+        self._engine = engine
+        self._threads = threads
+        self._names = names
+        self._fields = fields
+        self._refused = refused
+        self._asked = AskedInVain(engine)
+        self.events = 0
+        self.matches = 0
+
+    def rows(self, batch: FileBatch) -> Iterator[Row]:
+        """The rows of a batch. What was refused of it is reported."""
+        found = self._engine.match_decoded(batch.decoded, threads=self._threads)
+        for each in found.refused:
+            self._refused.add(of_refused(batch, each))
+        for position, id, error in found.errors:
+            self._refused.add(_of_event("match", batch, error, position, id))
+        self._asked.look(batch.decoded.batch)
+        self.events += len(found)
+        log.debug("%d events: %d matches, %s", len(found), len(found.numbers), found.seconds)
+        return self._named_rows(batch, found)
+
+    def warn_of_types(self, events: EventFiles) -> None:
+        """Say so, once, if the first events had another type than subscriptions compare them with."""
+        error = self._asked.early_warning()
+        if error is not None:
+            self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
+
+    def warn_of_unparsed(self, events: EventFiles) -> None:
+        """Say so if strings were compared with timestamps or dates, and are none."""
+        for name, counts in self._engine.stats()["unparsed"].items():
+            for kind, count in counts.items():
+                many = f"1 string is not a full ISO 8601 {kind}"
+                if count > 1:
+                    many = f"{count:,} strings are not full ISO 8601 {kind}s"
+                message = f"`{name}` is compared with a {kind}, and {many}"
+                self._refused.warn(InputFinding("event", events.title, HarkenError(message), is_warning=True))
+
+    def warn_of_names(self, events: EventFiles, format: str | None) -> None:
+        """Say so if a subscription asks for what no event had."""
+        error = self._asked.warning(events, format)
+        if error is not None:
+            self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
+
+    def _named_rows(self, batch: FileBatch, found: BatchMatches) -> Iterator[Row]:
+        ids = found.arrow_ids(plain=True).values.to_pylist()
+        numbers, starts = found.numbers.tolist(), found.offsets.tolist()
+        places = {position: place for place, position in enumerate(found.positions)}
+        events = batch.decoded.batch
+        refused = {each.position for each in found.refused}
+        for position, name in zip(events.positions, self._names.of(events, batch.first), strict=True):
+            if position in refused:
+                continue
+            if isinstance(name, EventError):
+                self._refused.add(_of_event("event", batch, name, position))
+                continue
+            matched = slice(starts[places[position]], starts[places[position] + 1])
+            self.matches += matched.stop - matched.start
+            for number, id in zip(numbers[matched], ids[matched], strict=True):
+                yield {EVENT: name, **self._fields.of(number, id, found)}
+
+
+def _of_event(kind: Kind, batch: FileBatch, error: HarkenError, position: int, id: str | None = None) -> InputFinding:
+    """The finding for an event of a batch that could not be named, or not be matched with a subscription."""
+    return InputFinding(kind, batch.file, error, batch.first + position, id=id, first=batch.first)
+
+
+def _new_engine(request: MatchRequest, operators: OperatorSet) -> Engine:
+    schema = None if request.schema is None else load_schema(request.schema)
+    options: dict[str, Any] = {} if request.database is None else {"database": request.database}
+    return Engine(
+        schema,
+        request.algorithm or DEFAULT_ALGORITHM,
+        documents=request.documents or DEFAULT_DOCUMENTS,
+        operators=operators,
+        **options,
+    )
+
+
+def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: Screen, refused: Refusals) -> None:
+    """Load the subscriptions, and report those that are refused. Raises SourceError if none is left."""
+    with screen.progress("loading subscriptions") as advance:
+
+        def records() -> Iterator[Record | Fault]:
+            for count, record in enumerate(files, 1):
+                if count % _STEP == 0:
+                    advance(_STEP)
+                yield record
+
+        report = engine.subscribe_many(records(), replace=replace)
+    for fault in report.faults:
+        file, first = files.origin(fault.position)
+        refused.add(of_fault(file, fault, first))
+    for id, warning in report.warnings:
+        refused.warn(InputFinding("subscription", files.title, HarkenError(warning), id=id, is_warning=True))
+    log.info("%d subscriptions loaded from %s, %d refused", report.accepted, files.title, len(report.faults))
+    if not report.accepted:
+        raise _nothing_in(files, bool(report.faults))
+
+
+def _subscribe_text(engine: Engine, text: str, language: str, refused: Refusals) -> None:
+    """Subscribe a text under itself. Raises LanguageError if it is faulty: who typed it can put it right."""
+    for warning in engine.check(text, language).warnings:
+        refused.warn(InputFinding("subscription", "--where", HarkenError(warning), id=text, is_warning=True))
+    engine.subscribe(text, text, language)
+
+
+def _nothing_in(files: SubscriptionFiles, has_faults: bool) -> SourceError:
+    if not has_faults:
+        return SourceError(f"{files.title} has no subscriptions")
+    hint = f"`harken check --subscriptions {files.files[0]}` lists all that is wrong"
+    return SourceError(f"{files.title} has no subscription that can be used", hint=hint)
+
+
+def _refused(count: int) -> str:
+    return f" ({count:,} refused)" if count else ""

@@ -1,0 +1,194 @@
+"""The work of `harken explain --plan`: how the engine has laid out subscriptions, and what it expects of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from harken.cli.screen import Screen, counted
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from harken.cli.inputs import EventFiles
+    from harken.engine import Engine
+
+_SHOWN = 20
+_EVENTS = 10_000
+"""How many events are matched, at most, to see what they cost."""
+
+
+def plan_of(
+    screen: Screen,
+    subscriptions: Sequence[str],
+    events: Sequence[str] | None,
+    schema: str | None,
+    format: str | None,
+    split: str | None = None,
+    operators: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """What the engine says of its matcher, after some events if there are any. Raises HarkenError.
+
+    Rejected subscriptions are reported. A saved engine is shown as it was saved, without planning anew.
+    """
+    from harken.cli.inputs import EventFiles, loaded_operators, saved_engine
+    from harken.engine import Engine
+    from harken.errors import CapabilityError
+    from harken.schema import load_schema
+
+    called = loaded_operators(operators)
+    saved = saved_engine(subscriptions, {"--schema": schema}, called)
+    known = None if schema is None else load_schema(schema)
+    engine = Engine(known, operators=called) if saved is None else saved
+    files = None if events is None else EventFiles(events, format, engine.schema, split=split)
+    refused = 0 if saved is not None else _subscribe(engine, subscriptions, screen)
+    if files is not None:
+        _match_some(engine, files, is_planned=saved is not None)
+    elif saved is None:
+        engine.merge()
+    stats = engine.stats()
+    if "layers" not in stats["matcher"]:
+        raise CapabilityError(f"the algorithm `{engine.algorithm}` makes no plan")
+    programs = {"programs": stats["programs"]} if "programs" in stats else {}
+    calling = {"operators": engine.operator_plan()} if called else {}
+    return {"subscriptions": len(engine), "refused": refused, **stats["matcher"], **programs, **calling}
+
+
+def _subscribe(engine: Engine, files: Sequence[str], screen: Screen) -> int:
+    """Load the subscriptions. Returns how many were rejected; the first of these are shown."""
+    from harken.cli.inputs import SubscriptionFiles
+    from harken.cli.matching_files import subscribe
+    from harken.cli.refusals import refusals
+
+    with refusals(screen, None, more="`harken check` lists all of them") as refused:
+        subscribe(engine, SubscriptionFiles(files), True, screen, refused)
+    return refused.counts["subscription"]
+
+
+def _match_some(engine: Engine, events: EventFiles, is_planned: bool) -> None:
+    seen = 0
+    for batch in events.batches(engine.attributes()):
+        if seen == 0 and not is_planned:
+            engine.learn(batch.decoded.batch)
+        engine.match_decoded(batch.decoded)
+        seen += batch.size
+        if seen >= _EVENTS:
+            return
+
+
+def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
+    """The layers and their groups, the most costly first."""
+    refused = f" ({plan['refused']:,} refused)" if plan["refused"] else ""
+    screen.show(
+        f"{counted(plan['subscriptions'], 'subscription')}{refused} in {counted(plan['rows'], 'row')}, "
+        f"{plan['bytes'] / max(1, plan['rows']):.0f} bytes a row, {counted(plan['constants'], 'constant')} "
+        f"in {counted(len(plan['columns']), 'column')}; {counted(plan['events_seen'], 'event')} seen"
+    )
+    _show_costs(screen, plan)
+    for number, layer in enumerate(plan["layers"]):
+        if len(plan["layers"]) > 1:
+            screen.show(f"\nlayer {number}: {counted(layer['rows'], 'row')}")
+        groups = sorted(layer["groups"], key=lambda group: -group["expected_ns"])
+        screen.show(_table(groups[:_SHOWN]), wrap=True)
+        if len(groups) > _SHOWN:
+            rest = groups[_SHOWN:]
+            cost = sum(group["expected_ns"] for group in rest)
+            rows = sum(group["rows"] for group in rest)
+            screen.show(f"and {counted(len(rest), 'group')} more: {counted(rows, 'row')}, {cost:,.0f} ns an event")
+    if "programs" in plan:
+        _show_programs(screen, plan["programs"])
+    if "operators" in plan:
+        _show_operators(screen, plan["operators"])
+
+
+def _show_costs(screen: Screen, plan: dict[str, Any]) -> None:
+    """What an event costs in all, as expected and as seen."""
+    besides = {what: each["expected_ns"] for what, each in plan["besides"].items()}
+    searching = sum(group["expected_ns"] for layer in plan["layers"] for group in layer["groups"])
+    parts = ", ".join(f"{what} {cost:,.0f}" for what, cost in {**besides, "searching": searching}.items())
+    seen = "" if plan["seen_ns"] is None else f"; {plan['seen_ns']:,} seen"
+    screen.show(f"expected ns an event: {searching + sum(besides.values()):,.0f} ({parts}){seen}")
+
+
+def _show_operators(screen: Screen, literals: list[dict[str, Any]]) -> None:
+    """What is known of predicates of operators, in the order in which they are asked at the beginning."""
+    from rich import box
+    from rich.table import Table
+
+    screen.show(f"\n{counted(len(literals), 'predicate')} of operators, those first that settle most for their cost")
+    table = Table("predicate", "conjunctions", "holds", "tried", "cost", "worth", box=box.SIMPLE_HEAD)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in literals[:_SHOWN]:
+        holding = f"{each['holding']:.3f}" if each["tried"] else f"{each['holding']:.3f}?"
+        figures = (
+            f"{each['conjunctions']:,}",
+            holding,
+            f"{each['tried']:,}",
+            f"{each['cost']:g}",
+            f"{each['worth']:g}",
+        )
+        table.add_row(each["text"], *figures)
+    screen.show(table, wrap=True)
+
+
+def _show_programs(screen: Screen, programs: dict[str, Any]) -> None:
+    """The indexes of programs: how many of them an event was expected to run, and ran."""
+    from rich import box
+    from rich.table import Table
+
+    memory = programs["memory"]["bytes"] / max(1, programs["subscriptions"])
+    found = counted(programs["subscriptions"], "subscription")
+    screen.show(f"\n{found} with patterns or many alternatives as programs, {memory:.0f} bytes each")
+    table = Table("programs", "patterns", "always run", "run", "seen", "ns", "seen", box=box.SIMPLE_HEAD)
+    for column in table.columns:
+        column.justify = "right"
+    for index in programs["indexes"]:
+        seen_programs, seen_ns = index["seen_programs"], index["seen_ns"]
+        table.add_row(
+            f"{index['programs']:,}",
+            f"{index['patterns']:,}",
+            f"{index['always']:,}",
+            f"{index['expected_programs']:,.1f}",
+            "" if seen_programs is None else f"{seen_programs:,.1f}",
+            f"{index['expected_ns']:,}",
+            "" if seen_ns is None else f"{seen_ns:,}",
+        )
+    screen.show(table, wrap=True)
+
+
+def _table(groups: list[dict[str, Any]]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table("layout", "rows", "attributes", "found by", "candidates", "seen", "ns", box=box.SIMPLE_HEAD)
+    for column in (1, 4, 5, 6):
+        table.columns[column].justify = "right"
+    for group in groups:
+        seen = group["seen_candidates"]
+        table.add_row(
+            group["layout"] + (" (verified)" if group["verified"] else ""),
+            f"{group['rows']:,}",
+            ", ".join(group["attributes"]),
+            found_by(group),
+            f"{group['expected_candidates']:,.1f}",
+            "" if seen is None else f"{seen:,.1f}",
+            f"{group['expected_ns']:,.1f}",
+        )
+    return table
+
+
+def found_by(group: dict[str, Any]) -> str:
+    """What leads to the rows of a group."""
+
+    def told(*columns: str | None) -> str:
+        return ", ".join(column for column in columns if column)
+
+    if "directory" in group:
+        return "directory of " + told(*group["directory"]) if group["directory"] else "bitmaps"
+    parts = {
+        "key": told(group["key"]),
+        "filter of": told(group["key"], *group["filter"]) if group["filter"] else "",
+        "range of": told(group["range"]) + (f" in {group['steps']} steps" if group["steps"] else ""),
+    }
+    return ", ".join(f"{what} {columns}" for what, columns in parts.items() if columns) or "all"
