@@ -14,7 +14,9 @@ from harken.cli.screen import Screen, printable
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from harken.cli.selecting import EventChoice, SubscriptionChoice
     from harken.language.explanation import Clause, Explanation
+    from harken.operators import OperatorSet
 
 EXAMPLES = """\b
 Examples:
@@ -27,35 +29,43 @@ Examples:
 _STYLES = {True: "green", False: "red", None: "yellow"}
 
 
+_EventsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")
+]
+_SubscriptionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--subscriptions",
+        "-s",
+        metavar="FILE",
+        help="Where to look for --id: files with the fields id and where, or the folder of a saved engine.",
+    ),
+]
+_LanguageOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The language of that text, sql or xpath.  [default: sql]"),
+]
+_EventOption = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="The position of the event, from 0.  [default: 0]")
+]
+_EventIdOption = Annotated[
+    str | None, typer.Option(metavar="FIELD=VALUE", help="Take the first event whose field has this value.")
+]
+_PlanOption = Annotated[
+    bool, typer.Option("--plan", help="Show how the subscriptions are indexed, and what events cost.")
+]
+
+
 def explain(
-    events: Annotated[
-        list[str] | None, typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")
-    ] = None,
-    subscriptions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--subscriptions",
-            "-s",
-            metavar="FILE",
-            help="Where to look for --id: files with the fields id and where, or the folder of a saved engine.",
-        ),
-    ] = None,
+    events: _EventsArgument = None,
+    subscriptions: _SubscriptionsOption = None,
     id: Annotated[str | None, typer.Option("--id", metavar="ID", help="The subscription to explain.")] = None,
     where: Annotated[str | None, typer.Option(metavar="TEXT", help="Explain this text instead.")] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The language of that text, sql or xpath.  [default: sql]"),
-    ] = None,
-    event: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="The position of the event, from 0.  [default: 0]")
-    ] = None,
-    event_id: Annotated[
-        str | None, typer.Option(metavar="FIELD=VALUE", help="Take the first event whose field has this value.")
-    ] = None,
+    language: _LanguageOption = None,
+    event: _EventOption = None,
+    event_id: _EventIdOption = None,
     event_json: Annotated[str | None, typer.Option(metavar="JSON", help="Take this event, and no EVENTS.")] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Show how the subscriptions are indexed, and what events cost.")
-    ] = False,
+    plan: _PlanOption = False,
     schema: SchemaFile = None,
     format: EventFormat = None,
     split: Split = None,
@@ -72,7 +82,7 @@ def explain(
     an event. With EVENTS the plan is made for them, and what was seen is shown beside what was expected.
     """
     with session(json, verbose) as screen:
-        from harken.cli.inputs import event_files, loaded_operators, saved_engine, subscription_files
+        from harken.cli.inputs import event_files, loaded_operators, subscription_files
 
         of_events = event_files(events, format) if events else None
         of_subscriptions = subscription_files(subscriptions) if subscriptions else None
@@ -81,35 +91,44 @@ def explain(
             _show_plan(screen, of_events, of_subscriptions, schema, format, split, operators, choices)
             return
         from harken.cli.selecting import EventChoice, SubscriptionChoice
-        from harken.engine import Engine
-        from harken.events import looked_at
-        from harken.language.compiled import Compiler
-        from harken.limits import DEFAULT_LIMITS
-        from harken.matchers.kinds import OPERATORS
-        from harken.schema import load_schema
 
-        subscription = SubscriptionChoice(of_subscriptions, id, where, language)
-        chosen = EventChoice(of_events, event, event_id, event_json, format, split)
-        called = loaded_operators(operators)
-        saved = saved_engine(of_subscriptions, {"--schema": schema}, called) if of_subscriptions else None
-        known = saved.schema if saved is not None else None if schema is None else load_schema(schema)
-        limits = DEFAULT_LIMITS if saved is None else saved.limits
-        text, language = subscription.find(saved)
-
-        def find_event(names: frozenset[str]) -> Mapping[str, Any]:
-            return chosen.find(known, looked_at(names, known)).attributes
-
-        compiler = Compiler(known, limits, called.signatures)
-        if called and compiler.compile(text, language).plan.kind == OPERATORS:
-            engine = Engine(known, limits=limits, operators=called)
-            engine.subscribe("explained", text)
-            explanation = engine.explain("explained", chosen.find(known, None).attributes)
-        else:
-            explanation = compiler.explain(text, find_event, language)
+        explanation = _explained(
+            SubscriptionChoice(of_subscriptions, id, where, language),
+            EventChoice(of_events, event, event_id, event_json, format, split),
+            schema,
+            loaded_operators(operators),
+        )
         if json:
             screen.line(explanation.to_dict())
         else:
             show_explanation(screen, explanation)
+
+
+def _explained(
+    subscription: SubscriptionChoice, event: EventChoice, schema: str | None, operators: OperatorSet
+) -> Explanation:
+    from harken.cli.inputs import saved_engine
+    from harken.engine import Engine
+    from harken.events import looked_at
+    from harken.language.compiled import Compiler
+    from harken.limits import DEFAULT_LIMITS
+    from harken.matchers.kinds import OPERATORS
+    from harken.schema import load_schema
+
+    saved = saved_engine(subscription.files, {"--schema": schema}, operators) if subscription.files else None
+    known = saved.schema if saved is not None else None if schema is None else load_schema(schema)
+    limits = DEFAULT_LIMITS if saved is None else saved.limits
+    text, language = subscription.find(saved)
+
+    def find_event(names: frozenset[str]) -> Mapping[str, Any]:
+        return event.find(known, looked_at(names, known)).attributes
+
+    compiler = Compiler(known, limits, operators.signatures)
+    if not operators or compiler.compile(text, language).plan.kind != OPERATORS:
+        return compiler.explain(text, find_event, language)
+    engine = Engine(known, limits=limits, operators=operators)
+    engine.subscribe("explained", text)
+    return engine.explain("explained", event.find(known, None).attributes)
 
 
 def _show_plan(

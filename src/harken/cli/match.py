@@ -28,63 +28,75 @@ subscription or match (what was refused), more, log, error or summary.
 """
 
 
+_SubscriptionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--subscriptions",
+        "-s",
+        metavar="FILE",
+        help="The same, with the fields id and where, as often as need be; or the folder of a saved engine.",
+    ),
+]
+_WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="Match this text instead, which is its own id; as often as need be."),
+]
+_LanguageOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The language of these texts, sql or xpath.  [default: sql]"),
+]
+_AlgorithmOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="One of those in `harken algorithms`.", autocompletion=algorithm_names),
+]
+_DocumentsOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The same, for XPath subscriptions.", autocompletion=document_names),
+]
+_DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Where algorithms that match in a database do it: duckdb, sqlite, or a PostgreSQL URL."
+    ),
+]
+_OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="A .jsonl or .csv file, also with .gz, .xz or .zst, or .parquet; - is standard output.",
+    ),
+]
+_EventIdOption = Annotated[
+    str | None, typer.Option(metavar="FIELD", help="Name events by a field of theirs, not by position from 0.")
+]
+_RefusedOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write all that was refused to this file, as JSON lines.")
+]
+_SaveOption = Annotated[
+    str | None, typer.Option(metavar="FOLDER", help="Save the engine there, to be used as FILE another time.")
+]
+
+
 def match(
     events: Annotated[list[str], typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")],
-    subscriptions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--subscriptions",
-            "-s",
-            metavar="FILE",
-            help="The same, with the fields id and where, as often as need be; or the folder of a saved engine.",
-        ),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Match this text instead, which is its own id; as often as need be."),
-    ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The language of these texts, sql or xpath.  [default: sql]"),
-    ] = None,
+    subscriptions: _SubscriptionsOption = None,
+    where: _WhereOption = None,
+    language: _LanguageOption = None,
     schema: SchemaFile = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="One of those in `harken algorithms`.", autocompletion=algorithm_names),
-    ] = None,
-    documents: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The same, for XPath subscriptions.", autocompletion=document_names),
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Where algorithms that match in a database do it: duckdb, sqlite, or a PostgreSQL URL."
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="A .jsonl or .csv file, also with .gz, .xz or .zst, or .parquet; - is standard output.",
-        ),
-    ] = None,
-    event_id: Annotated[
-        str | None, typer.Option(metavar="FIELD", help="Name events by a field of theirs, not by position from 0.")
-    ] = None,
-    refused: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write all that was refused to this file, as JSON lines.")
-    ] = None,
+    algorithm: _AlgorithmOption = None,
+    documents: _DocumentsOption = None,
+    database: _DatabaseOption = None,
+    output: _OutputOption = None,
+    event_id: _EventIdOption = None,
+    refused: _RefusedOption = None,
     format: EventFormat = None,
     split: Split = None,
     operators: Operators = None,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are matched at once.")] = 4_096,
     threads: Annotated[int, typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.")] = 1,
-    save: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Save the engine there, to be used as FILE another time.")
-    ] = None,
+    save: _SaveOption = None,
     replace: Annotated[bool, typer.Option("--replace", help="Of subscriptions with one id, take the last.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything was refused.")] = False,
     json: Json = False,
@@ -100,11 +112,7 @@ def match(
         from harken.cli.inputs import event_files, subscription_files
         from harken.cli.matching_files import MatchRequest, run
 
-        if bool(subscriptions) is bool(where):
-            raise typer.BadParameter("give one of them", param_hint="--subscriptions or --where")
-        if language is not None and not where:
-            message = "it belongs to --where: a subscription has its own"
-            raise typer.BadParameter(message, param_hint="--language")
+        _refuse_contradictions(subscriptions, where, language)
         of_events, of_subscriptions = event_files(events, format), subscription_files(subscriptions or [])
         read = [*of_events, *of_subscriptions, *([] if schema is None else [schema])]
         _refuse_confusion(read, {"--output": output, "--refused": refused, "--save": save})
@@ -130,10 +138,16 @@ def match(
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))
-        if summary.events and summary.events == summary.refused_events:
-            raise typer.Exit(ExitCode.UNUSABLE)
-        if strict and summary.has_refusals:
-            raise typer.Exit(ExitCode.FAULTS)
+        is_unusable = summary.events and summary.events == summary.refused_events
+        if is_unusable or (strict and summary.has_refusals):
+            raise typer.Exit(ExitCode.UNUSABLE if is_unusable else ExitCode.FAULTS)
+
+
+def _refuse_contradictions(subscriptions: list[str] | None, where: list[str] | None, language: str | None) -> None:
+    if bool(subscriptions) is bool(where):
+        raise typer.BadParameter("give one of them", param_hint="--subscriptions or --where")
+    if language is not None and not where:
+        raise typer.BadParameter("it belongs to --where: a subscription has its own", param_hint="--language")
 
 
 def _refuse_confusion(inputs: list[str], outputs: dict[str, str | None]) -> None:

@@ -33,55 +33,62 @@ _MOST_UNSENT = 1 << 17
 """Bytes that the system holds for one client and has not sent."""
 
 
+_StoreOption = Annotated[
+    str,
+    typer.Option(
+        metavar="STORE", envvar="HARKEN_STORE", help="A file for SQLite, or a postgresql:// URL.", show_envvar=True
+    ),
+]
+_SnapshotOption = Annotated[
+    str | None, typer.Option(metavar="FOLDER", help="Where the index is saved.  [default: beside the store]")
+]
+_ApiKeysOption = Annotated[bool, typer.Option("--api-keys", help="Ask for API keys: `harken key` makes the first.")]
+_SecretsKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Keys that encrypt the secrets of webhooks in the store: the first encrypts, all decrypt.  "
+        "[default: those in HARKEN_SECRETS_KEY]",
+    ),
+]
+_OperatorsOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="MODULE:NAME", help="Operators that subscriptions may call, as often as need be."),
+]
+_SettingOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A limit or period: `--set help` lists them."),
+]
+_AllowWebhooksToOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NETWORK", help="A private network that webhooks may be in, as 10.0.0.0/8."),
+]
+_CorsOption = Annotated[list[str] | None, typer.Option(metavar="ORIGIN", help="An origin whose pages may use the API.")]
+_AllowedHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        envvar="HARKEN_ALLOWED_HOSTS",
+        show_envvar=True,
+        help="A name or address in the URLs of clients, as rules.example.org, or * for any. "
+        "Needed unless only this machine can reach the server.",
+    ),
+]
+
+
 def serve(
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65_535, help="The port to listen on.")] = 8080,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
-    store: Annotated[
-        str,
-        typer.Option(
-            metavar="STORE", envvar="HARKEN_STORE", help="A file for SQLite, or a postgresql:// URL.", show_envvar=True
-        ),
-    ] = "harken.db",
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Where the index is saved.  [default: beside the store]")
-    ] = None,
+    store: _StoreOption = "harken.db",
+    snapshot: _SnapshotOption = None,
     schema: SchemaFile = None,
-    api_keys: Annotated[
-        bool, typer.Option("--api-keys", help="Ask for API keys: `harken key` makes the first.")
-    ] = False,
-    secrets_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Keys that encrypt the secrets of webhooks in the store: the first encrypts, all decrypt.  "
-            "[default: those in HARKEN_SECRETS_KEY]",
-        ),
-    ] = None,
-    operators: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODULE:NAME", help="Operators that subscriptions may call, as often as need be."),
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A limit or period: `--set help` lists them."),
-    ] = None,
-    allow_webhooks_to: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NETWORK", help="A private network that webhooks may be in, as 10.0.0.0/8."),
-    ] = None,
-    cors: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="An origin whose pages may use the API.")
-    ] = None,
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            envvar="HARKEN_ALLOWED_HOSTS",
-            show_envvar=True,
-            help="A name or address in the URLs of clients, as rules.example.org, or * for any. "
-            "Needed unless only this machine can reach the server.",
-        ),
-    ] = None,
+    api_keys: _ApiKeysOption = False,
+    secrets_key: _SecretsKeyOption = None,
+    operators: _OperatorsOption = None,
+    setting: _SettingOption = None,
+    allow_webhooks_to: _AllowWebhooksToOption = None,
+    cors: _CorsOption = None,
+    allowed_host: _AllowedHostOption = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:

@@ -28,43 +28,53 @@ Examples:
 _THROTTLE = re.compile(r"(\d+)\s*/\s*(\S+)")
 
 
+_WhereArgument = Annotated[
+    str | None, typer.Argument(metavar="TEXT", help="The condition that events have to meet.", show_default=False)
+]
+_FileOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE",
+        help=f"{FILES}, with the field where, and id, language, owner, labels, valid_for if they have them.",
+    ),
+]
+_LabelOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=TEXT", help="To find it by, as often as need be.")
+]
+_ValidForOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="How long it lives if it is not renewed: 30m, 12h, 7d.")
+]
+_WebhookSecretOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SECRET", envvar="HARKEN_WEBHOOK_SECRET", help="Sign them with this; else the server makes one."
+    ),
+]
+_MaxDelayOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Let notifications wait this long, to come together.")
+]
+_ThrottleOption = Annotated[
+    str | None, typer.Option(metavar="COUNT/TIME", help="At most so many notifications in so long: 10/60, 1/1h.")
+]
+_RefusedOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="With --file: write all that was refused there, as JSON lines.")
+]
+
+
 def subscribe(
-    where: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="The condition that events have to meet.", show_default=False)
-    ] = None,
-    file: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help=f"{FILES}, with the field where, and id, language, owner, labels, valid_for if they have them.",
-        ),
-    ] = None,
+    where: _WhereArgument = None,
+    file: _FileOption = None,
     id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Made by the server if none is given.")] = None,
     language: Annotated[str, typer.Option(metavar="NAME", help="The language of the text: sql or xpath.")] = "sql",
     owner: Annotated[str | None, typer.Option(metavar="NAME", help="Whose it is.")] = None,
-    label: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=TEXT", help="To find it by, as often as need be.")
-    ] = None,
-    valid_for: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long it lives if it is not renewed: 30m, 12h, 7d.")
-    ] = None,
+    label: _LabelOption = None,
+    valid_for: _ValidForOption = None,
     webhook: Annotated[str | None, typer.Option(metavar="URL", help="Post notifications there.")] = None,
-    webhook_secret: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SECRET", envvar="HARKEN_WEBHOOK_SECRET", help="Sign them with this; else the server makes one."
-        ),
-    ] = None,
+    webhook_secret: _WebhookSecretOption = None,
     cloudevents: Annotated[bool, typer.Option("--cloudevents", help="Deliver notifications as CloudEvents.")] = False,
-    max_delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Let notifications wait this long, to come together.")
-    ] = None,
-    throttle: Annotated[
-        str | None, typer.Option(metavar="COUNT/TIME", help="At most so many notifications in so long: 10/60, 1/1h.")
-    ] = None,
-    refused: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --file: write all that was refused there, as JSON lines.")
-    ] = None,
+    max_delay: _MaxDelayOption = None,
+    throttle: _ThrottleOption = None,
+    refused: _RefusedOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="With --file: exit with 1 if any was refused.")] = False,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,

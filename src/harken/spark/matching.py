@@ -120,17 +120,11 @@ def match(
     is the order in which they are asked. They are called in the workers, for many events at once.
     """
     _refuse_unknown("strategy", strategy, STRATEGIES)
-    _refuse_unknown("output", output, OUTPUTS)
     _refuse_unknown("on_error", on_error, ON_ERROR)
     require_word(on_mismatch)
-    require_names(columns, "columns")
-    require_names(fields, "fields")
-    if fields and output != PAIRS:
-        raise HarkenError(f"`fields` of subscriptions come along with pairs, not with {output}")
+    _refuse_unfitting(events, output, columns, fields)
     spark = events.sparkSession
     identified = id_column(events, event_id)
-    for name in columns:
-        require_column(events, name, "events")
     types = _answer_schema(events, identified, output, columns, fields, on_error)
     plugs = plugged(operators, order, subscriptions)
     version = pinned(subscriptions, spark, schema, plugs)
@@ -140,21 +134,25 @@ def match(
     compare(version, found, on_mismatch, spark, fields)
     chosen = choose(version, spark, strategy, shards, memory)
     parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
-    question = Question(
-        parts=tuple((part, _sent(part, spark)) for part in parts),
-        output=output,
-        event_id=identified,
-        columns=tuple(columns),
-        fields=tuple(fields),
-        on_error=on_error,
-        names=tuple(types.names),
-        documents=version.documents,
-    )
+    sent = tuple((part, _sent(part, spark)) for part in parts)
+    names = tuple(types.names)
+    question = Question(sent, output, identified, tuple(columns), tuple(fields), on_error, names, version.documents)
     needed = events.select(*map(column, _needed(events, version, identified, columns)))
     rehearse(question, needed)
     if chosen.name == SHARDED:
         return _sharded(needed, question, types, chosen)
     return mapped(needed, _named(question, chosen), types)
+
+
+def _refuse_unfitting(events: DataFrame, output: str, columns: Sequence[str], fields: Sequence[str]) -> None:
+    """Raise HarkenError for an answer that there cannot be."""
+    _refuse_unknown("output", output, OUTPUTS)
+    require_names(columns, "columns")
+    require_names(fields, "fields")
+    if fields and output != PAIRS:
+        raise HarkenError(f"`fields` of subscriptions come along with pairs, not with {output}")
+    for name in columns:
+        require_column(events, name, "events")
 
 
 def pinned(

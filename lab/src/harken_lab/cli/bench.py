@@ -35,58 +35,64 @@ Examples:
 """
 
 
+_WorkloadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME", help="A workload; may be repeated. [default: w4, le-subscribe, stock, gryphon, mixed]"
+    ),
+]
+_SizeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="N",
+        help="How many subscriptions; may be repeated. NAME=N adds a size to one workload."
+        " [default: 10, 1,000, 10,000, 100,000 and 1,000,000]",
+    ),
+]
+_EventsOption = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="How many events. [default: 8,192; of w4 256]")
+]
+_MatcherOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A matcher; may be repeated. [default: columnar, counting_lists]"),
+]
+_RoundsOption = Annotated[int | None, typer.Option(metavar="N", min=1, help="How many rounds are timed. [default: 7]")]
+_EngineSizeOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=0, help="Most subscriptions for matchers whose index is not saved. [default: 100,000]"
+    ),
+]
+_GridOption = Annotated[
+    bool, typer.Option("--grid", help="Measure a grid of shapes, sizes and calls beside a loop of closures.")
+]
+_QuickOption = Annotated[bool, typer.Option("--quick", help="Small sizes and few rounds: a minute, the grid three.")]
+_ShowOption = Annotated[str | None, typer.Option(metavar="FILE", help="Measure nothing; show and draw a saved result.")]
+_CheckOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Measure nothing; check a saved result against the targets.")
+]
+_TargetsOption = Annotated[str | None, typer.Option(metavar="FILE", help="The targets. [default: those of a clone]")]
+_CompareOption = Annotated[
+    tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Measure nothing; compare two saved results.")
+]
+
+
 def bench(
-    workload: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A workload; may be repeated. [default: w4, le-subscribe, stock, gryphon, mixed]"
-        ),
-    ] = None,
-    size: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="N",
-            help="How many subscriptions; may be repeated. NAME=N adds a size to one workload."
-            " [default: 10, 1,000, 10,000, 100,000 and 1,000,000]",
-        ),
-    ] = None,
-    events: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many events. [default: 8,192; of w4 256]")
-    ] = None,
-    matcher: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A matcher; may be repeated. [default: columnar, counting_lists]"),
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many rounds are timed. [default: 7]")
-    ] = None,
+    workload: _WorkloadOption = None,
+    size: _SizeOption = None,
+    events: _EventsOption = None,
+    matcher: _MatcherOption = None,
+    rounds: _RoundsOption = None,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads.")] = 0,
-    engine_size: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="Most subscriptions for matchers whose index is not saved. [default: 100,000]"
-        ),
-    ] = None,
-    grid: Annotated[
-        bool, typer.Option("--grid", help="Measure a grid of shapes, sizes and calls beside a loop of closures.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small sizes and few rounds: a minute, the grid three.")
-    ] = False,
+    engine_size: _EngineSizeOption = None,
+    grid: _GridOption = False,
+    quick: _QuickOption = False,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result.")] = None,
     plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw plots, as SVG and PNG.")] = None,
-    show: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure nothing; show and draw a saved result.")
-    ] = None,
-    check: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure nothing; check a saved result against the targets.")
-    ] = None,
-    targets: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The targets. [default: those of a clone]")
-    ] = None,
-    compare: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Measure nothing; compare two saved results.")
-    ] = None,
+    show: _ShowOption = None,
+    check: _CheckOption = None,
+    targets: _TargetsOption = None,
+    compare: _CompareOption = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:

@@ -1,7 +1,6 @@
 """Generates parts of docs/algorithms.md and docs/experiments.md from the registry and committed results.
 
-    python -m harken_lab.experiments.experiment_pages \
-        docs/algorithms.md docs/experiments.md benchmarks/results/experiments
+    python -m harken_lab.experiments.experiment_pages PAGE… RESULTS_FOLDER
 
 Only text between `<!-- generated: NAME -->` and `<!-- end -->` is replaced.
 """

@@ -10,7 +10,7 @@ from harken.language.compiled import Compiled
 from harken.language.xpath import parser
 from harken.language.xpath.ast import Expression
 from harken.language.xpath.document_plan import DocumentPlan
-from harken.language.xpath.doubts import doubts
+from harken.language.xpath.path_doubts import doubts
 from harken.language.xpath.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema

@@ -118,11 +118,9 @@ def build(trees: Trees, learnt: Learnt | None = None) -> CoveredIndex:
     keys, owners = pieces.keys(covers[by_codes], covered[by_codes])
     by_code_at, by_code = _grouped(keys, owners, int(first_key[-1]))
     by_pattern_at, by_pattern = _grouped(leaf_of[covers[~by_codes]], covered[~by_codes], len(trees.patterns))
-    # Regular expressions that are no keys are decided when all else holds: most never are.
     sought = np.zeros(len(trees.patterns), np.bool_)
     sought[leaf_of[covers[~by_codes]]] = True
-    is_late = (trees.leaf_of >= 0) & np.append(~sought & (trees.patterns.kind == REGEX), False)[trees.leaf_of]
-    leaf_kind = np.where(is_late, np.uint8(ASSUMED), trees.leaf_kind)
+    leaf_kind = _late_regexes(trees, sought)
     owner = np.repeat(np.arange(count), np.diff(test_at))
     has_assumed, looks_beyond = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     has_assumed[owner[leaf_kind[tests[0]] == ASSUMED]] = True
@@ -158,6 +156,12 @@ def build(trees: Trees, learnt: Learnt | None = None) -> CoveredIndex:
         XPathPatterns(trees.patterns, trees.texts),
         looks_beyond,
     )
+
+
+def _late_regexes(trees: Trees, sought: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """The kinds of leaves. Regular expressions that are no keys are decided when all else holds: most never are."""
+    is_late = (trees.leaf_of >= 0) & np.append(~sought & (trees.patterns.kind == REGEX), False)[trees.leaf_of]
+    return np.where(is_late, np.uint8(ASSUMED), trees.leaf_kind)
 
 
 class _Pieces:
