@@ -101,7 +101,7 @@ def test_the_metrics_that_it_names_exist() -> None:
     pytest.importorskip("prometheus_client")
     package = ROOT / "src" / "harken"
     server = (package / "server" / "metrics.py").read_text("utf-8")
-    pipeline = (package / "pipeline" / "metrics.py").read_text("utf-8")
+    pipeline = (package / "pipeline" / "run_metrics.py").read_text("utf-8")
     known = set(re.findall(r'"(harken_\w+)"', server))
     known |= {f"{name}_total" for name in known} | {f"{name}_bucket" for name in known}
     known |= {f"harken_pipeline_{name}" for name in re.findall(r'\.add\(\s*"(\w+)"', pipeline)}

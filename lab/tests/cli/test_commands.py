@@ -9,7 +9,7 @@ from unit.cli.test_program import fits_80_columns
 
 pytestmark = pytest.mark.seconds
 
-COMMANDS = ["demo", "tour", "generate", "bench", "experiment", "report", "warm-up-papers"]
+COMMANDS = ["bench", "demo", "experiment", "generate", "report", "tour", "warm-up-papers"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from harken.cli.completion import algorithm_names, document_names
 from harken.cli.exits import ExitCode
 from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.language.registry import DEFAULT_LANGUAGE
+
+if TYPE_CHECKING:
+    from harken.cli.matching_files import MatchSummary
 
 EXAMPLES = """\b
 Examples:
@@ -138,9 +141,15 @@ def match(
         )
         summary = run(request, screen)
         screen.aside(summary.to_dict(), str(summary))
-        is_unusable = summary.events and summary.events == summary.refused_events
-        if is_unusable or (strict and summary.has_refusals):
-            raise typer.Exit(ExitCode.UNUSABLE if is_unusable else ExitCode.FAULTS)
+        _exit(summary, strict)
+
+
+def _exit(summary: MatchSummary, strict: bool) -> None:
+    """Tell by the exit code that nothing could be used, or that something was refused."""
+    if summary.events and summary.events == summary.refused_events:
+        raise typer.Exit(ExitCode.UNUSABLE)
+    if strict and summary.has_refusals:
+        raise typer.Exit(ExitCode.FAULTS)
 
 
 def _refuse_contradictions(subscriptions: list[str] | None, where: list[str] | None, language: str | None) -> None:

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructField, StructType
 
+    from harken.schema.event_columns import EventColumns
+
 StrategyName = Literal["auto", "replicate", "shard"]
 AUTO, REPLICATE, SHARDED = STRATEGIES = ("auto", "replicate", "shard")
 OUTPUTS = (PAIRS, LISTS, COUNTS)
@@ -119,19 +121,14 @@ def match(
     `operators` are those that subscriptions call, each as such or as "module:name", which every worker imports; `order`
     is the order in which they are asked. They are called in the workers, for many events at once.
     """
-    _refuse_unknown("strategy", strategy, STRATEGIES)
-    _refuse_unknown("on_error", on_error, ON_ERROR)
-    require_word(on_mismatch)
+    _refuse_words(strategy, output, on_error, on_mismatch)
     _refuse_unfitting(events, output, columns, fields)
     spark = events.sparkSession
     identified = id_column(events, event_id)
     types = _answer_schema(events, identified, output, columns, fields, on_error)
     plugs = plugged(operators, order, subscriptions)
     version = pinned(subscriptions, spark, schema, plugs)
-    found = columns_of(events)
-    is_asked = version.attributes is not None and identified in version.attributes
-    refuse_unreadable(version, found if is_asked else found.only(set(found) - {identified}), spark)
-    compare(version, found, on_mismatch, spark, fields)
+    _compare(version, columns_of(events), identified, on_mismatch, fields, spark)
     chosen = choose(version, spark, strategy, shards, memory)
     parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
     sent = tuple((part, _sent(part, spark)) for part in parts)
@@ -144,15 +141,35 @@ def match(
     return mapped(needed, _named(question, chosen), types)
 
 
+def _refuse_words(strategy: str, output: str, on_error: str, on_mismatch: str) -> None:
+    _refuse_unknown("strategy", strategy, STRATEGIES)
+    _refuse_unknown("output", output, OUTPUTS)
+    _refuse_unknown("on_error", on_error, ON_ERROR)
+    require_word(on_mismatch)
+
+
 def _refuse_unfitting(events: DataFrame, output: str, columns: Sequence[str], fields: Sequence[str]) -> None:
     """Raise HarkenError for an answer that there cannot be."""
-    _refuse_unknown("output", output, OUTPUTS)
     require_names(columns, "columns")
     require_names(fields, "fields")
     if fields and output != PAIRS:
         raise HarkenError(f"`fields` of subscriptions come along with pairs, not with {output}")
     for name in columns:
         require_column(events, name, "events")
+
+
+def _compare(
+    version: IndexVersion,
+    found: EventColumns,
+    identified: str,
+    on_mismatch: OnMismatch,
+    fields: Sequence[str],
+    spark: SparkSession,
+) -> None:
+    """Compare what subscriptions ask for with the columns, of which the id is one only where they ask for it."""
+    is_asked = version.attributes is not None and identified in version.attributes
+    refuse_unreadable(version, found if is_asked else found.only(set(found) - {identified}), spark)
+    compare(version, found, on_mismatch, spark, fields)
 
 
 def pinned(

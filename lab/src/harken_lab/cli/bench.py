@@ -14,7 +14,7 @@ from harken.cli.command_session import session
 from harken.cli.exits import ExitCode
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken_lab.cli.progress import progress, refuse_unknown, tell_drawn
+from harken_lab.cli.telling import progress, refuse_unknown, tell_drawn
 
 if TYPE_CHECKING:
     from harken_lab.bench.bench_run import BenchSettings

@@ -10,7 +10,7 @@ import typer
 from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken_lab.cli.progress import progress, refuse_unknown, tell_drawn
+from harken_lab.cli.telling import progress, refuse_unknown, tell_drawn
 
 if TYPE_CHECKING:
     from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell

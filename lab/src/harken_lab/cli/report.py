@@ -12,7 +12,7 @@ from harken.cli.command_session import session
 from harken.cli.exits import ExitCode
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken_lab.cli.progress import progress, refuse_unknown
+from harken_lab.cli.telling import progress, refuse_unknown
 
 if TYPE_CHECKING:
     from harken_lab.report.benchmark_tables import BenchmarkResult
