@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -163,3 +166,12 @@ def found_by(lists: CountedLists, codes: np.ndarray) -> list[list[int]]:
     examined = np.zeros(codes.shape[1], np.int64)
     assert count_by_lists(lists.counted, 300, codes, 0, lists.space(), out, offsets, examined) == codes.shape[1]
     return [sorted(out[begin:end].tolist()) for begin, end in pairwise(offsets.tolist())]
+
+
+@pytest.mark.seconds
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="it is these tests that are run")
+def test_the_same_without_compilation() -> None:
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
