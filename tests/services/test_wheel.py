@@ -59,17 +59,19 @@ def floors() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Harken's, and the laboratory's."""
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
-    (built,) = folder.glob("harken-*.whl")
-    return built
+    both = (ROOT, ROOT / "lab")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, *both)
+    (product,), (laboratory,) = folder.glob("harken-*.whl"), folder.glob("harken_lab-*.whl")
+    return product, laboratory
 
 
 @pytest.fixture(
     params=[each if each == NEWEST else pytest.param(each, marks=pytest.mark.slow) for each in VERSIONS],
 )
-def environment(request: pytest.FixtureRequest, wheel: Path, tmp_path: Path) -> Iterator[Path]:
+def environment(request: pytest.FixtureRequest, wheels: tuple[Path, Path], tmp_path: Path) -> Iterator[Path]:
     """The folder of programs of a fresh environment that has the wheel, and what pip brings for it."""
     version = request.param.partition(",")[0]
     constraints = tmp_path / "constraints.txt"
@@ -79,7 +81,7 @@ def environment(request: pytest.FixtureRequest, wheel: Path, tmp_path: Path) -> 
         pytest.skip(f"there is no Python {version} on this machine")
     run(python, "-m", "venv", tmp_path / "environment")
     programs = tmp_path / "environment" / "bin"
-    run(programs / "python", "-m", "pip", "install", "-q", "--no-compile", "-c", constraints, f"{wheel}[spark]")
+    run(programs / "python", "-m", "pip", "install", "-q", "--no-compile", "-c", constraints, f"{wheels[0]}[spark]")
     yield programs
     shutil.rmtree(tmp_path / "environment")
 
@@ -108,7 +110,7 @@ def ten_lines() -> tuple[str, str]:
     return program, printed
 
 
-def test_the_wheel_works_with_all_that_it_needs(environment: Path, tmp_path: Path) -> None:
+def test_the_wheel_works_with_all_that_it_needs(environment: Path, wheels: tuple[Path, Path], tmp_path: Path) -> None:
     program, printed = ten_lines()
     assert run(environment / "python", "-W", "error", "-c", program, folder=tmp_path) == printed
 
@@ -123,3 +125,14 @@ def test_the_wheel_works_with_all_that_it_needs(environment: Path, tmp_path: Pat
     spark = {"JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python}
     answer = run(python, "match.py", folder=tmp_path, **spark)
     assert answer.splitlines()[-1] == "[('e1', 'alice'), ('e2', 'bob')]"
+
+    # Without the laboratory Harken says what to install, and then it is there.
+    refused = subprocess.run([environment / "harken", "bench"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "No such command 'bench': it is in the laboratory: pip install harken-lab" in refused.stderr
+    asking = "import harken; print(harken.Engine(algorithm='hanson').match({}).ids)"
+    refused = subprocess.run([python, "-c", asking], capture_output=True, text=True, check=False)
+    assert refused.stderr.endswith("hint: it is in the laboratory: pip install harken-lab\n")
+    run(python, "-m", "pip", "install", "-q", "--no-compile", wheels[1])
+    assert run(python, "-c", asking, folder=tmp_path) == "[]\n"
+    assert "Usage: harken bench" in run(environment / "harken", "bench", "--help")
