@@ -57,9 +57,17 @@ class PostedIndex:
     def __len__(self) -> int:
         return len(self.programs)
 
-    @cached_property
+    @property
+    def numbers(self) -> NDArray[np.int32]:
+        return self.programs.numbers
+
+    @property
     def place_of(self) -> dict[int, int]:
         """The program of each subscription."""
+        return self._place_of
+
+    @cached_property
+    def _place_of(self) -> dict[int, int]:
         return {number: place for place, number in enumerate(self.programs.numbers.tolist())}
 
     def memory(self) -> int:

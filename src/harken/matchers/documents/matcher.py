@@ -2,139 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
-from harken.concurrency.forking import MATCHER, fork_lock
 from harken.events import EventBatch
 from harken.events.xml import Documents, TagPaths, numbers
 from harken.kernels.documents import Nodes, match_documents
 from harken.kernels.frozen import frozen
-from harken.language.capabilities import Capability
 from harken.language.xpath.ast import Expression
 from harken.language.xpath.document_plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, FormOf, MatchResult, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult
 from harken.matchers.documents.index import PostedIndex, ValueFrequencies, build
 from harken.matchers.documents.merging import compacted, translated
 from harken.matchers.documents.program_writing import NodePrograms, joined, written
-from harken.matchers.documents.room import LEARNING, SearchBuffers, Tally
-from harken.matchers.documents.snapshot import DocumentSnapshot, Segment
+from harken.matchers.documents.room import SearchBuffers, Tally
+from harken.matchers.documents.snapshot import DocumentSegment, DocumentSnapshot
 from harken.matchers.documents.tags import BoundTags
 from harken.matchers.documents.vocabulary import GrowingVocabulary
 from harken.matchers.roles import Write
+from harken.matchers.segmented import LEARNING, Segment, Segmented
 from harken.schema import Kind
 from harken.schema.paths import DOCUMENT, Path
 from harken.versions.array_file import ArrayFile
 
-_GROWTH = 4
-"""An index is merged with the one before it, unless that is so many times as large."""
 _NO_NUMBERS = np.zeros(0, np.float64)
-_MOST_WAITING = 1 << 16
-"""Subscriptions that wait as expressions, which are many times as large as programs."""
 
 
-class XPathMatcher:
+class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
     """Found through a rare value, decided by a program over lists of nodes.
 
-    Indexes of programs, each several times as large as the next: a change touches the small ones.
-    Changes come from one thread at a time, matching goes on in others.
+    The indexes of all segments share a vocabulary.
     """
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
-    traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
+    most_waiting = 1 << 16  # expressions are many times as large as programs
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._limits = limits
-        self._lock = fork_lock(MATCHER)
-        self._waiting: dict[int, Expression] = {}
-        """Subscriptions that are not in an index yet."""
+        super().__init__(limits)
         self._vocabulary = GrowingVocabulary()
         self._snapshot = DocumentSnapshot.of(self._vocabulary, ())
         self._rooms: list[SearchBuffers] = []
         self._tags: BoundTags | None = None
         self._tally = Tally()
-        self._gone = 0
-        """Subscriptions that left since the vocabulary was made."""
         self._seen = [0, 0]
         """Documents that were matched, and programs that these ran."""
 
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._waiting) + sum(map(len, self._snapshot.segments))
+    def record(self, entry: Entry) -> Expression:
+        return _plan_of(entry).expression
 
-    # Changing
+    def written(self, waiting: Iterable[tuple[int, Expression]]) -> NodePrograms:
+        return written(waiting, self._vocabulary)
 
-    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
-        self.add_expressions({entry.number: _plan_of(entry).expression for entry in entries}, replaced)
+    def records(self, segment: DocumentSegment) -> NodePrograms:
+        whole = segment.index.programs
+        return whole if segment.alive.all() else whole.taken(np.flatnonzero(segment.alive))
 
-    def add_expressions(self, expressions: Mapping[int, Expression], replaced: Collection[int] = ()) -> None:
-        """The same, of expressions by number."""
-        with self._lock:
-            self._waiting |= expressions
-            self._remove(replaced)
-            if len(self._waiting) > _MOST_WAITING:
-                self._absorb()
+    def built(self, parts: Sequence[NodePrograms], *, is_all: bool) -> PostedIndex:
+        """Of all that there are in a vocabulary that says no more than they do."""
+        programs = joined(parts)
+        if is_all:
+            self._learn_all()
+            programs, self._vocabulary, learnt = compacted(programs, self._vocabulary, self._tally.frequencies)
+            self._tally.frequencies = learnt
+        return build(programs, self._vocabulary, self._tally.frequencies)
 
-    def remove(self, numbers: Iterable[int]) -> None:
-        with self._lock:
-            self._remove(numbers)
+    def held(self) -> None:
+        self._snapshot = DocumentSnapshot.of(self._vocabulary, self._segments, self._snapshot)
 
-    def merge(self) -> None:
-        """Make one index of all that there is, and forget what no subscription says any more."""
-        with self._lock:
-            self._absorb()
-            if len(self._snapshot.segments) > 1 or self._gone:
-                self._compact(self._snapshot.segments)
-
-    def _compact(self, segments: Sequence[Segment], *more: NodePrograms) -> None:
-        """Make one index of several and of further programs, in a vocabulary that says no more than they do."""
-        self._learn_all()
-        programs = joined([_NONE, *(segment.programs() for segment in segments), *more])
-        programs, self._vocabulary, learnt = compacted(programs, self._vocabulary, self._tally.frequencies)
-        self._tally.frequencies = learnt
-        self._gone = 0
-        self._hold((Segment.of(build(programs, self._vocabulary, learnt)),) if len(programs) else ())
-
-    def _remove(self, numbers: Iterable[int]) -> None:
-        gone = [number for number in numbers if self._waiting.pop(number, None) is None]
-        if not gone:
-            return
-        self._gone += len(gone)
-        left = []
-        for segment in self._snapshot.segments:
-            places = [place for number in gone if (place := segment.index.place_of.get(number)) is not None]
-            alive = segment.alive.copy()  # whoever matches now goes on with the one that they have
-            alive[places] = False
-            if alive.any():
-                left.append(replace(segment, alive=alive))
-        self._hold(tuple(left))
-
-    def _absorb(self) -> None:
-        """Index what is waiting, together with what is not much larger."""
-        if not self._waiting:
-            return
-        parts = [written(self._waiting.items(), self._vocabulary)]
-        self._waiting = {}
-        kept = list(self._snapshot.segments)
-        size = len(parts[0])
-        if self._gone > _GROWTH * (size + sum(map(len, kept))):  # nobody says most of the vocabulary any more
-            self._compact(kept, parts[0])
-            return
-        while kept and len(kept[-1]) < _GROWTH * size:
-            parts.append(kept.pop().programs())
-            size += len(parts[-1])
-        whole = joined(parts[::-1])
-        self._hold((*kept, Segment.of(build(whole, self._vocabulary, self._tally.frequencies))))
-
-    def _hold(self, segments: tuple[Segment, ...]) -> None:
-        self._snapshot = DocumentSnapshot.of(self._vocabulary, segments, self._snapshot)
+    def add_expressions(self, expressions: Mapping[int, Expression]) -> None:
+        """As `add`, of expressions by number."""
+        self._add(dict(expressions))
 
     # Matching
 
@@ -154,10 +97,10 @@ class XPathMatcher:
 
     def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         """Offsets and numbers of what each document matches, and how many programs it ran."""
-        snapshot = self._now()
+        snapshot = self._at_once()
         if len(documents) > 2 * LEARNING[0] and self._tally.stage == 0 and snapshot.segments:
             self._search(snapshot, documents.part(0, LEARNING[0]))
-            snapshot = self._now()
+            snapshot = self._at_once()
         if not len(documents) or not snapshot.segments:
             none = np.zeros(len(documents) + 1, np.int64)
             return none, np.empty(0, np.int32), none[1:]
@@ -199,9 +142,7 @@ class XPathMatcher:
             self._rooms.append(room)
             if is_time:
                 self._tally.stage += 1
-                learnt = self._tally.frequencies
-                segments = self._snapshot.segments
-                self._hold(tuple(Segment.of(build(each.programs(), self._vocabulary, learnt)) for each in segments))
+                self._hold(tuple(Segment.of(self.built([self.records(each)], is_all=False)) for each in self._segments))
 
     def _learn_all(self) -> None:
         """Learn what rooms that nobody uses have counted."""
@@ -228,7 +169,7 @@ class XPathMatcher:
                     self._tags = tags
         return tags
 
-    def _now(self) -> DocumentSnapshot:
+    def _at_once(self) -> DocumentSnapshot:
         with self._lock:
             self._absorb()
             return self._snapshot
@@ -251,19 +192,12 @@ class XPathMatcher:
         """Nothing: what they ask of a document no row can say."""
         return []
 
-    def numbers(self) -> list[int]:
-        """The numbers of all subscriptions."""
-        return [number for segment in self._now().segments for number in segment.programs().numbers.tolist()]
-
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the documents to come."""
         documents = batch.documents(DOCUMENT, self._limits)
-        snapshot = self._now()
+        snapshot = self._at_once()
         if len(documents) and snapshot.segments:
             self._search(snapshot, documents)
-
-    def favourite(self) -> None:
-        """No attribute is told to be the one by which most are found."""
 
     @classmethod
     def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> XPathMatcher | None:
@@ -279,7 +213,7 @@ class XPathMatcher:
         self.merge()
         with self._lock:
             self._learn_all()
-            segments, vocabulary, learnt = self._snapshot.segments, self._vocabulary, self._tally.frequencies
+            segments, vocabulary, learnt = self._segments, self._vocabulary, self._tally.frequencies
         if segments:
             save_index(segments[0].index, vocabulary, learnt, write)
 
@@ -287,7 +221,7 @@ class XPathMatcher:
         """A matcher with the subscriptions whose new numbers are given, by the old ones; -1 leaves one out."""
         with self._lock:
             self._absorb()
-            programs = joined([segment.programs() for segment in self._snapshot.segments] or [_NONE])
+            programs = joined([*map(self.records, self._segments)] or [_NONE])
             vocabulary, learnt = self._vocabulary, self._tally.frequencies
         kept = programs.taken(np.flatnonzero(numbers[programs.numbers] >= 0))
         return self.made_of(
@@ -297,10 +231,10 @@ class XPathMatcher:
     def united(self, others: Sequence[Self]) -> Self:
         """A matcher with the subscriptions of this one and of others, whose numbers are different."""
         made = self.renumbered(np.arange(max([0, *self.numbers()]) + 1, dtype=np.int32))
-        parts = [segment.programs() for segment in made._snapshot.segments]
+        parts = [*map(made.records, made._segments)]
         for other in others:
-            snapshot = other._now()
-            own = joined([segment.programs() for segment in snapshot.segments] or [_NONE])
+            snapshot = other._at_once()
+            own = joined([*map(other.records, snapshot.segments)] or [_NONE])
             parts.append(translated(own, snapshot.vocabulary, made._vocabulary))
         return self.made_of(joined(parts or [_NONE]), made._vocabulary, made._tally.frequencies)
 
@@ -317,7 +251,7 @@ class XPathMatcher:
         return made
 
     def stats(self) -> dict[str, Any]:
-        snapshot = self._now()
+        snapshot = self._at_once()
         vocabulary = snapshot.vocabulary
         documents, ran = self._seen
         memory = vocabulary.memory() + sum(segment.index.memory() for segment in snapshot.segments)

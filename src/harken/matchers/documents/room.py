@@ -14,9 +14,8 @@ from harken.kernels.frozen import frozen
 from harken.matchers.documents.index import NOTHING_LEARNT, ValueFrequencies
 from harken.matchers.documents.snapshot import DocumentSnapshot
 from harken.matchers.documents.vocabulary import GrowingVocabulary
+from harken.matchers.segmented import LEARNING
 
-LEARNING = (64, 1_024, 16_384)
-"""After so many documents the indexes are laid out by what they taught."""
 _LEAST_ROOM = 1_024
 _DEPTH = 4_096
 """Lists on a stack. Nesting is limited to far less."""

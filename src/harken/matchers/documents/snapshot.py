@@ -12,30 +12,13 @@ from harken.kernels.compile import IS_PLAIN
 from harken.kernels.documents import Postings, Vocabulary
 from harken.kernels.frozen import frozen
 from harken.matchers.documents.index import PostedIndex
-from harken.matchers.documents.program_writing import NodePrograms
 from harken.matchers.documents.vocabulary import GrowingVocabulary
+from harken.matchers.segmented import Segment
 
 _NO_NUMBERS = np.empty(0, np.int32)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """An index, and which of its subscriptions are still there."""
-
-    index: PostedIndex
-    alive: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, index: PostedIndex, alive: NDArray[np.bool_] | None = None) -> Segment:
-        return cls(index, np.ones(len(index), np.bool_) if alive is None else alive)
-
-    def __len__(self) -> int:
-        return int(np.count_nonzero(self.alive))
-
-    def programs(self) -> NodePrograms:
-        """The programs of those that are there."""
-        whole = self.index.programs
-        return whole if self.alive.all() else whole.taken(np.flatnonzero(self.alive))
+DocumentSegment = Segment[PostedIndex]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +26,7 @@ class DocumentSnapshot:
     """What a match sees from its beginning to its end."""
 
     vocabulary: GrowingVocabulary
-    segments: tuple[Segment, ...]
+    segments: tuple[DocumentSegment, ...]
     numbers: NDArray[np.int32]
     """Of all programs, those of one index behind those of another."""
     arrays: Vocabulary
@@ -57,7 +40,10 @@ class DocumentSnapshot:
 
     @classmethod
     def of(
-        cls, vocabulary: GrowingVocabulary, segments: tuple[Segment, ...], before: DocumentSnapshot | None = None
+        cls,
+        vocabulary: GrowingVocabulary,
+        segments: tuple[DocumentSegment, ...],
+        before: DocumentSnapshot | None = None,
     ) -> DocumentSnapshot:
         held: list[Postings] = []
         base = 0

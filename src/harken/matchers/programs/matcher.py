@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import thread_time
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,31 +15,26 @@ from harken.codes.columns import Column
 from harken.codes.encode import encode
 from harken.codes.encode_one import codes_of_one, value_at
 from harken.codes.flat import Flat
-from harken.concurrency.forking import MATCHER, fork_lock
 from harken.errors import HarkenError
 from harken.events import Event, EventBatch
 from harken.events.utf8 import utf8_of
 from harken.kernels.frozen import frozen
 from harken.kernels.programs import ProgramRoom, match_programs
-from harken.language.capabilities import Capability
 from harken.language.compiled import ProgramPlan
 from harken.language.trees import Tree
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, FormOf, MatchResult, OneMatch, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult, OneMatch
 from harken.matchers.candidates import Candidates, join, settle
 from harken.matchers.programs.index import CoveredIndex, Learnt, build
 from harken.matchers.programs.program_trees import Trees, gathered, joined, rows_of
 from harken.matchers.roles import Write
+from harken.matchers.segmented import LEARNING, Segment, Segmented
 from harken.matchers.verify import is_match
 from harken.schema import Kind
 from harken.schema.derived import sources_of
 from harken.schema.paths import Path
 from harken.versions.array_file import ArrayFile
 
-_GROWTH = 4
-"""An index is merged with the one before it, unless that is so many times as large."""
-_LEARNING = (64, 1_024, 16_384)
-"""After so many events an index is laid out by what they taught."""
 _EVERY = 16
 """Of events that come one by one, one in so many is learnt from."""
 _MOST_STAMPS = 1 << 30
@@ -123,7 +118,7 @@ class _Tally:
         learnt = index.learnt
         if learnt is not None:
             return cls(
-                learnt.codes.copy(), learnt.hits.copy(), learnt.events, stage=bisect_right(_LEARNING, learnt.events)
+                learnt.codes.copy(), learnt.hits.copy(), learnt.events, stage=bisect_right(LEARNING, learnt.events)
             )
         keys = int(index.kernel.programs.first_key[-1])
         return cls(np.zeros(keys, np.int64), np.zeros(len(index.trees.patterns), np.int64))
@@ -132,7 +127,7 @@ class _Tally:
         """Learn of a batch. Returns whether the index is to be laid out anew."""
         before = self.events
         self.events += codes.shape[1]
-        if self.stage == len(_LEARNING):
+        if self.stage == len(LEARNING):
             return False
         if codes.shape[1] > 1 or before % _EVERY == 0:  # of single events some are enough
             keys = (codes + index.kernel.programs.first_key[:-1, None]).ravel()
@@ -140,11 +135,11 @@ class _Tally:
             self.codes += times * np.bincount(keys, minlength=len(self.codes))
             self.hits += room.arrays.hits
             room.arrays.hits[:] = 0
-        return self.events >= _LEARNING[self.stage]
+        return self.events >= LEARNING[self.stage]
 
     def time(self, events: int, examined: int, text: int, seconds: float) -> None:
         """Note what a batch cost, if it has so many events that it tells something."""
-        if events < _LEARNING[0]:
+        if events < LEARNING[0]:
             return
         self.timed += events
         self.examined += examined
@@ -153,32 +148,34 @@ class _Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
-    """An index, and which of its subscriptions are still there."""
+class LearningIndex:
+    """An index with what it learns of events, and what threads that have left it used."""
 
     index: CoveredIndex
-    alive: NDArray[np.bool_]
     tally: _Tally
     rooms: list[_Room] = field(default_factory=list, repr=False)
 
     @classmethod
-    def of(cls, index: CoveredIndex, alive: NDArray[np.bool_] | None = None, tally: _Tally | None = None) -> _Segment:
-        if alive is None:
-            alive = np.ones(len(index), np.bool_)
-        return cls(index, alive, tally or _Tally.of(index))
+    def of(cls, trees: Trees, learnt: Learnt | None = None) -> LearningIndex:
+        index = build(trees, learnt)
+        return cls(index, _Tally.of(index))
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self.alive))
+        return len(self.index)
 
-    def trees(self) -> Trees:
-        """The trees of those that are there."""
-        return self.index.trees.only(self.alive)
+    @property
+    def numbers(self) -> NDArray[np.int32]:
+        return self.index.trees.numbers
 
-    def relearnt(self) -> _Segment:
+    @property
+    def place_of(self) -> dict[int, int]:
+        return self.index.place_of
+
+    def relaid(self) -> LearningIndex:
         """The same, laid out by what was learnt."""
         tally = self.tally
         anew = _Tally(tally.codes, tally.hits, tally.events, tally.stage + 1)
-        return _Segment.of(build(self.index.trees, self.learnt()), self.alive, anew)
+        return LearningIndex(build(self.index.trees, self.learnt()), anew)
 
     def learnt(self) -> Learnt:
         """What was learnt so far."""
@@ -193,6 +190,9 @@ class _Segment:
         return room
 
 
+_Segment = Segment[LearningIndex]
+
+
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """The texts of a batch, by column."""
@@ -204,74 +204,25 @@ class _Texts:
     """By column and event: where its texts begin."""
 
 
-class ProgramMatcher:
-    """Indexes of programs, each several times as large as the next: a change touches the small ones.
-
-    Changes come from one thread at a time, matching goes on in others.
-    """
-
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
-    traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
+class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
+    """Indexes of programs, each several times as large as the next."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._limits = limits
-        self._lock = fork_lock(MATCHER)
-        self._waiting: dict[int, Tree] = {}
-        """Subscriptions that are not in an index yet."""
-        self._segments: tuple[_Segment, ...] = ()
+        super().__init__(limits)
         self._columns: tuple[Column, ...] = ()
 
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._waiting) + sum(map(len, self._segments))
+    def record(self, entry: Entry) -> Tree:
+        return tree_of(entry)
 
-    # Changing
+    def written(self, waiting: Iterable[tuple[int, Tree]]) -> Trees:
+        return gathered(waiting)
 
-    def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
-        with self._lock:
-            self._waiting |= {entry.number: tree_of(entry) for entry in entries}
-            self._remove(replaced)
+    def records(self, segment: _Segment) -> Trees:
+        return segment.index.index.trees.only(segment.alive)
 
-    def remove(self, numbers: Iterable[int]) -> None:
-        with self._lock:
-            self._remove(numbers)
-
-    def merge(self) -> None:
-        """Make one index of all that there is."""
-        with self._lock:
-            self._absorb()
-            if len(self._segments) > 1 or (self._segments and not self._segments[0].alive.all()):
-                self._segments = _merged(self._segments)
-
-    def _remove(self, numbers: Iterable[int]) -> None:
-        gone = [number for number in numbers if self._waiting.pop(number, None) is None]
-        if not gone:
-            return
-        left = []
-        for segment in self._segments:
-            alive = segment.alive.copy()  # whoever matches now goes on with the one that they have
-            alive[[place for number in gone if (place := segment.index.place_of.get(number)) is not None]] = False
-            if alive.any():
-                left.append(replace(segment, alive=alive))
-        self._segments = tuple(left)
-
-    def _absorb(self) -> None:
-        """Index what is waiting, together with what is not much larger."""
-        if not self._waiting:
-            return
-        trees = gathered(self._waiting.items())
-        kept = list(self._segments)
-        parts = [trees]
-        size = len(trees)
-        while kept and len(kept[-1]) < _GROWTH * size:
-            last = kept.pop()
-            parts.append(last.trees())
-            size += len(parts[-1])
-        whole = joined(parts[::-1])
-        if len(parts) > 1:
-            whole = whole.used()
-        self._segments = (*kept, _Segment.of(build(whole)))
-        self._waiting = {}
+    def built(self, parts: Sequence[Trees], *, is_all: bool) -> LearningIndex:
+        whole = joined(parts)
+        return LearningIndex.of(whole.used() if is_all or len(parts) > 1 else whole)
 
     # Matching
 
@@ -280,10 +231,10 @@ class ProgramMatcher:
             found = self.match_one(batch[0], form_of)
             if found is not None:
                 return found.result()
-        segments = self._now()
-        if len(batch) > 2 * _LEARNING[0] and any(segment.tally.stage == 0 for segment in segments):
-            self.learn(batch[: _LEARNING[0]])
-            segments = self._now()
+        segments = self.now()
+        if len(batch) > 2 * LEARNING[0] and any(segment.index.tally.stage == 0 for segment in segments):
+            self.learn(batch[: LEARNING[0]])
+            segments = self.now()
         if not segments:
             none = np.zeros(len(batch) + 1, np.int64)
             return MatchResult(none, np.empty(0, np.int32), none[1:])
@@ -298,7 +249,7 @@ class ProgramMatcher:
 
     def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
         """What one event matches, in a fraction of the time that a batch of one takes. None if that has to do it."""
-        segments = self._now()
+        segments = self.now()
         numbers: list[int] = []
         candidates = 0
         errors: list[tuple[int, int, HarkenError]] = []
@@ -319,14 +270,14 @@ class ProgramMatcher:
     def _search(self, segment: _Segment, batch: EventBatch) -> tuple[Candidates, NDArray[np.int64]]:
         """What an index finds in a batch, and how many programs each event ran."""
         started = thread_time()
-        index = segment.index
+        index = segment.index.index
         encoded = encode(batch, index.columns, index.dictionaries, index.named, (*index.texts, *index.trees.sets))
         texts = _texts_of(batch, index.texts)
         place_of = np.full(len(batch), -1, np.int32)
         place_of[encoded.several] = np.arange(len(encoded.several))
         regexes = _decided_elsewhere(index, texts, batch, self._limits)
         offsets, examined = np.zeros(len(batch) + 1, np.int64), np.zeros(len(batch), np.int64)
-        room = segment.take_room(2 * len(texts.begins) + 2 * len(batch))
+        room = segment.index.take_room(2 * len(texts.begins) + 2 * len(batch))
         codes = encoded.codes
         reached = 0
         while True:
@@ -340,14 +291,14 @@ class ProgramMatcher:
             room.grow(int(offsets[reached]))
         count = int(offsets[-1])
         found = Candidates(offsets, index.trees.numbers[room.out[:count]], room.doubts[:count].copy())
-        segment.tally.time(len(batch), int(examined.sum()), len(texts.data), thread_time() - started)
+        segment.index.tally.time(len(batch), int(examined.sum()), len(texts.data), thread_time() - started)
         self._learn(segment, codes, room)
-        segment.rooms.append(room)
+        segment.index.rooms.append(room)
         unsure = _unsure(batch, index.texts)
         return (_with_all(found, index.trees.numbers[segment.alive], unsure) if unsure else found), examined
 
     def _search_one(self, segment: _Segment, event: Event) -> tuple[int, list[int], list[bool]] | None:
-        index = segment.index
+        index = segment.index.index
         if index.xpaths:
             return None
         codes: NDArray[np.uint32] | None = _NO_CODES
@@ -373,7 +324,7 @@ class ProgramMatcher:
             ends.append(end)
         # As a bytearray it may be written to, as the arrays of batches may: else the kernel would be compiled again.
         data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
-        room = segment.take_room(len(spans) + 1)
+        room = segment.index.take_room(len(spans) + 1)
         one = room.one
         one.begins[:], one.ends[:], one.spans[:] = begins, ends, spans
         regexes = _NO_REGEXES
@@ -388,25 +339,26 @@ class ProgramMatcher:
         numbers = index.trees.numbers[found].tolist() if count else []
         doubts = room.doubts[:count].tolist() if count else []
         self._learn(segment, codes, room)
-        segment.rooms.append(room)
+        segment.index.rooms.append(room)
         return examined, numbers, doubts
 
     def _learn(self, segment: _Segment, codes: NDArray[np.uint32], room: _Room) -> None:
-        if not segment.tally.add(segment.index, codes, room):
+        learning = segment.index
+        if not learning.tally.add(learning.index, codes, room):
             return
         with self._lock:
             if any(each is segment for each in self._segments):
-                learnt = segment.relearnt()
-                self._segments = tuple(learnt if each is segment else each for each in self._segments)
+                relaid = replace(segment, index=learning.relaid())
+                self._hold(tuple(relaid if each is segment else each for each in self._segments))
 
     # What it holds
 
     def columns(self) -> tuple[Column, ...]:
         """The columns that subscriptions ask for: the same tuple as long as they are the same."""
         found: dict[Column, None] = {}
-        for segment in self._now():
-            found.update(dict.fromkeys(segment.index.columns))
-            found.update((Column(path, Kind.STRING), None) for path in segment.index.texts)
+        for index in self._indexes():
+            found.update(dict.fromkeys(index.columns))
+            found.update((Column(path, Kind.STRING), None) for path in index.texts)
         if tuple(found) != self._columns:
             self._columns = tuple(found)
         return self._columns
@@ -414,26 +366,23 @@ class ProgramMatcher:
     def paths(self) -> tuple[set[Path], list[int]]:
         """The attributes that tests ask for, and the subscriptions that may look at others when they are verified."""
         verified: list[int] = []
-        for segment in self._now():
-            verified += segment.index.trees.numbers[segment.index.looks_beyond & segment.alive].tolist()
+        for segment in self.now():
+            index = segment.index.index
+            verified += index.trees.numbers[index.looks_beyond & segment.alive].tolist()
         return {source for column in self.columns() for source in sources_of(column.path)}, verified
 
     def document_paths(self) -> tuple[Path, ...]:
         """The attributes that are read as XML documents."""
-        found = (path for segment in self._now() for path in segment.index.xpaths.paths())
+        found = (path for index in self._indexes() for path in index.xpaths.paths())
         return tuple(dict.fromkeys(found))
 
     def flats(self) -> list[Flat]:
         """What subscriptions ask for, as rows that say less than they do."""
-        return [rows_of(segment.trees()) for segment in self._now()]
-
-    def numbers(self) -> list[int]:
-        """The numbers of all subscriptions."""
-        return [number for segment in self._now() for number in segment.trees().numbers.tolist()]
+        return [rows_of(self.records(segment)) for segment in self.now()]
 
     def trees(self) -> Trees:
         """All subscriptions."""
-        parts = [segment.trees() for segment in self._now()]
+        parts = [self.records(segment) for segment in self.now()]
         return joined(parts).used() if parts else gathered(())
 
     @classmethod
@@ -451,7 +400,7 @@ class ProgramMatcher:
         with self._lock:
             segments = self._segments
         if segments:
-            save_trees(segments[0].index.trees, segments[0].learnt(), write)
+            save_trees(segments[0].index.index.trees, segments[0].index.learnt(), write)
 
     def renumbered(self, numbers: NDArray[np.int32]) -> Self:
         """A matcher with the subscriptions whose new numbers are given, by the old ones; -1 leaves one out."""
@@ -464,19 +413,16 @@ class ProgramMatcher:
 
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the events to come."""
-        for segment in self._now():
+        for segment in self.now():
             if len(batch):
                 self._search(segment, batch)
-
-    def favourite(self) -> None:
-        """No attribute is told to be the one by which most are found."""
 
     def made_of(self, trees: Trees, numbers: NDArray[np.int32] | None = None, learnt: Learnt | None = None) -> Self:
         """A matcher like this one that has these trees, under other numbers if these are given by the old ones."""
         made = type(self)(self._limits)
         if len(trees):
             known = trees if numbers is None else replace(trees, numbers=numbers[trees.numbers].astype(np.int32))
-            made._segments = (_Segment.of(build(known, learnt)),)
+            made._hold((Segment.of(LearningIndex.of(known, learnt)),))
         return made
 
     def _now(self) -> tuple[_Segment, ...]:
@@ -484,17 +430,20 @@ class ProgramMatcher:
             self._absorb()
             return self._segments
 
+    def _indexes(self) -> list[CoveredIndex]:
+        return [segment.index.index for segment in self.now()]
+
     def stats(self) -> dict[str, Any]:
-        segments = self._now()
+        segments = self.now()
         return {
             "subscriptions": sum(map(len, segments)),
             "indexes": [_described(segment) for segment in segments],
-            "memory": {"bytes": sum(segment.index.memory() for segment in segments)},
+            "memory": {"bytes": sum(segment.index.index.memory() for segment in segments)},
         }
 
 
 def _described(segment: _Segment) -> dict[str, Any]:
-    index, tally = segment.index, segment.tally
+    index, tally = segment.index.index, segment.index.tally
     found: dict[str, Any] = {
         "programs": len(index),
         "patterns": len(index.trees.patterns),
@@ -518,11 +467,6 @@ def tree_of(entry: Entry) -> Tree:
     if not isinstance(plan, ProgramPlan):
         raise TypeError(f"a plan of the kind {plan.kind!r} has no tree")
     return plan.tree
-
-
-def _merged(segments: Iterable[_Segment]) -> tuple[_Segment, ...]:
-    whole = joined([segment.trees() for segment in segments]).used()
-    return (_Segment.of(build(whole)),)
 
 
 def _unsure(batch: EventBatch, texts: tuple[Path, ...]) -> list[int]:

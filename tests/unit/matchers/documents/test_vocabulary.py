@@ -137,7 +137,7 @@ def documents_of_values(values: range) -> Documents:
 def test_it_grows_while_a_snapshot_is_in_use():
     matcher = matcher_of("/a/b = 'v1'", "/a[b = 'v2']/c2", "not(//c3)")
     read = documents_of_values(range(500))
-    before = matcher._now()
+    before = matcher._at_once()
     assert sorted(matcher._search(before, read)[1].tolist()) == [0, 1]
     # Longer values at the same key, new names, new paths, enough for every array to be made anew several times.
     more = {
@@ -145,7 +145,7 @@ def test_it_grows_while_a_snapshot_is_in_use():
         for number in range(3, 500)
     }
     matcher.add_expressions(more)
-    after = matcher._now()
+    after = matcher._at_once()
     assert after is not before
     assert sorted(matcher._search(before, read)[1].tolist()) == [0, 1]
     assert sorted(matcher._search(after, read)[1].tolist()) == [0, 1, *range(3, 500)]
