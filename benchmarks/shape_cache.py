@@ -16,8 +16,8 @@ from statistics import median
 from time import perf_counter
 
 from harken import Engine
-from harken.language import Compiler, normalise, parse
-from harken.language.sql import check
+from harken.language import Compiler, normalise
+from harken.language.sql import check, parse
 from harken_lab.harness.environment import environment
 from harken_lab.harness.result_files import to_json
 from harken_lab.harness.rounds import interleaved

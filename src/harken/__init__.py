@@ -16,12 +16,11 @@ from harken.live.results import BatchMatches, Matches
 from harken.live.subscriptions import Fault, Subscription
 from harken.operators import FREE, Operator, operator
 from harken.rehearsal import warm_up
+from harken.release import __version__ as __version__
 from harken.schema import Schema, load_schema
 
 if TYPE_CHECKING:
     from harken.client import AsyncClient, Client
-
-__version__ = "0.1.0"
 
 __all__ = [
     "FREE",

@@ -8,8 +8,8 @@ from conformance.cases import CaseFile, case_files, refusals
 from harken import Engine
 from harken.errors import CapabilityError, DuplicateIdError, HarkenError, UnknownIdError
 from harken.events import Event
-from harken.language import parse
 from harken.language.compiled import Compiler
+from harken.language.sql import parse
 from harken.matchers import ALGORITHMS, algorithm_capabilities, algorithm_traits
 from harken.matchers.base import Trait
 from harken.reference import expressions as reference

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from harken import Engine
 from harken.errors import ContradictionError
 from harken.events import Event
-from harken.language import parse
+from harken.language.sql import parse
 from harken.language.sql.printer import print_expression
 from harken.reference import expressions as reference
 from properties.generators import Expressions, nested_events, vocabulary_of

@@ -9,8 +9,8 @@ import pytest
 
 from harken import Engine
 from harken.errors import ContradictionError
-from harken.language import parse
 from harken.language.ast import Expression
+from harken.language.sql import parse
 from harken.language.sql.printer import print_expression
 from harken.matchers import ALGORITHMS
 from properties.agreement import Judge, check

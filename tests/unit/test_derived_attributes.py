@@ -11,7 +11,7 @@ import pytest
 from harken import Engine
 from harken.events import validate
 from harken.events.derived_cells import MOST_VALUES
-from harken.language import parse
+from harken.language.sql import parse
 from harken.matchers import ALGORITHMS
 from harken.reference import expressions as reference
 from harken.schema.derived import derived_path

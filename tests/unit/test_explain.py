@@ -12,7 +12,7 @@ from harken import Engine, Limits, Schema
 from harken.errors import LimitError
 from harken.events import Event
 from harken.explain.expressions import Explanation, explain
-from harken.language import parse
+from harken.language.sql import parse
 from harken.schema import parse_schema
 from unit.deadline import without_hanging
 

@@ -10,7 +10,7 @@ import pytest
 
 from harken import Engine
 from harken.errors import CapabilityError
-from harken.language import parse
+from harken.language.sql import parse
 from harken.matchers import create_matcher
 from harken.reference import expressions as reference
 from harken.schema import NewEventType, Schema, parse_schema

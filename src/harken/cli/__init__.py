@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from harken import __version__
 from harken.cli.algorithms import algorithms
 from harken.cli.check import EXAMPLES as CHECK_EXAMPLES
 from harken.cli.check import check
@@ -40,6 +39,7 @@ from harken.cli.subscribe import subscribe
 from harken.cli.unsubscribe import EXAMPLES as UNSUBSCRIBE_EXAMPLES
 from harken.cli.unsubscribe import unsubscribe
 from harken.cli.warm_up import warm_up
+from harken.release import __version__
 
 # Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
 app = typer.Typer(

@@ -10,6 +10,7 @@ from harken.errors import BOOLEAN_OF_YAML, HarkenError, LanguageError, ParseErro
 from harken.language.capabilities import Capability, capabilities_of_tree, required_capabilities
 from harken.language.explanation import Explanation
 from harken.language.normal_form import NormalForm
+from harken.language.places import located
 from harken.language.registry import DEFAULT_LANGUAGE, FindEvent, FrontEnd, explainer_of, front_end_of
 from harken.language.trees import TRUE, Tree, names_of
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -119,8 +120,6 @@ def _refuse_halves(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as problem:
         half = text[problem.start]
-        from harken.language.sql.syntax_errors import located
-
         place, _ = located(text, problem.start)
         raise ParseError(f"the text has half of a character: {half!r}").at(place) from None
 

@@ -15,8 +15,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
-from harken import __version__
 from harken.errors import HarkenError
+from harken.release import __version__
 from harken.server.access import Doorkeeper
 from harken.server.description import describe
 from harken.server.gate import Gate

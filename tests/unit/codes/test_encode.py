@@ -12,7 +12,8 @@ import pytest
 from harken.codes.encode import EncodedBatch, encode, shared_prefixes
 from harken.codes.flat import Flat
 from harken.events import Event, EventBatch, validate
-from harken.language import normalise, parse
+from harken.language import normalise
+from harken.language.sql import parse
 from harken.schema import Schema, parse_schema
 from harken.schema.values import INT64_MAX, INT64_MIN
 from properties.replay import some

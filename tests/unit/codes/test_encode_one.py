@@ -16,7 +16,8 @@ from harken.codes.encode import encode, several_of_one
 from harken.codes.encode_one import codes_of_one
 from harken.codes.flat import Flat
 from harken.events import Event, EventBatch, validate
-from harken.language import normalise, parse
+from harken.language import normalise
+from harken.language.sql import parse
 from harken.schema import Schema, parse_schema
 from harken.schema.values import INT64_MAX, INT64_MIN
 

@@ -9,7 +9,8 @@ import pytest
 
 from harken.codes import flatten as module
 from harken.codes.flatten import flatten, plain_predicates
-from harken.language import normalise, parse
+from harken.language import normalise
+from harken.language.sql import parse
 from harken.schema import Schema, parse_schema
 
 SCHEMA = parse_schema("""

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from harken.language import parse
 from harken.language.ast import (
     And,
     Arithmetic,
@@ -30,6 +29,7 @@ from harken.language.ast import (
     like_pieces,
     predicates,
 )
+from harken.language.sql import parse
 
 A, B, C = (Attribute((name,)) for name in "abc")
 ONE = Constant(1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harken.language import normalise, parse
+from harken.language import normalise
 from harken.language.capabilities import Capability, required_capabilities
+from harken.language.sql import parse
 from harken.schema import Schema, parse_schema
 
 SCHEMA = parse_schema("""

@@ -13,8 +13,9 @@ from harken.errors import (
     ParseError,
     UnavailableError,
 )
-from harken.language import Compiler, normalise, parse
+from harken.language import Compiler, normalise
 from harken.language.capabilities import Capability
+from harken.language.sql import parse
 from harken.language.sql.front_end import SqlFrontEnd
 from harken.limits import Limits
 from harken.schema import Schema

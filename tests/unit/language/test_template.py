@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harken.errors import HarkenError
-from harken.language import normalise, parse
+from harken.language import normalise
 from harken.language.normalise import Template
+from harken.language.sql import parse
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 
 from harken.errors import LimitError
 from harken.events import Event, EventBatch
-from harken.language import normalise, parse
+from harken.language import normalise
 from harken.language.normal_form import NormalForm
+from harken.language.sql import parse
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import MatchResult
 from harken.matchers.candidates import Candidates, join, settle

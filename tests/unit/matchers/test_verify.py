@@ -9,7 +9,8 @@ import pytest
 
 from harken.errors import ContradictionError, LimitError
 from harken.events import Event
-from harken.language import normalise, parse
+from harken.language import normalise
+from harken.language.sql import parse
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.verify import is_match
 from harken.schema import Schema, parse_schema

@@ -20,12 +20,12 @@ from harken.language.ast import (
     predicates,
 )
 from harken.language.compiled import Compiled
-from harken.language.operator_plans import FaultAt, has_operators, plan_operators
+from harken.language.places import located
 from harken.language.sql import parser
 from harken.language.sql.doubts import may_be_doubtful
+from harken.language.sql.operator_plans import FaultAt, has_operators, plan_operators
 from harken.language.sql.printer import print_expression
 from harken.language.sql.shapes import ShapeCache
-from harken.language.sql.syntax_errors import located
 from harken.language.sql.type_check import check
 from harken.language.xpath.parser import parse as parse_xpath
 from harken.limits import DEFAULT_LIMITS, Limits

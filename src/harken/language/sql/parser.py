@@ -25,10 +25,11 @@ from harken.language.ast import (
     offset_of,
     predicates,
 )
+from harken.language.places import located
 from harken.language.sql import nodes
 from harken.language.sql.habits import ONE_NAME, name_hint
 from harken.language.sql.nodes import Null, Part, RefusedError
-from harken.language.sql.syntax_errors import located, unexpected
+from harken.language.sql.syntax_errors import unexpected
 from harken.language.sql.tokens import COMPARATOR, END, NAME, NAMES, NUMBER, QUOTED_NAME, STRING, VARIABLE, tokens_of
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema.values import Kind

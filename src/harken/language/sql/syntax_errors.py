@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from harken.errors import ParseError, Place, did_you_mean
+from harken.errors import ParseError, did_you_mean
+from harken.language.places import located
 from harken.language.sql import habits
 from harken.language.sql.tokens import (
     COMPARATOR,
@@ -31,12 +32,6 @@ _AFTER_IS = frozenset({"NULL", "TRUE", "FALSE", "NOT"})
 _PERCENT = "% belongs in a LIKE pattern, in quotes: x LIKE 'a%'"
 _BEFORE = 200
 """Characters before a token in which the words before it are looked for."""
-
-
-def located(text: str, offset: int) -> tuple[Place, str]:
-    """The place of an offset in the text, and the text, as `HarkenError.at` takes them."""
-    before = text[: max(offset, 0)]
-    return Place(before.count("\n") + 1, len(before) - before.rfind("\n")), text
 
 
 class _Token(NamedTuple):

@@ -31,9 +31,9 @@ from harken.language.ast import (
 )
 from harken.language.functions import FUNCTIONS, constant_fault
 from harken.language.operator_calls import call_faults
+from harken.language.places import located
 from harken.language.sql.habits import CLOCKS, function_hint
 from harken.language.sql.printer import print_operand
-from harken.language.sql.syntax_errors import located
 from harken.schema import EVENT_TYPE, CodedDomain, Domain, Kind, Schema, format_path
 from harken.schema.signatures import NO_SIGNATURES, Signatures
 from harken.schema.values import show

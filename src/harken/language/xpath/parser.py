@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from harken.errors import HarkenError, LimitError
+from harken.language.places import located
 from harken.language.xpath.ast import Expression, Location, Step
 from harken.language.xpath.grammar import BEFORE_TEST, MOST_KNOWN, Parser
-from harken.language.xpath.syntax_errors import located
 from harken.language.xpath.tokens import Tokens, runs_of, tokens_of
 from harken.limits import DEFAULT_LIMITS, Limits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harken.errors import ParseError
-from harken.language.sql.syntax_errors import located
+from harken.language.places import located
 from harken.language.xpath.tokens import END, NOTHING, QUOTES, Tokens, is_name, is_number
 
 __all__ = [

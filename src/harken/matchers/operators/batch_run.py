@@ -18,7 +18,7 @@ from harken.events.raw import RawEvent
 from harken.kernels.ordering import FOUND, NOTHING, Course, begin_event, choose, drop_siblings, needed_by, settle
 from harken.language.ast import Attribute, Call, Constant
 from harken.language.compiled import Form
-from harken.language.operator_plans import Literal
+from harken.language.sql.operator_plans import Literal
 from harken.limits import Limits
 from harken.matchers.base import MatchResult
 from harken.matchers.operators.graph import Held, course_of

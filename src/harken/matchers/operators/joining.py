@@ -10,7 +10,7 @@ from harken.errors import LimitError
 from harken.events import Event
 from harken.language.ast import Expression
 from harken.language.compiled import Form
-from harken.language.operator_plans import OperatorConjunction, OperatorPlan, as_attributes, variables_of
+from harken.language.sql.operator_plans import OperatorConjunction, OperatorPlan, as_attributes, variables_of
 from harken.limits import Limits
 from harken.matchers.verify import is_match
 from harken.operators.calling import Binding

@@ -22,7 +22,7 @@ from harken.kernels.ordering import (
 from harken.language.ast import Attribute, Call, Not, Variable, conjunction
 from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled, Form
-from harken.language.operator_plans import Literal, OperatorPlan, as_attributes
+from harken.language.sql.operator_plans import Literal, OperatorPlan, as_attributes
 from harken.language.sql.printer import print_expression
 from harken.language.trees import FALSE
 from harken.limits import Limits

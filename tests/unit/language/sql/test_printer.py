@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 import pytest
 
 from harken.errors import UnavailableError
-from harken.language import parse, print_expression
 from harken.language.ast import (
     And,
     Arithmetic,
@@ -24,6 +23,7 @@ from harken.language.ast import (
     Or,
     Variable,
 )
+from harken.language.sql import parse, print_expression
 from harken.schema.values import Value
 
 A, B, C = (Attribute((name,)) for name in "abc")

@@ -8,9 +8,10 @@ from contextlib import suppress
 import pytest
 
 from harken.errors import CheckError, HarkenError, LimitError, ParseError
-from harken.language import Compiler, NormalForm, normalise, parse
+from harken.language import Compiler, NormalForm, normalise
 from harken.language.ast import Expression
 from harken.language.compiled import FlatPlan, ProgramPlan
+from harken.language.sql import parse
 from harken.language.sql.shapes import ShapeCache
 from harken.limits import Limits
 from harken.schema import Schema

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harken.errors import CheckError, UnavailableError
-from harken.language import parse
-from harken.language.sql import check
+from harken.language.sql import check, parse
 from harken.schema import EventType, Schema, parse_schema
 
 
