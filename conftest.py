@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from properties.replay import Bulk
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from properties.replay import Bulk
 
 LONG = os.environ.get("HARKEN_LONG") == "1"
 QUICK = os.environ.get("HARKEN_QUICK") == "1"
@@ -45,6 +45,8 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def bulk(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Iterator[Bulk]:
     """A bulk test, which records how many pairs it compared and the seed that replays them: see the summary below."""
+    from properties.replay import Bulk
+
     run = Bulk(request.node.name)
     print(f"to replay: HARKEN_SEED={run.seed}")
     yield run

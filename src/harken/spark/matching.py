@@ -128,12 +128,13 @@ def match(
     types = _answer_schema(events, identified, output, columns, fields, on_error)
     plugs = plugged(operators, order, subscriptions)
     version = pinned(subscriptions, spark, schema, plugs)
-    _compare(version, columns_of(events), identified, on_mismatch, fields, spark)
+    found = columns_of(events)
+    _refuse_unreadable(version, found, identified, spark)
+    compare(version, found, on_mismatch, spark, fields)
     chosen = choose(version, spark, strategy, shards, memory)
     parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
-    sent = tuple((part, _sent(part, spark)) for part in parts)
-    names = tuple(types.names)
-    question = Question(sent, output, identified, tuple(columns), tuple(fields), on_error, names, version.documents)
+    sent, beside = tuple((part, _sent(part, spark)) for part in parts), (tuple(columns), tuple(fields))
+    question = Question(sent, output, identified, *beside, on_error, tuple(types.names), version.documents)
     needed = events.select(*map(column, _needed(events, version, identified, columns)))
     rehearse(question, needed)
     if chosen.name == SHARDED:
@@ -158,18 +159,10 @@ def _refuse_unfitting(events: DataFrame, output: str, columns: Sequence[str], fi
         require_column(events, name, "events")
 
 
-def _compare(
-    version: IndexVersion,
-    found: EventColumns,
-    identified: str,
-    on_mismatch: OnMismatch,
-    fields: Sequence[str],
-    spark: SparkSession,
-) -> None:
-    """Compare what subscriptions ask for with the columns, of which the id is one only where they ask for it."""
+def _refuse_unreadable(version: IndexVersion, found: EventColumns, identified: str, spark: SparkSession) -> None:
+    """Raise SourceError for a column that no event can hold. The id is one only where subscriptions ask for it."""
     is_asked = version.attributes is not None and identified in version.attributes
     refuse_unreadable(version, found if is_asked else found.only(set(found) - {identified}), spark)
-    compare(version, found, on_mismatch, spark, fields)
 
 
 def pinned(

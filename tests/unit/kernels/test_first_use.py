@@ -68,7 +68,7 @@ def test_plain_subscriptions_need_few_kernels_and_each_once(tmp_path: Path) -> N
     assert done.stderr.count("compiling kernels") == 1
     fresh, loaded = json.loads(done.stdout)
     # Strings come with offsets of 32 and of 64 bits, and bounds are of 16 or of 32 bits.
-    two = {"encode.encode_strings", "runs._first_among", "sifting._sift", "vector.spread_word"}
+    two = {"encode_values.encode_strings", "runs._first_among", "sifting._sift", "vector.spread_word"}
     assert {name for name, signatures in fresh.items() if signatures > 1} <= two
     assert len(fresh) <= 55
     assert sum(fresh.values()) <= 60
@@ -76,7 +76,7 @@ def test_plain_subscriptions_need_few_kernels_and_each_once(tmp_path: Path) -> N
     assert rooms.isdisjoint({"pool", "sieve", "sieve_building", "several", "programs", "documents", "xml", "ordering"})
     # What is mapped is read-only: that compiles nothing of the search again.
     assert {"runs.find_runs", "copying.copy_runs", "columnar.match_codes"} <= set(fresh)
-    assert set(loaded) <= {"checksum.sum_of_mixtures", "encode.encode_strings"} | two, loaded
+    assert set(loaded) <= {"checksum.sum_of_mixtures", "encode_values.encode_strings"} | two, loaded
     again = run(tmp_path)
     assert json.loads(again.stdout) == [{}, {}]
     assert again.stderr == ""

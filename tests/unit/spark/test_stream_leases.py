@@ -58,10 +58,10 @@ def test_a_process_that_ends_lets_go(tmp_path: Path) -> None:
     publish(Index(tmp_path), 1)
     program = f"""
 from harken.spark import Index
-from harken.spark.stream_leases import Batch
+from harken.spark.stream_leases import MicroBatch
 index = Index({str(tmp_path)!r})
 index.hold(1)
-index.hold(1, Batch("a", "1"))
+index.hold(1, MicroBatch("a", "1"))
 print(len(index.pinned()))
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
