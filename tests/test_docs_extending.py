@@ -53,11 +53,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(installed: Path, *words: str) -> str:
+def run(installed: Path, *words: str, code: int = 0) -> str:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])}
     ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, env=environment)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    assert ended.returncode == code, ended.stderr
+    return ended.stderr if code else ended.stdout
 
 
 def test_a_matcher_and_a_language(installed: Path) -> None:
@@ -79,6 +79,9 @@ def test_a_command(installed: Path, tmp_path: Path) -> None:
     file = tmp_path / "alerts.jsonl"
     file.write_text('{"id": 1, "where": "price < 5"}\n{"id": 2, "where": "price <"}\n', encoding="utf-8")
     assert run(installed, "-m", "harken", "count", str(file)) == "1 are good, 1 are not\n"
+    assert run(installed, "-m", "harken", "count", "nofile", code=3) == "error: nofile: No such file or directory\n"
+    file.write_text("junk", encoding="utf-8")
+    assert run(installed, "-m", "harken", "count", str(file), code=70).startswith("internal error: JSONDecodeError")
     ours, _, theirs = run(installed, "-m", "harken", "--help").partition("\nOf other packages:\n")
     assert "  count  Count the subscriptions of a file that have no fault.\n" in theirs
     assert "  match " in ours

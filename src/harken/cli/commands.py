@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import typer
@@ -10,12 +12,15 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from harken.announced import LABORATORY, Announced, imported, target_of
+from harken.cli.command_session import session
+from harken.errors import SourceError
 
 ANNOUNCED: Announced[str] = Announced(
     "harken.commands", {}, target_of, laboratory="bench demo experiment generate report tour warm-up-papers"
 )
 """Each as "module:name" of a function with Typer's annotations, or of a `typer.Typer` with several commands. The help
-of a function ends with `EXAMPLES` of its module, if there are any."""
+of a function ends with `EXAMPLES` of its module, if there are any; what it raises is shown as an error, not as a
+traceback, and ends it with an exit code."""
 
 
 class Commands(TyperGroup):
@@ -60,11 +65,28 @@ def _command(name: str) -> Any:
         found = get_command(target)
         found.name = name
         return found
+    examples = getattr(sys.modules[target.__module__], "EXAMPLES", None)
     alone = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    alone.command(name, epilog=getattr(sys.modules[target.__module__], "EXAMPLES", None))(target)
+    alone.command(name, epilog=examples)(target if ANNOUNCED.package(name) == LABORATORY else _framed(target))
     return get_command(alone)
+
+
+def _framed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose errors are shown, with an exit code, as those of Harken's own are."""
+
+    @wraps(command)
+    def framed(*arguments: Any, **options: Any) -> Any:
+        with session(json=False, verbose=0):
+            try:
+                return command(*arguments, **options)
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                raise SourceError(f"{error.filename}: {error.strerror}") from error
+
+    return framed

@@ -46,7 +46,7 @@ _WhereOption = Annotated[
 ]
 _LanguageOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The language of these texts, sql or xpath.  [default: sql]"),
+    typer.Option(metavar="NAME", help="Their language: sql, xpath, or a package's.  [default: sql]"),
 ]
 _AlgorithmOption = Annotated[
     str | None,

@@ -40,7 +40,8 @@ class ServedIndex:
         self.deliveries: dict[str, StoredDelivery] = {}
         """The subscriptions that want more than to be asked."""
         self.expiry = Expiry(store)
-        self._saved_sequence = -1
+        self._saved_sequence = 0
+        """The last change that was saved: what has none need not be."""
         self._saved_at = 0.0
         self._save_seconds = 0.0
         self._saving = threading.Lock()

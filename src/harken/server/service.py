@@ -300,11 +300,12 @@ class Service:
         settings = self.settings
         if "://" not in settings.store:
             lock = Path(f"{settings.store}.lock")
-            if lock.parent.is_dir():
+            if lock.parent.is_dir() and not Path(settings.store).is_dir():
                 self._hold(lock)
-            _warn_of_readers(Path(settings.store))
         store = open_store(settings.store, secrets_keys=settings.secrets_keys)
         try:
+            if not store.is_shared:
+                _warn_of_readers(Path(settings.store))
             _seal(store, settings)
             if settings.schema is not None:
                 _begin_schema(store, settings.schema)

@@ -32,6 +32,8 @@ def open_store(place: str, *, create: bool = True, secrets_keys: Sequence[str] =
         raise StoreError(f"there is no store at {place}")
     if not Path(place).absolute().parent.is_dir():
         raise StoreError(f"there is no folder for the store {place}")
+    if Path(place).is_dir():
+        raise StoreError(f"the store {place} is a folder", hint=f"name a file in it: {Path(place) / 'harken.db'}")
     from harken.store.sqlite import SqliteDatabase
 
     return _migrated(SqliteDatabase(place), create, sealing, is_shared=False)

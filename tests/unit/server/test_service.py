@@ -48,6 +48,25 @@ def answers(server: Server, path: str) -> int | None:
         return None
 
 
+def test_a_store_that_stays_empty_is_served_again_without_a_warning(tmp_path: Path) -> None:
+    for _ in range(2):
+        with started(tmp_path) as (process, server):
+            wait_until(lambda server=server: answers(server, "/readyz") == 200)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SECONDS) == TERMINATED
+    assert "built anew" not in (tmp_path / "serve.log").read_text()
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "harken.db").mkdir()
+    with started(tmp_path) as (process, _):
+        assert process.wait(SECONDS) == 3
+    log = (tmp_path / "serve.log").read_text()
+    assert f"the store {tmp_path / 'harken.db'} is a folder" in log
+    assert "chmod" not in log
+    assert not (tmp_path / "harken.db.lock").exists()
+
+
 def test_a_server_that_starts_says_so(tmp_path: Path) -> None:
     """It waits as long as somebody else writes to its store, and refuses meanwhile."""
     store = tmp_path / "harken.db"
