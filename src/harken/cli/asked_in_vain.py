@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_ASKED = 256
 """The most attributes that are looked for. If subscriptions ask for more, there is no warning."""
 _ROWS_FOR_A_HINT = 100
+ABOUT_DOCUMENTS = "an XPath subscription is about XML, or the string attribute `document`"
 _ANY = Leaf(None, "null")
 """A column of which only the name is known."""
 
@@ -45,6 +46,8 @@ class AskedInVain:
             for path, kind in asks:
                 self._wanted.setdefault(path, set()).add(kind)
         self._asked = list(self._wanted)
+        self._documents = set(engine.documents())
+        """Where subscriptions expect an XML document, and no event had one so far."""
 
     def look(self, batch: EventBatch) -> None:
         """Look at more events. What was found once is not looked for again."""
@@ -59,12 +62,18 @@ class AskedInVain:
             kinds.difference_update(there, [None] if found.present.any() else [])
             if not kinds:
                 del self._wanted[path]
+        limits = self._engine.limits
+        self._documents -= {path for path in self._documents if len(batch.documents(path, limits))}
 
-    def warning(self, events: EventFiles, format: str | None) -> HarkenError | None:
-        """The warning about subscriptions that can match no event of the input, or only in part; None without any."""
-        if not self._wanted or not self._events:
-            return None
-        return self._told(self._columns(_names_in(events, format)))
+    def warnings(self, events: EventFiles, format: str | None) -> Iterator[HarkenError]:
+        """The warnings about subscriptions that can match no event of the input, or only in part."""
+        if not self._events:
+            return
+        if self._documents:
+            yield HarkenError(without_documents(self._events), hint=ABOUT_DOCUMENTS)
+        error = self._told(self._columns(_names_in(events, format))) if self._wanted else None
+        if error is not None:
+            yield error
 
     def early_warning(self) -> HarkenError | None:
         """The same once, after a sample, of attributes that had values of another type only; others may still come."""
@@ -99,6 +108,11 @@ class AskedInVain:
                 has_no_times = kind is Kind.STRING and not self._wanted[path].isdisjoint(READ_AS)
                 _put(columns, path, Leaf(domain, str(kind), has_no_times=has_no_times))
         return EventColumns(columns)
+
+
+def without_documents(events: int) -> str:
+    """What is said of events that XPath subscriptions cannot match."""
+    return "the event has no document" if events == 1 else f"none of the {events:,} events has a document"
 
 
 def _kinds_of(found: PathCells) -> set[Kind]:

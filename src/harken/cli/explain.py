@@ -43,7 +43,7 @@ _SubscriptionsOption = Annotated[
 ]
 _LanguageOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The language of that text, sql or xpath.  [default: sql]"),
+    typer.Option(metavar="NAME", help="Its language: sql, xpath, or a package's.  [default: sql]"),
 ]
 _EventOption = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="The position of the event, from 0.  [default: 0]")

@@ -188,8 +188,7 @@ class _Matching:
 
     def warn_of_names(self, events: EventFiles, format: str | None) -> None:
         """Say so if a subscription asks for what no event had."""
-        error = self._asked.warning(events, format)
-        if error is not None:
+        for error in self._asked.warnings(events, format):
             self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
 
     def _named_rows(self, batch: FileBatch, found: BatchMatches) -> Iterator[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from harken.cli.asked_in_vain import ABOUT_DOCUMENTS, without_documents
 from harken.errors import did_you_mean
 from harken.events import Event
 from harken.language.compiled import Compiled
@@ -34,8 +35,7 @@ class Observed:
         told: set[Path] = set()
         if isinstance(compiled.plan, DocumentPlan):
             if DOCUMENT not in self._kinds:
-                hint = "an XPath subscription is about XML, or the string attribute `document`"
-                yield f"none of the {self.events:,} events has a document", hint
+                yield without_documents(self.events), ABOUT_DOCUMENTS
             return
         for path in (path for item in compiled.normal_form.conjunctions for path in item.paths()):
             if path not in self._kinds and path not in told:

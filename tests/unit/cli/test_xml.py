@@ -92,7 +92,7 @@ def test_check(run: Run, docs: Path, write: Write) -> None:
     assert "1 fault in 3 subscriptions and 3 events" in result.stdout
     flat = write("flat.jsonl", [{"n": 1}])
     warned = run("check", "--subscriptions", bad, "--events", flat)
-    assert "none of the 1 events has a document" in warned.stdout
+    assert "the event has no document" in warned.stdout
 
 
 def test_explain(run: Run, docs: Path, xpaths: Path) -> None:
@@ -136,3 +136,12 @@ def test_a_database_that_is_none_is_told(run: Run, docs: Path, xpaths: Path) -> 
     result = run("match", str(docs), "-s", str(xpaths), "--documents", "xpath_shared", "--database", "oracle")
     assert result.exit_code == 2
     assert "database" in result.stderr
+
+
+def test_events_without_a_document_are_warned_of(run: Run, write: Write, xpaths: Path, docs: Path) -> None:
+    events = write("events.jsonl", [{"b": "x"}, {"b": "y"}])
+    result = run("match", events, "-s", xpaths)
+    assert result.exit_code == 0
+    assert "none of the 2 events has a document" in result.stderr
+    assert "an XPath subscription is about XML" in result.stderr
+    assert "has a document" not in run("match", docs, "--split", "dataset", "-s", xpaths).stderr

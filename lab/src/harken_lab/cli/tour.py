@@ -110,7 +110,8 @@ def _show(screen: Screen, result: DemoResult) -> None:
     screen.show("Ten of the subscriptions, and what they were told of:")
     screen.show(_table(result.stories), wrap=True)
     if result.refused:
-        screen.show(f"{len(result.refused)} events were refused, the first of them because:")
+        were = "1 event was refused" if len(result.refused) == 1 else f"{len(result.refused)} events were refused"
+        screen.show(f"{were}. The first because:")
         screen.show(f"  {result.refused[0].error}\n")
     screen.show(f"Why `{result.explained}` was not told of {to_json(result.event)}:\n")
     show_explanation(screen, result.explanation)
