@@ -12,13 +12,13 @@ import threading
 from typing import Any
 from weakref import WeakSet
 
-ENGINE, MATCHER, PART, COMPILER, FINALIZER = range(5)
+ENGINE, MATCHER, PART, COMPILER, LLVM, FINALIZER = range(6)
 """The order in which locks are taken, by what they guard: a thread that holds one never waits for one further left.
 
 A lock of rank FINALIZER may be taken at any time, because the garbage collector may run at any time.
 """
 
-_locks: tuple[WeakSet[Any], ...] = tuple(WeakSet() for _ in range(5))
+_locks: tuple[WeakSet[Any], ...] = tuple(WeakSet() for _ in range(6))
 _making = threading.Lock()
 _held: list[Any] = []
 
@@ -44,6 +44,9 @@ def _take_all() -> None:
     compiler = sys.modules.get("numba.core.compiler_lock")
     if compiler is not None:  # Numba compiles under a lock of its own, and whoever compiles may hold one of ours
         _locks[COMPILER].add(compiler.global_compiler_lock)
+    llvm = sys.modules.get("llvmlite.binding.ffi")
+    if llvm is not None:  # each call of LLVM holds one, also to ask where a compiled kernel lies
+        _locks[LLVM].add(llvm.lib._lock._lock)
     for lock in [lock for rank in _locks for lock in list(rank)]:
         lock.acquire()
         _held.append(lock)
