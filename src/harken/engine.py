@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from harken.concurrency.forking import ENGINE, fork_rlock
 from harken.errors import (
@@ -50,6 +50,7 @@ from harken.matchers.base import OneMatch
 from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DocumentMatching
 from harken.matchers.kinds import OPERATORS
 from harken.matchers.roles import CallsOperators, Plans
+from harken.matchers.sharing import match_shared
 from harken.operators import ORDERS, Operating, Operator, OperatorSet
 from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
 from harken.schema.derived import needed
@@ -273,17 +274,7 @@ class Engine:
 
         Raises EventError if it is not a valid one. Attributes that no subscription asks for are not looked at.
         """
-        started = perf_counter()
-        while True:
-            live = self._current()
-            asked, compiler = live.asked, live.compiler
-            if type(event) is bytes and compiler.schema is None:
-                found = _match_one(live, event, event, asked, started, self._unparsed)
-            else:
-                valid = Event.of(event, compiler.schema, compiler.limits, asked)
-                found = _match_one(live, valid, event, asked, started, self._unparsed)
-            if live.asked is asked:  # else a subscription came meanwhile that asks for more than was looked at
-                return found
+        return _match_one(self._current(), event, perf_counter(), self._unparsed)
 
     def match_batch(self, events: Any, *, threads: int = 1, on_mismatch: OnMismatch = "warn") -> BatchMatches:
         """Find the subscriptions that are true of each event of a list, another iterable, an Arrow table or data frame.
@@ -302,18 +293,16 @@ class Engine:
         started = perf_counter()
         events = held(events)
         columns = schema_of(events) if is_arrow(events) else None
-        while True:
-            live = self._current()
-            asked, compiler = live.asked, live.compiler
-            if columns is not None:
-                self._compared.tell(columns, live.asking(), live.catalogue, compiler.schema, on_mismatch)
-            decoded = validate(events, compiler.schema, compiler.limits, asked)
+        live = self._current()
+        if columns is not None:
+            self._compared.tell(columns, live.asking(), live.catalogue, live.schema, on_mismatch)
+        with _BatchMatch(live) as match:
+            compiler = match.seen.compiler
+            decoded = validate(events, compiler.schema, compiler.limits, match.seen.asked)
             self._sampled.look(decoded.batch, live, on_mismatch, has_types=columns is not None)
             if live.operating.operators:
                 decoded = decoded.with_source(events)
-            found = _match(live, decoded, started, threads, self._unparsed)
-            if live.asked is asked:  # as in `match`
-                return found
+            return match.of(decoded, started, threads, self._unparsed)
 
     def match_decoded(self, decoded: Decoded, *, threads: int = 1) -> BatchMatches:
         """Match events that were decoded before, with the schema of this engine and all names of `attributes()`.
@@ -321,7 +310,8 @@ class Engine:
         Raises EventError if a subscription asks for an attribute that was not looked at then.
         """
         live = self._current()
-        found = _match(live, decoded, perf_counter(), threads, self._unparsed)
+        with _BatchMatch(live) as match:
+            found = match.of(decoded, perf_counter(), threads, self._unparsed)
         _refuse_narrow(decoded.batch.names, live.asked_of_decoders())
         return found
 
@@ -581,40 +571,60 @@ def _summary(stats: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name}: {key.replace('_', ' ')}", each) for key, each in own.items())
 
 
-def _match(live: LiveSet, decoded: Decoded, started: float, threads: int, unparsed: Unparsed) -> BatchMatches:
-    decoded = without_bad_documents(decoded, live.index.document_paths(), live.limits)
-    batch = decoded.batch
-    began = perf_counter()
-    reading = Reading(live.catalogue, live.numbering)
-    results = live.index.match_shared(batch, live.form_of(), threads)
-    seconds = {"decode": began - started, "match": perf_counter() - began}
-    counts = of_batch(batch, live.readings(), len(results) > 1)
-    unparsed.add(counts)
-    return BatchMatches(results, decoded.refused, reading, seconds, counts)
+class _BatchMatch:
+    """A batch that is matched with what there is when it begins."""
+
+    def __init__(self, live: LiveSet) -> None:
+        self._live = live
+        self._reading = Reading(live.catalogue, live.numbering)  # first: numbers of the snapshot keep their meaning
+        self.seen = live.snapshot()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seen.indexes.release()
+
+    def of(self, decoded: Decoded, started: float, threads: int, unparsed: Unparsed) -> BatchMatches:
+        live = self._live
+        decoded = without_bad_documents(decoded, live.index.document_paths(), live.limits)
+        batch = decoded.batch
+        began = perf_counter()
+        results = match_shared(batch, threads, self.seen.indexes, live.form_of())
+        seconds = {"decode": began - started, "match": perf_counter() - began}
+        counts = of_batch(batch, live.readings(), len(results) > 1)
+        unparsed.add(counts)
+        return BatchMatches(results, decoded.refused, self._reading, seconds, counts)
 
 
-def _match_one(
-    live: LiveSet, event: Event | bytes, raw: Any, asked: frozenset[str] | None, started: float, unparsed: Unparsed
-) -> Matches:
-    """What one event, or a bare document, matches, which came as `raw`.
+def _match_one(live: LiveSet, raw: Any, started: float, unparsed: Unparsed) -> Matches:
+    """What one event, or a bare document, matches.
 
     It needs none of what makes many answers cheap to keep and to ask for.
     """
-    began = perf_counter()
     reading = live.numbering.begin()
     try:
-        form_of = live.form_of()
-        found = live.index.match_one(event, form_of) if isinstance(event, Event) else None
-        if found is None:
-            batch = EventBatch.of_one(event, live.limits, asked, (raw,) if live.operating.operators else None)
-            for path in live.index.document_paths():
-                for _, error in batch.documents(path, live.limits).errors:
-                    raise error
-            result = live.index.match(batch, form_of)
-            found = OneMatch(result.numbers.tolist(), int(result.candidates[0]), result.errors)
-            unparsed.add(of_batch(batch, live.readings()))
-        elif isinstance(event, Event) and (readings := live.readings()):
-            unparsed.add(of_event(event, readings))
+        seen = live.snapshot()
+        index, compiler = seen.indexes, seen.compiler
+        try:
+            is_bare = type(raw) is bytes and compiler.schema is None
+            event = raw if is_bare else Event.of(raw, compiler.schema, compiler.limits, seen.asked)
+            began = perf_counter()
+            form_of = live.form_of()
+            is_quick = index.is_quick and not is_bare
+            found = index.match_one(event, form_of) if is_quick else None
+            if found is None:
+                batch = EventBatch.of_one(event, live.limits, seen.asked, (raw,) if live.operating.operators else None)
+                for path in live.index.document_paths():
+                    for _, error in batch.documents(path, live.limits).errors:
+                        raise error
+                result = index.parts_of(batch, form_of)(0, 1) if is_quick else index.match(batch, form_of)
+                found = OneMatch.of(result)
+                unparsed.add(of_batch(batch, live.readings()))
+            elif readings := live.readings():
+                unparsed.add(of_event(event, readings))
+        finally:
+            index.release()
         ids = live.catalogue.ids_of(found.numbers)
         errors = [(live.catalogue.of(number).id, error) for _, number, error in found.errors] if found.errors else []
     finally:

@@ -45,7 +45,7 @@ from harken.errors import (
 from harken.events import Decoded, EventBatch, validate
 from harken.matchers import ALGORITHMS, Capability, MatchResult, Trait
 from harken.matchers.base import FormOf
-from harken.matchers.naive import Naive
+from harken.matchers.naive import Naive, NaiveSnapshot
 from harken.schema import (
     BUILT_IN,
     EventType,
@@ -521,6 +521,12 @@ def test_a_schema_is_a_schema() -> None:
 class Failing(Naive):
     """Fails on its first subscription, whatever the event."""
 
+    def snapshot(self) -> NaiveSnapshot:
+        known = super().snapshot()
+        return FailingSnapshot(known.forms, known.readings, known.limits)
+
+
+class FailingSnapshot(NaiveSnapshot):
     def match(self, batch: EventBatch, form_of: FormOf | None = None) -> MatchResult:
         result = super().match(batch, form_of)
         result.errors.extend((index, 0, HarkenError("it failed")) for index in range(len(batch)))
@@ -883,14 +889,17 @@ def test_a_schema_that_is_closed_has_the_whole_event_judged(market: Engine) -> N
         lambda engine, event: engine.match_batch(pyarrow.Table.from_pylist([event]).to_reader()).ids[0],
     ],
 )
+@pytest.mark.parametrize("is_known", [False, True])
 def test_a_subscription_that_comes_during_a_match_sees_what_it_asks_for(
-    find: Callable[[Engine, dict[str, int]], list[str]], register: Callable[[str, type], None]
+    find: Callable[[Engine, dict[str, int]], list[str]], register: Callable[[str, type], None], is_known: bool
 ) -> None:
     class Interrupted(Naive):
-        def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-            if "late" not in engine:
-                engine.subscribe("late", "y IS NULL")
-            return super().match(batch, form_of)
+        def snapshot(self) -> NaiveSnapshot:
+            before = super().snapshot()
+            if "late" in engine:
+                return before
+            engine.subscribe("late", "y IS NULL")
+            return super().snapshot() if is_known else before
 
     register("interrupted", Interrupted)
     engine = Engine(algorithm="interrupted")

@@ -12,13 +12,13 @@ import threading
 from typing import Any
 from weakref import WeakSet
 
-ENGINE, MATCHER, PART, COMPILER, LLVM, FINALIZER = range(6)
+ENGINE, KINDS, OPERATORS, PLAIN_PARTS, MATCHER, PART, COMPILER, LLVM, FINALIZER = range(9)
 """The order in which locks are taken, by what they guard: a thread that holds one never waits for one further left.
 
 A lock of rank FINALIZER may be taken at any time, because the garbage collector may run at any time.
 """
 
-_locks: tuple[WeakSet[Any], ...] = tuple(WeakSet() for _ in range(6))
+_locks: tuple[WeakSet[Any], ...] = tuple(WeakSet() for _ in range(9))
 _making = threading.Lock()
 _held: list[Any] = []
 

@@ -89,6 +89,8 @@ class EventBatch(Sequence[Event]):
     def __getitem__(self, index: slice) -> EventBatch: ...
     def __getitem__(self, index: int | slice) -> Event | EventBatch:
         if isinstance(index, slice):
+            if index.indices(len(self)) == (0, len(self), 1):
+                return self
             return EventBatch(self.views.part(index), self.positions[index], self.names, self.source)
         return self.views.event(index)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harken.errors import DuplicateIdError, HarkenError, LanguageError, LimitError
 from harken.events import looked_at
@@ -20,6 +20,7 @@ from harken.live.numbering import Numbering
 from harken.live.subscriptions import Fault, Record, Subscription
 from harken.matchers import Capability, Entry, FormOf, Matcher
 from harken.matchers.algorithm_registry import create_matcher, create_other, refuse_incapable, refuse_unless_removing
+from harken.matchers.base import Snapshot
 from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
 from harken.matchers.kinds import DOCUMENTS, FLAT, OPERATORS, PROGRAMS, Indexes
 from harken.matchers.roles import CallsOperators
@@ -59,6 +60,15 @@ def new_index(
         return new_matcher(limits, operating)
 
     return Indexes(flat, make, others)
+
+
+class LiveSnapshot(NamedTuple):
+    """What a match goes by from its beginning to its end."""
+
+    indexes: Snapshot
+    compiler: Compiler
+    asked: frozenset[str] | None
+    """The attributes of an event to look at: all that the index asks for, and perhaps more. None: all."""
 
 
 class LiveSet:
@@ -126,7 +136,7 @@ class LiveSet:
             self.catalogue.asked = self._names()
         self.asked = looked_at(self.catalogue.asked, compiler.schema)
         """The attributes of an event that are looked at; None: all. It has those of a subscription before the matcher
-        knows the subscription: a match that finds it the same before and after has missed nothing."""
+        knows the subscription, and is read after the matcher is."""
 
     @property
     def schema(self) -> Schema | None:
@@ -140,6 +150,15 @@ class LiveSet:
     def matcher(self) -> Matcher:
         """The matcher of flat plans, which `algorithm` names."""
         return self.index.flat
+
+    def snapshot(self) -> LiveSnapshot:
+        """What there is now. Its index has to be released."""
+        before = self.asked
+        index = self.index.snapshot()
+        compiler, asked = self.compiler, self.asked  # in this order: `use` changes them in the other
+        if before is not asked:  # names are dropped, too, once the index needs them no more
+            asked = None if before is None or asked is None else before | asked
+        return LiveSnapshot(index, compiler, asked)
 
     def form_of(self) -> FormOf:
         """What verifies a subscription, by its number, from its text."""

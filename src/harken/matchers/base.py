@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from harken.errors import HarkenError
-from harken.events import EventBatch
+from harken.events import Event, EventBatch
 from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled, Form
 
@@ -73,6 +73,11 @@ class OneMatch(NamedTuple):
     errors: list[tuple[int, int, HarkenError]]
     """As those of a MatchResult, for the event 0."""
 
+    @classmethod
+    def of(cls, result: MatchResult) -> OneMatch:
+        """That of a batch of one."""
+        return cls(result.numbers.tolist(), int(result.candidates[0]), result.errors)
+
     def joined(self, other: OneMatch) -> OneMatch:
         """This and what another matcher found for the same event, of other subscriptions."""
         return OneMatch(self.numbers + other.numbers, self.candidates + other.candidates, self.errors + other.errors)
@@ -87,6 +92,30 @@ class OneMatch(NamedTuple):
 
 MatchPart = Callable[[int, int], MatchResult]
 """Matches the events first:last of a batch. Several threads may call it at once."""
+
+
+class Snapshot:
+    """What a matcher holds at one moment. Changes that come later do not touch it."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it has a way for one event that takes a fraction of the time of a batch of one."""
+        return False
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        """The subscriptions that are true of each event."""
+        raise NotImplementedError
+
+    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
+        """What one event matches. None if a batch of one has to tell."""
+        return None
+
+    def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
+        """What matches parts of a batch in several threads, and does once what all parts need."""
+        return lambda first, last: self.match(batch[first:last], form_of)
+
+    def release(self) -> None:
+        """It is not needed any more."""
 
 
 class Matcher(Protocol):

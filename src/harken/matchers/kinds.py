@@ -6,16 +6,17 @@ long as nobody subscribes in another way: then nothing is joined, and a match co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
+from harken.concurrency.forking import KINDS, fork_rlock
 from harken.errors import LimitError, UnavailableError
 from harken.events import Event, EventBatch
 from harken.language.compiled import ProgramPlan
-from harken.matchers.base import Entry, FormOf, Matcher, MatchResult, OneMatch, Trait
-from harken.matchers.roles import AddsInBulk, MatchesOne, Persists, ReadsDocuments, TellsColumns, Write
-from harken.matchers.sharing import match_shared, part_of
+from harken.matchers.base import Entry, FormOf, Matcher, MatchPart, MatchResult, OneMatch, Snapshot, Trait
+from harken.matchers.roles import AddsInBulk, Persists, ReadsDocuments, TakesSnapshots, TellsColumns, Write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from harken.codes.flat import Flat
     from harken.schema.paths import Path
 
-_Found = TypeVar("_Found")
 FLAT, PROGRAMS, DOCUMENTS, OPERATORS = "flat", "programs", "documents", "operators"
 
 
@@ -37,11 +37,14 @@ class Indexes:
         flat: Matcher,
         make: Callable[[str], Matcher] | None = None,
         others: Mapping[str, tuple[Matcher, Iterable[int]]] | None = None,
+        rank: int = KINDS,
     ) -> None:
         """`make` makes the matcher of another kind when the first plan of that kind comes. Some may be there already,
         given with the numbers of their subscriptions.
         """
         self.flat = flat
+        self._lock = fork_rlock(rank)
+        """Held by a change that goes through several matchers, and by whoever asks all of them what they hold."""
         self._leaves_patterns = Trait.PROGRAMS in flat.traits
         self._make = make or _unavailable
         self._others: dict[str, Matcher] = {}
@@ -52,8 +55,6 @@ class Indexes:
             self._kind_of.update(dict.fromkeys(numbers, kind))
         self._tellers: _Joint | None = None
         self._learn_roles()
-        self._moves = 0
-        """Odd while a change goes through several matchers: a match that meets one is made again."""
 
     @property
     def leaves_patterns(self) -> bool:
@@ -63,12 +64,13 @@ class Indexes:
     def add(self, entries: Collection[Entry], replaced: Collection[int] = ()) -> None:
         """Take subscriptions in place of others. Where all are of one kind, no match sees both."""
         if not self._kind_of and all(entry.compiled.plan.kind == FLAT for entry in entries):
-            _change(self.flat, entries, replaced)
+            with self._lock if self._waits else nullcontext():
+                _change(self.flat, entries, replaced)
             return
         coming = self._sorted(entries)
         leaving = self._by_kind(replaced)
         matchers = {kind: self._of_kind(kind) for kind in coming.keys() | leaving.keys()}
-        with self._moving(len(matchers) > 1):
+        with self._lock if len(matchers) > 1 or self._waits else nullcontext():
             # The flat one first: it alone has limits, and raises before anything is changed.
             for kind in sorted(matchers, key=lambda kind: kind != FLAT):
                 _change(matchers[kind], coming.get(kind, ()), leaving.get(kind, ()))
@@ -83,7 +85,7 @@ class Indexes:
         assert isinstance(self.flat, AddsInBulk)
         leaving = self._by_kind(replaced)
         own = leaving.pop(FLAT, [])
-        with self._moving(bool(leaving)):
+        with self._lock if leaving or self._waits else nullcontext():
             self.flat.add_flat(flat, own)
             for kind, numbers in leaving.items():
                 self._of_kind(kind).remove(numbers)
@@ -104,66 +106,33 @@ class Indexes:
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Let go of subscriptions."""
-        for kind, own in self._by_kind(numbers).items():
-            self._of_kind(kind).remove(own)
-            for number in own:
-                self._kind_of.pop(number, None)
+        leaving = self._by_kind(numbers)
+        with self._lock if len(leaving) > 1 or self._waits else nullcontext():
+            for kind, own in leaving.items():
+                self._of_kind(kind).remove(own)
+                for number in own:
+                    self._kind_of.pop(number, None)
 
-    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        """The subscriptions of any kind that are true of each event."""
-        if not self._others:
-            return self.flat.match(batch, form_of)
-        return self._at_one_moment(
-            lambda: joined([matcher.match(batch, form_of) for matcher in self.matchers().values()])
-        )
+    def snapshot(self) -> Snapshot:
+        """What all matchers hold at one moment, until `release`.
 
-    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
-        """What one event matches, if all matchers have a quick way."""
-        if not self._others:
-            return self._quick[0].match_one(event, form_of) if self._quick else None
-        return self._at_one_moment(lambda: self._match_one(event, form_of))
-
-    def _match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
-        quick = self._quick
-        found = quick[0].match_one(event, form_of) if quick else None
-        for matcher in quick[1:]:
-            one = None if found is None else matcher.match_one(event, form_of)
-            found = None if found is None or one is None else found.joined(one)
-        return found
-
-    def match_shared(self, batch: EventBatch, form_of: FormOf, threads: int) -> list[tuple[EventBatch, MatchResult]]:
-        """The same, part by part, with the events shared among threads, unless there are too few."""
-        if threads <= 1 or len(batch) < 2 * threads:
-            return [(batch, self.match(batch, form_of))]
-        if not self._others:
-            return match_shared(batch, threads, part_of(self.flat, batch, form_of))
-
-        def shared() -> list[tuple[EventBatch, MatchResult]]:
-            matches = [part_of(matcher, batch, form_of) for matcher in self.matchers().values()]
-            return match_shared(batch, threads, lambda first, last: joined([each(first, last) for each in matches]))
-
-        return self._at_one_moment(shared)
+        Changes wait for that where a matcher takes no snapshots. All others go on meanwhile.
+        """
+        if not self._waits and len(self._taking) == 1:
+            return self._taking[0].snapshot()
+        self._lock.acquire()
+        try:
+            snapshot = _JointSnapshot([each.snapshot() for each in self._taking], self._lock if self._waits else None)
+        except BaseException:
+            self._lock.release()
+            raise
+        if not self._waits:
+            self._lock.release()
+        return snapshot
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices of the matchers that are not flat, by kind."""
         return {kind: matcher.stats() for kind, matcher in self._others.items()}
-
-    @contextmanager
-    def _moving(self, is_moving: bool) -> Iterator[None]:
-        """A change of several matchers, if it is one."""
-        self._moves += is_moving
-        try:
-            yield
-        finally:
-            self._moves += is_moving
-
-    def _at_one_moment(self, search: Callable[[], _Found]) -> _Found:
-        """What a search of several matchers finds while no change goes through them."""
-        while True:
-            before = self._moves
-            found = search()
-            if before == self._moves and not before % 2:
-                return found
 
     def matchers(self) -> dict[str, Matcher]:
         """The matchers by kind, the flat one first."""
@@ -232,9 +201,10 @@ class Indexes:
 
     def _learn_roles(self) -> None:
         """Ask the matchers what they can do: to ask that of a protocol takes long."""
-        quick = tuple(each for each in self.matchers().values() if isinstance(each, MatchesOne))
-        self._quick: tuple[MatchesOne, ...] = quick if len(quick) > len(self._others) else ()
-        """The matchers, if each has a quick way for one event."""
+        taking = [each if isinstance(each, TakesSnapshots) else _AsItIs(each) for each in self.matchers().values()]
+        self._waits = any(isinstance(each, _AsItIs) for each in taking)
+        """Whether some matcher takes no snapshots: then changes wait for matches."""
+        self._taking: tuple[TakesSnapshots, ...] = tuple(taking)
         self._readers = tuple(each for each in self._others.values() if isinstance(each, ReadsDocuments))
 
     def _by_kind(self, numbers: Iterable[int]) -> dict[str, list[int]]:
@@ -242,6 +212,52 @@ class Indexes:
         for number in numbers:
             found.setdefault(self._kind_of.get(number, FLAT), []).append(number)
         return found
+
+
+class _AsItIs(Snapshot):
+    """A matcher that takes no snapshots, in place of one."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+
+    def snapshot(self) -> Snapshot:
+        return self
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        return self._matcher.match(batch, form_of)
+
+
+class _JointSnapshot(Snapshot):
+    """Snapshots of several matchers, which hold different subscriptions."""
+
+    def __init__(self, parts: Sequence[Snapshot], held: Any) -> None:
+        self._parts = parts
+        self._held = held
+        self._is_quick = all(each.is_quick for each in parts)
+
+    @property
+    def is_quick(self) -> bool:
+        return self._is_quick
+
+    def release(self) -> None:
+        if self._held is not None:
+            self._held.release()
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        return joined([each.match(batch, form_of) for each in self._parts])
+
+    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
+        found = [_one_of(each, event, form_of) for each in self._parts]
+        return reduce(OneMatch.joined, found)
+
+    def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
+        parts = [each.parts_of(batch, form_of) for each in self._parts]
+        return lambda first, last: joined([each(first, last) for each in parts])
+
+
+def _one_of(part: Snapshot, event: Event, form_of: FormOf) -> OneMatch:
+    found = part.match_one(event, form_of)
+    return OneMatch.of(part.parts_of(EventBatch.of((event,), (0,)), form_of)(0, 1)) if found is None else found
 
 
 class _Joint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from harken.events import EventBatch
 from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, FormOf, MatchResult, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot, Trait
 from harken.matchers.verify import is_match
 from harken.schema.derived import reading
 from harken.schema.paths import Path
@@ -45,25 +46,39 @@ class Naive:
             del self._forms[number]
 
     def match(self, batch: EventBatch, form_of: FormOf | None = None) -> MatchResult:
-        for path in list(self._readings):
-            batch.cells(path)  # so that strings that are no timestamps are counted
-        forms = list(self._forms.items())  # a snapshot: others may add and remove meanwhile
-        offsets = np.zeros(len(batch) + 1, np.int64)
-        found: list[int] = []
-        errors: list[tuple[int, int, HarkenError]] = []
-        for index, event in enumerate(batch):
-            for number, form in forms:
-                try:
-                    if is_match(form, event, self._limits):
-                        found.append(number)
-                except HarkenError as error:
-                    errors.append((index, number, error))
-            offsets[index + 1] = len(found)
-        candidates = np.full(len(batch), len(forms), np.int64)
-        return MatchResult(offsets, np.array(found, np.int32), candidates, errors)
+        return self.snapshot().match(batch, form_of)
+
+    def snapshot(self) -> NaiveSnapshot:
+        return NaiveSnapshot(list(self._forms.items()), list(self._readings), self._limits)
 
     def stats(self) -> dict[str, Any]:
         return {
             "subscriptions": len(self._forms),
             "conjunctions": sum(len(form.conjunctions) for form in self._forms.values()),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveSnapshot(Snapshot):
+    """All subscriptions at one moment."""
+
+    forms: list[tuple[int, NormalForm]]
+    readings: list[Path]
+    limits: Limits
+
+    def match(self, batch: EventBatch, form_of: FormOf | None = None) -> MatchResult:
+        for path in self.readings:
+            batch.cells(path)  # so that strings that are no timestamps are counted
+        offsets = np.zeros(len(batch) + 1, np.int64)
+        found: list[int] = []
+        errors: list[tuple[int, int, HarkenError]] = []
+        for index, event in enumerate(batch):
+            for number, form in self.forms:
+                try:
+                    if is_match(form, event, self.limits):
+                        found.append(number)
+                except HarkenError as error:
+                    errors.append((index, number, error))
+            offsets[index + 1] = len(found)
+        candidates = np.full(len(batch), len(self.forms), np.int64)
+        return MatchResult(offsets, np.array(found, np.int32), candidates, errors)

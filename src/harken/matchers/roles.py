@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from harken.codes.columns import Column
     from harken.codes.encode import EncodedBatch
     from harken.codes.flat import Flat
-    from harken.events import Event, EventBatch
+    from harken.events import EventBatch
     from harken.limits import Limits
-    from harken.matchers.base import Entry, FormOf, MatchPart, OneMatch
+    from harken.matchers.base import Entry, Snapshot
     from harken.schema.paths import Path
     from harken.versions.array_file import ArrayFile
 
@@ -132,19 +132,11 @@ class CallsOperators(Protocol):
 
 
 @runtime_checkable
-class MatchesInParts(Protocol):
-    """Matches parts of one batch in several threads, and does once what all parts need."""
+class TakesSnapshots(Protocol):
+    """Tells what it holds at one moment, and is matched by that while changes go on."""
 
-    def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
-        """What matches the events first:last of a batch."""
-
-
-@runtime_checkable
-class MatchesOne(Protocol):
-    """Matches one event in a fraction of the time that a batch of one takes."""
-
-    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
-        """What the event matches; None if a batch of one has to tell."""
+    def snapshot(self) -> Snapshot:
+        """What it holds now."""
 
 
 @runtime_checkable

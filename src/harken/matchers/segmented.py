@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.concurrency.forking import MATCHER, fork_lock
+from harken.events import EventBatch
 from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot, Trait
 
 GROWTH = 4
 """A segment is merged with the one before it, unless that is so many times as large."""
@@ -80,12 +81,14 @@ class Segmented(ABC, Generic[Record, Records, Index]):
     """Subscriptions that may wait, where they are much larger than in an index."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._limits = limits
+        self.limits = limits
         self._lock = fork_lock(MATCHER)
         self._waiting: dict[int, Record] = {}
         self._segments: tuple[Segment[Index], ...] = ()
         self._gone = 0
         """Subscriptions that left segments since all were merged."""
+        self.changes = 0
+        """How many times subscriptions came or left."""
 
     # What a kind says
 
@@ -105,6 +108,10 @@ class Segmented(ABC, Generic[Record, Records, Index]):
     def built(self, parts: Sequence[Records], *, is_all: bool) -> Index:
         """An index of several records; of all that there are, or of some."""
 
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """What it holds now, with all that has come."""
+
     def held(self) -> None:
         """The segments are others from now on."""
 
@@ -115,6 +122,7 @@ class Segmented(ABC, Generic[Record, Records, Index]):
 
     def _add(self, records: dict[int, Record], replaced: Collection[int] = ()) -> None:
         with self._lock:
+            self.changes += 1
             self._waiting |= records
             self._remove(replaced)
             if self.most_waiting is not None and len(self._waiting) > self.most_waiting:
@@ -132,6 +140,7 @@ class Segmented(ABC, Generic[Record, Records, Index]):
                 self._merge_all()
 
     def _remove(self, numbers: Iterable[int]) -> None:
+        self.changes += 1
         gone = [number for number in numbers if self._waiting.pop(number, None) is None]
         if gone:
             self._gone += len(gone)
@@ -163,6 +172,9 @@ class Segmented(ABC, Generic[Record, Records, Index]):
     def _hold(self, segments: tuple[Segment[Index], ...]) -> None:
         self._segments = segments
         self.held()
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        return self.snapshot().match(batch, form_of)
 
     # What it holds
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from harken.events import EventBatch
-from harken.matchers.base import FormOf, Matcher, MatchPart, MatchResult
-from harken.matchers.roles import MatchesInParts
+from harken.matchers.base import FormOf, MatchResult, Snapshot
 
 
-def part_of(matcher: Matcher, batch: EventBatch, form_of: FormOf) -> MatchPart:
-    """What matches the events first:last of a batch."""
-    if isinstance(matcher, MatchesInParts):
-        return matcher.parts_of(batch, form_of)
-    return lambda first, last: matcher.match(batch[first:last], form_of)
-
-
-def match_shared(batch: EventBatch, threads: int, match: MatchPart) -> list[tuple[EventBatch, MatchResult]]:
-    """What the events of a batch match, part by part: as many parts as there are threads."""
+def match_shared(
+    batch: EventBatch, threads: int, snapshot: Snapshot, form_of: FormOf
+) -> list[tuple[EventBatch, MatchResult]]:
+    """What the events of a batch match, part by part: as many parts as threads, unless there are too few events."""
+    if threads <= 1 or len(batch) < 2 * threads:
+        return [(batch, snapshot.match(batch, form_of))]
+    match = snapshot.parts_of(batch, form_of)
     share = -(-len(batch) // threads)
     parts = [(first, min(first + share, len(batch))) for first in range(0, len(batch), share)]
     with ThreadPoolExecutor(threads - 1) as pool:  # this thread is one of them

@@ -722,7 +722,7 @@ def test_a_table_that_is_refused_leaves_nothing() -> None:
         engine.subscribe_many(table)
     assert len(engine) == 1
     assert engine.match({"x": 1}).ids == ["s"]
-    engine._live.matcher._settings = DEFAULT_SETTINGS  # type: ignore[attr-defined]
+    engine._live.matcher.settings = DEFAULT_SETTINGS  # type: ignore[attr-defined]
     engine.subscribe_many(table)
     assert sorted(engine.match({"x": 1}).ids) == ["s", "t1"]
 

@@ -56,9 +56,11 @@ def indexes(request: pytest.FixtureRequest) -> Indexes:
 
 
 def matches(indexes: Indexes) -> list[list[int]]:
-    whole = [sorted(each) for each in indexes.match(BATCH, FORMS.__getitem__).by_event()]
-    parts = indexes.match_shared(BATCH[:], FORMS.__getitem__, 1)
-    assert [sorted(each) for _, part in parts for each in part.by_event()] == whole
+    snapshot = indexes.snapshot()
+    whole = [sorted(each) for each in snapshot.match(BATCH, FORMS.__getitem__).by_event()]
+    part = snapshot.parts_of(BATCH, FORMS.__getitem__)
+    assert [sorted(each) for first in range(3) for each in part(first, first + 1).by_event()] == whole
+    snapshot.release()
     return whole
 
 

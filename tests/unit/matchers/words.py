@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from harken.events import EventBatch
 from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled
-from harken.matchers.base import Entry, FormOf, MatchResult
+from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot
 from harken.matchers.segmented import Segment, Segmented
 
 Words = list[tuple[int, str]]
@@ -72,16 +72,25 @@ class WordMatcher(Segmented[str, Words, WordIndex]):
     def built(self, parts: Sequence[Words], *, is_all: bool) -> WordIndex:
         return WordIndex([each for part in parts for each in part])
 
-    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        segments = self.now()
-        found = [[n for each in segments for n in _search(each, str(event.attributes.get("text")))] for event in batch]
-        counts: NDArray[np.int64] = np.array([0, *map(len, found)])
-        return MatchResult(np.cumsum(counts), np.array([*chain(*found)], np.int32), counts[1:])
+    def snapshot(self) -> WordSnapshot:
+        return WordSnapshot(self.now())
 
     def learn(self, batch: EventBatch) -> None: ...
 
     def stats(self) -> dict[str, Any]:
         return {"subscriptions": len(self), "segments": [len(each) for each in self.now()]}
+
+
+@dataclass(frozen=True)
+class WordSnapshot(Snapshot):
+    segments: tuple[Segment[WordIndex], ...]
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        found = [
+            [n for each in self.segments for n in _search(each, str(event.attributes.get("text")))] for event in batch
+        ]
+        counts: NDArray[np.int64] = np.array([0, *map(len, found)])
+        return MatchResult(np.cumsum(counts), np.array([*chain(*found)], np.int32), counts[1:])
 
 
 def _search(segment: Segment[WordIndex], text: str) -> list[int]:

@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from time import thread_time
 from typing import Any, ClassVar, Self
 from weakref import WeakSet
 
@@ -15,26 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column
-from harken.codes.encode import EncodedBatch, encode, of_one, several_of_one
-from harken.codes.encode_one import codes_of_one
+from harken.codes.encode import EncodedBatch, encode
 from harken.codes.flat import Flat
 from harken.concurrency.forking import MATCHER, fork_lock
 from harken.errors import CapabilityError
-from harken.events import Event, EventBatch, validate
+from harken.events import EventBatch, validate
 from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, OneMatch, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.columnar.batch_match import Match
 from harken.matchers.columnar.buffers import Buffers
 from harken.matchers.columnar.columnar_settings import ColumnarSettings
 from harken.matchers.columnar.costs import LAYOUT_NAMES, LAYOUTS
 from harken.matchers.columnar.index_report import BatchCosts, report
 from harken.matchers.columnar.layer import weights
-from harken.matchers.columnar.match_one import find_one
 from harken.matchers.columnar.recent import Recent
 from harken.matchers.columnar.sample import NO_STATISTICS, Sample, Statistics
 from harken.matchers.columnar.versions import ColumnarSnapshot, Version, merged, middle, rows_of_base
+from harken.matchers.columnar.view import ColumnarView
 from harken.matchers.roles import Write
 from harken.schema.derived import sources_of
 from harken.schema.paths import Path
@@ -81,9 +79,9 @@ class Columnar:
             raise CapabilityError(
                 f"layouts are some of {', '.join(LAYOUT_NAMES)}, not {', '.join(sorted(unknown)) or 'none'}"
             )
-        self._limits = limits
+        self.limits = limits
         chosen = tuple(LAYOUTS[LAYOUT_NAMES.index(name)] for name in layouts)
-        self._settings = replace(ColumnarSettings(**(settings or {})), layouts=chosen)
+        self.settings = replace(ColumnarSettings(**(settings or {})), layouts=chosen)
         self._recent_rows = recent_rows
         self._background = background
         self._small_rows = min(small_rows, recent_rows - 1)  # else merging would never come to an end
@@ -97,7 +95,7 @@ class Columnar:
             self._options["settings"] = dict(settings)
         self._lock = fork_lock(MATCHER)
         self._merging = threading.Lock()
-        self._buffers = Buffers(self._settings)
+        self.buffers = Buffers(self.settings)
         self._merges = 0
         self._merger: threading.Thread | None = None
         self._failure: Exception | None = None
@@ -108,15 +106,18 @@ class Columnar:
         self._may_be_due = True
         """Whether rows came or went since it was last asked if merging is due."""
         self._last_snapshot: ColumnarSnapshot | None = None
+        self._view: ColumnarView | None = None
         """What the last match saw, for the next one if nothing has changed."""
+        self._changes = 0
+        """How many times something came or left."""
         self._moment = 0
         """How many times something left. What a match sees is told by the moment at which it began."""
         self._stale = 0
         """Verifications since the last merge that would have been spared if codes knew all constants."""
-        self._spent = BatchCosts()
+        self.spent = BatchCosts()
         self._sample = Sample(0)
         self._supplied = NO_STATISTICS
-        self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self._settings)
+        self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self.settings)
         _living.add(self)
 
     @classmethod
@@ -124,7 +125,7 @@ class Columnar:
         """A matcher that takes over a state. Options stand in place of those of the state."""
         matcher = cls(limits, **{**state.options, **options})
         matcher._version = replace(state.version, middles=(), recents=(Recent(len(state.version.columns)),))
-        matcher._version.base.settings = matcher._settings
+        matcher._version.base.settings = matcher.settings
         matcher._sample, matcher._supplied = state.sample, state.supplied
         if 0 < len(state.version.base) <= matcher._small_rows:
             matcher.merge()
@@ -144,7 +145,7 @@ class Columnar:
                     version, sample = self._version, Sample.of_state(self._sample.state())
                     if not version.is_one and len(version) <= self._small_rows:
                         flats = [*version.indexed(), *(each.flat() for each in version.recents)]
-                        version, sample = merged(flats, version, sample, self._settings, self._supplied)
+                        version, sample = merged(flats, version, sample, self.settings, self._supplied)
                     if version.is_one:
                         return ColumnarState(version.copied(), sample, self._supplied, self._merges, self._options)
                 self._merge(everything=True)
@@ -164,7 +165,7 @@ class Columnar:
 
     def made_of(self, rows: Flat) -> Self:
         """A matcher like this one, with its options and what it learnt, that has these rows."""
-        made = type(self)(self._limits, **self._options)
+        made = type(self)(self.limits, **self._options)
         made.give(self.statistics())
         made.add_flat(rows)
         made.merge()
@@ -215,14 +216,15 @@ class Columnar:
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         forms = {entry.number: entry.compiled.normal_form for entry in entries}
-        if len(forms) > self._settings.most_waiting:
+        if len(forms) > self.settings.most_waiting:
             self.add_flat(Flat.of_forms(forms.items()), replaced)
             return
         with self._lock:
+            self._changes += 1
             self._waiting |= forms
             if replaced:
                 self._remove(replaced)
-            if len(self._waiting) > self._settings.most_waiting:
+            if len(self._waiting) > self.settings.most_waiting:
                 self._absorb()
         self._merge_if_due()
 
@@ -237,10 +239,12 @@ class Columnar:
         """Add rows whose subscriptions are not here yet, in place of others. Many at once are indexed at once."""
         if len(flat) <= self._recent_rows:
             with self._lock:
+                self._changes += 1
                 self._absorb()
                 self._version = self._version.knowing([each.column for each in flat.columns])
                 self._version.add(flat)
-                self._remove(replaced)
+                if replaced:
+                    self._remove(replaced)
                 self._may_be_due = True
             self._merge_if_due()
             return
@@ -260,97 +264,26 @@ class Columnar:
     # Matching
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        if len(batch) == 1 and not batch.is_lazy:
-            found = self.match_one(batch[0], form_of)
-            if found is not None:
-                return found.result()
-        return self._ready(batch, form_of)(0, len(batch))
+        return self.snapshot().match(batch, form_of)
 
-    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
-        """What one event matches, in a fraction of the time that a batch of one takes. None if that has to do it."""
+    def snapshot(self) -> ColumnarView:
         with self._lock:
             snapshot, sample = self._snapshot()
-        version = snapshot.version
-        if not snapshot:
-            return OneMatch([], 0, [])
-        codes = codes_of_one(event, version.columns, version.dictionaries, version.named)
-        one = None if codes is None else find_one(snapshot, codes)
-        if codes is None or one is None:
-            return self._match_alone(event, codes, snapshot, sample, form_of)
-        if one.stale and self._index_stale(snapshot, one.stale):
-            return None
-        sample.learn(codes)
-        return one.result(event, form_of, self._limits)
+            view = self._view
+            if view is None or view.snapshot is not snapshot or view.sample is not sample:
+                view = self._view = ColumnarView(self, snapshot, sample, self._changes)
+            return view
 
-    def _match_alone(
-        self,
-        event: Event,
-        codes: NDArray[np.uint32] | None,
-        snapshot: ColumnarSnapshot,
-        sample: Sample,
-        form_of: FormOf,
-    ) -> OneMatch | None:
-        """What one event matches that may have several bindings, or by an index of several layers or with doubts."""
-        version = snapshot.version
-        known = several_of_one(event, version.columns, version.dictionaries) if codes is None else of_one(codes)
-        if known is None:
-            return None
-        match = Match(snapshot, known, EventBatch.of((event,), (0,)), self._buffers)
-        stale = match.find()
-        if stale and self._index_stale(snapshot, stale):
-            return None
-        sample.learn(known.codes)
-        result = match.result(form_of, self._limits)
-        return OneMatch(result.numbers.tolist(), int(result.candidates[0]), result.errors)
-
-    def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
-        """What matches the events first:last of a batch, for several threads at once.
-
-        Threads that encode get into each other's way where that is Python, which it is for events that are, and for
-        the first part of every column: then one thread does it for all.
-        """
-        if batch.is_lazy and len(batch) > self._settings.encoded_together * len(self._version.columns):
-            return lambda first, last: self.match(batch[first:last], form_of)
-        return self._ready(batch, form_of)
-
-    def _ready(self, batch: EventBatch, form_of: FormOf, may_merge: bool = True) -> MatchPart:
-        """What matches parts of a batch, which is encoded, with the subscriptions that there are now."""
-        started = thread_time()
-        with self._lock:
-            snapshot, sample = self._snapshot()
-        if not snapshot:
-            return lambda first, last: MatchResult.empty(last - first)
-        version = snapshot.version
-        encoded = encode(batch, version.columns, version.dictionaries, version.named)
-        sample.learn(encoded.codes)  # not that of a version that came meanwhile: codes would mean something else there
-
-        encoding = (thread_time() - started) / max(1, len(batch))
-
-        def matched(first: int, last: int) -> MatchResult:
-            began = thread_time()
-            part = (encoded, batch) if last - first == len(batch) else (encoded.part(first, last), batch[first:last])
-            match = Match(snapshot, *part, self._buffers)
-            stale = match.find()
-            if stale and may_merge and self._index_stale(snapshot, stale):
-                return self._ready(part[1], form_of, may_merge=False)(0, last - first)
-            result = match.result(form_of, self._limits)
-            self._spent.add(last - first, len(result.numbers), encoding * (last - first) + thread_time() - began)
-            return result
-
-        return matched
-
-    def _index_stale(self, snapshot: ColumnarSnapshot, stale: int) -> bool:
+    def index_stale(self, version: Version, stale: int) -> bool:
         """Index all rows once that costs no more than the verifications that it would have spared.
 
-        Returns whether that is done: then it pays to match once more instead of verifying so many. A large index is
-        merged in the background, unless this match alone is worth it.
+        Returns whether that is done. A large index is merged in the background, unless this match alone is worth it.
         """
-        version = snapshot.version
         self._stale += stale  # threads may lose a little of it: it need not be exact
-        worth = self._settings.fixed_worth + len(version)
+        worth = self.settings.fixed_worth + len(version)
         if self._stale < worth:
             return False
-        if len(version) > self._settings.merged_at_once and stale < worth and self._background:
+        if len(version) > self.settings.merged_at_once and stale < worth and self._background:
             self._merge_in_background(self._merge_all)
             return False
         with self._merging:
@@ -372,10 +305,10 @@ class Columnar:
         if snapshot.version.is_one and not base.dead and not len(base.layer.careful) and not len(encoded.several):
             offsets = np.zeros(events + 1, np.int64)
             with base.finder(careful=False) as finder:
-                return offsets, finder.find(encoded, np.zeros(events, np.bool_), offsets, self._buffers)[0]
-        match = Match(snapshot, encoded, _NO_EVENTS, self._buffers)
+                return offsets, finder.find(encoded, np.zeros(events, np.bool_), offsets, self.buffers)[0]
+        match = Match(snapshot, encoded, _NO_EVENTS, self.buffers)
         match.find()
-        found = match.result(_never_verified, self._limits)
+        found = match.result(_never_verified, self.limits)
         return found.offsets, found.numbers
 
     def numbers_of(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -412,7 +345,7 @@ class Columnar:
             self._tell_failure()
             self._absorb()
             version = self._version
-        return report(version, self._sample, self._merges, self._spent)
+        return report(version, self._sample, self._merges, self.spent)
 
     # Inside
 
@@ -435,7 +368,7 @@ class Columnar:
             for searched in self._version.layers:
                 searched.delete(numbers)
         waiting, self._waiting = self._waiting, {}
-        if len(waiting) <= self._settings.few_waiting:
+        if len(waiting) <= self.settings.few_waiting:
             waiting = {number: form for number, form in waiting.items() if not self._version.add_form(number, form)}
         if waiting:
             flat = Flat.of_forms(waiting.items())
@@ -451,6 +384,7 @@ class Columnar:
 
     def _remove(self, numbers: Iterable[int]) -> None:
         """Let go of subscriptions. To be called with the lock."""
+        self._changes += 1
         self._moment += 1
         for number in numbers:
             if self._waiting.pop(number, None) is not None:
@@ -459,7 +393,7 @@ class Columnar:
                 self._gone_meanwhile.append(number)
             if not any(recent.remove(number, self._moment) for recent in self._version.recents):
                 self._leaving.append(number)
-        if len(self._leaving) > self._settings.most_waiting:
+        if len(self._leaving) > self.settings.most_waiting:
             self._absorb()
 
     def _merge_if_due(self) -> None:
@@ -486,7 +420,7 @@ class Columnar:
 
     def _is_hollow(self, version: Version) -> bool:
         """Whether so much of the base was deleted that it should be built anew."""
-        return version.base.dead * self._settings.share_behind > len(version.base.layer) > 0
+        return version.base.dead * self.settings.share_behind > len(version.base.layer) > 0
 
     def _merge_behind(self, merge: Callable[[], None]) -> None:
         try:
@@ -517,18 +451,20 @@ class Columnar:
             if more is not None:
                 flats.append(more)
             added = sum(map(len, flats))
-            small = [each for each in before.middles if len(each.searched) <= self._settings.share_behind * added]
+            small = [each for each in before.middles if len(each.searched) <= self.settings.share_behind * added]
             behind = sum(len(each.searched) for each in before.middles) + added
-            is_large = behind * self._settings.share_behind >= len(before.base)
+            is_large = behind * self.settings.share_behind >= len(before.base)
             if everything or is_large or self._is_hollow(before):
                 flats = [*before.indexed(), *flats]
-                after, sample = merged(flats, before, self._sample, self._settings, self._supplied, self._small_rows)
+                after, sample = merged(flats, before, self._sample, self.settings, self._supplied, self._small_rows)
             else:
-                built = middle([*(each.alive() for each in small), *flats], before, self._sample, self._settings)
+                built = middle([*(each.alive() for each in small), *flats], before, self._sample, self.settings)
                 after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None
             with self._lock:
+                self._changes += more is not None
                 self._publish(after, sample, len(before.recents))
-                self._remove(replaced)
+                if replaced:
+                    self._remove(replaced)
         finally:
             self._gone_meanwhile = None
 

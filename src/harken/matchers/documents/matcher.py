@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from harken.kernels.frozen import frozen
 from harken.language.xpath.ast import Expression
 from harken.language.xpath.document_plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, FormOf, MatchResult
+from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot
 from harken.matchers.documents.index import PostedIndex, ValueFrequencies, build
 from harken.matchers.documents.merging import compacted, translated
 from harken.matchers.documents.program_writing import NodePrograms, joined, written
@@ -33,6 +33,44 @@ from harken.schema.paths import DOCUMENT, Path
 from harken.versions.array_file import ArrayFile
 
 _NO_NUMBERS = np.zeros(0, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class XPathSnapshot(Snapshot):
+    """The indexes of a matcher at one moment."""
+
+    matcher: XPathMatcher
+    held: DocumentSnapshot
+    changes: int
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        documents = batch.documents(DOCUMENT, self.matcher.limits)
+        counts, found, ran = self.find(documents)
+        events, owner = len(batch), documents.owner
+        offsets, examined = np.zeros(events + 1, np.int64), np.zeros(events, np.int64)
+        np.add.at(examined, owner, ran)
+        if len(owner) == events:  # a document an event
+            offsets[:] = counts
+            return MatchResult(offsets, found, examined)
+        events_of = np.repeat(owner.astype(np.int64), np.diff(counts))
+        pairs = np.unique(events_of << 32 | found)  # an event with several documents matches once
+        np.cumsum(np.bincount(pairs >> 32, minlength=events), out=offsets[1:])
+        return MatchResult(offsets, (pairs & 0xFFFFFFFF).astype(np.int32), examined)
+
+    def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """Offsets and numbers of what each document matches, and how many programs it ran."""
+        if not len(documents) or not self.held.segments:
+            none = np.zeros(len(documents) + 1, np.int64)
+            return none, np.empty(0, np.int32), none[1:]
+        return self.matcher.search(self._learnt(documents), documents)
+
+    def _learnt(self, documents: Documents) -> DocumentSnapshot:
+        """The indexes, laid out by the first of many documents if nothing was known before."""
+        if len(documents) <= 2 * LEARNING[0] or self.matcher.has_learnt:
+            return self.held
+        self.matcher.search(self.held, documents.part(0, LEARNING[0]))
+        later = self.matcher.snapshot()
+        return later.held if later.changes == self.changes else self.held
 
 
 class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
@@ -81,32 +119,21 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
 
     # Matching
 
-    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        documents = batch.documents(DOCUMENT, self._limits)
-        counts, found, ran = self.find(documents)
-        events, owner = len(batch), documents.owner
-        offsets, examined = np.zeros(events + 1, np.int64), np.zeros(events, np.int64)
-        np.add.at(examined, owner, ran)
-        if len(owner) == events:  # a document an event
-            offsets[:] = counts
-            return MatchResult(offsets, found, examined)
-        events_of = np.repeat(owner.astype(np.int64), np.diff(counts))
-        pairs = np.unique(events_of << 32 | found)  # an event with several documents matches once
-        np.cumsum(np.bincount(pairs >> 32, minlength=events), out=offsets[1:])
-        return MatchResult(offsets, (pairs & 0xFFFFFFFF).astype(np.int32), examined)
+    def snapshot(self) -> XPathSnapshot:
+        with self._lock:
+            self._absorb()
+            return XPathSnapshot(self, self._snapshot, self.changes)
 
     def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         """Offsets and numbers of what each document matches, and how many programs it ran."""
-        snapshot = self._at_once()
-        if len(documents) > 2 * LEARNING[0] and self._tally.stage == 0 and snapshot.segments:
-            self._search(snapshot, documents.part(0, LEARNING[0]))
-            snapshot = self._at_once()
-        if not len(documents) or not snapshot.segments:
-            none = np.zeros(len(documents) + 1, np.int64)
-            return none, np.empty(0, np.int32), none[1:]
-        return self._search(snapshot, documents)
+        return self.snapshot().find(documents)
 
-    def _search(
+    @property
+    def has_learnt(self) -> bool:
+        """Whether indexes are laid out by documents that came."""
+        return self._tally.stage > 0
+
+    def search(
         self, snapshot: DocumentSnapshot, documents: Documents
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         tags = self._bound(documents.paths, snapshot.vocabulary)
@@ -169,11 +196,6 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
                     self._tags = tags
         return tags
 
-    def _at_once(self) -> DocumentSnapshot:
-        with self._lock:
-            self._absorb()
-            return self._snapshot
-
     # What it holds
 
     def columns(self) -> tuple[Column, ...]:
@@ -194,10 +216,10 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
 
     def learn(self, batch: EventBatch) -> None:
         """Take a batch for a sample of the documents to come."""
-        documents = batch.documents(DOCUMENT, self._limits)
-        snapshot = self._at_once()
+        documents = batch.documents(DOCUMENT, self.limits)
+        snapshot = self.snapshot().held
         if len(documents) and snapshot.segments:
-            self._search(snapshot, documents)
+            self.search(snapshot, documents)
 
     @classmethod
     def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> XPathMatcher | None:
@@ -233,7 +255,7 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
         made = self.renumbered(np.arange(max([0, *self.numbers()]) + 1, dtype=np.int32))
         parts = [*map(made.records, made._segments)]
         for other in others:
-            snapshot = other._at_once()
+            snapshot = other.snapshot().held
             own = joined([*map(other.records, snapshot.segments)] or [_NONE])
             parts.append(translated(own, snapshot.vocabulary, made._vocabulary))
         return self.made_of(joined(parts or [_NONE]), made._vocabulary, made._tally.frequencies)
@@ -245,13 +267,13 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
 
     def holding(self, index: PostedIndex | None, vocabulary: GrowingVocabulary, learnt: ValueFrequencies) -> Self:
         """A matcher like this one that has this index."""
-        made = type(self)(self._limits)
+        made = type(self)(self.limits)
         made._vocabulary, made._tally = vocabulary, Tally.of(learnt)
         made._hold((Segment.of(index),) if index is not None else ())
         return made
 
     def stats(self) -> dict[str, Any]:
-        snapshot = self._at_once()
+        snapshot = self.snapshot().held
         vocabulary = snapshot.vocabulary
         documents, ran = self._seen
         memory = vocabulary.memory() + sum(segment.index.memory() for segment in snapshot.segments)

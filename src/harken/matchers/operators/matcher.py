@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
-from harken.concurrency.forking import MATCHER, fork_lock
+from harken.concurrency.forking import OPERATORS as RANK
+from harken.concurrency.forking import PLAIN_PARTS, fork_lock
 from harken.events import EventBatch
 from harken.kernels.ordering import (
     ADAPTIVE,
@@ -24,10 +27,9 @@ from harken.language.capabilities import Capability
 from harken.language.compiled import Compiled, Form
 from harken.language.sql.operator_plans import Literal, OperatorPlan, as_attributes
 from harken.language.sql.printer import print_expression
-from harken.language.trees import FALSE
 from harken.limits import Limits
 from harken.matchers.algorithm_registry import DEFAULT_ALGORITHM, create_matcher, create_other
-from harken.matchers.base import Entry, FormOf, MatchResult, Trait
+from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot, Trait
 from harken.matchers.kinds import Indexes
 from harken.matchers.operators.batch_run import BatchRun, CallPredicate, Moment, one_after_the_other
 from harken.matchers.operators.graph import OperatorGraph
@@ -44,6 +46,39 @@ _MOST_LEARNING = 4_096
 _MANY_GONE = 1_000
 
 
+class _LeftForms:
+    """Plain parts that left since a snapshot, which may still have to verify them; and those that left after those."""
+
+    __slots__ = ("__weakref__", "forms", "later")
+
+    def __init__(self) -> None:
+        self.forms: dict[int, Form] = {}
+        self.later: _LeftForms | None = None
+
+    def of(self, number: int) -> Form:
+        node: _LeftForms | None = self
+        while node is not None:
+            form = node.forms.get(number)
+            if form is not None:
+                return form
+            node = node.later
+        raise AssertionError(f"nobody ever had the plain part {number}")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSnapshot(Snapshot):
+    """The operators' part of subscriptions at one moment, with their plain parts."""
+
+    matcher: OperatorMatcher
+    moment: Moment
+    plain: Snapshot
+    left: _LeftForms
+    changes: int
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        return self.matcher.run(self, batch)
+
+
 class OperatorMatcher:
     """An index of subscriptions that call operators."""
 
@@ -58,10 +93,12 @@ class OperatorMatcher:
         self._callers = operating.callers
         self._order = operating.order
         self._plain = plain
-        self._lock = fork_lock(MATCHER)
+        self._lock = fork_lock(RANK)
         self._plain_of: dict[str, int] = {}
         self._plain_forms: dict[int, Compiled] = {}
         self._next_plain = 0
+        self._left: Callable[[], _LeftForms | None] = ref(_LeftForms())
+        """What left since the last snapshot, as long as somebody has that."""
         self._changes = 0
         self._seen = 0
         self._learnt_at = 0
@@ -173,7 +210,10 @@ class OperatorMatcher:
                     continue
                 self._behind[plain] = tuple(one for one in self._behind[plain] if one != each)
                 if not self._behind[plain]:
-                    del self._behind[plain], self._plain_of[self._plain_forms.pop(plain).text]
+                    compiled, left = self._plain_forms[plain], self._left()
+                    if left is not None:
+                        left.forms[plain] = compiled.form
+                    del self._behind[plain], self._plain_of[compiled.text], self._plain_forms[plain]
                     unused.append(plain)
         if unused:
             self._plain.remove(unused)
@@ -190,13 +230,33 @@ class OperatorMatcher:
     # Matching
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        return self.snapshot().match(batch, form_of)
+
+    def snapshot(self) -> OperatorSnapshot:
+        with self._lock:
+            left = self._left()
+            if left is None or left.forms:
+                fresh = _LeftForms()
+                if left is not None:
+                    left.later = fresh
+                self._left, left = ref(fresh), fresh
+            return OperatorSnapshot(self, self._now(), self._plain.snapshot(), left, self._changes)
+
+    def run(self, known: OperatorSnapshot, batch: EventBatch) -> MatchResult:
         """The subscriptions that are true of each event. A large batch is cut where it is time to learn from it."""
         found: list[MatchResult] = []
-        moment, changes, plain = self._begun(batch)
+        moment = known.moment
+        forms = self._plain_forms
+
+        def form_of(number: int) -> Form:
+            compiled = forms.get(number)
+            return known.left.of(number) if compiled is None else compiled.form
+
+        plain = known.plain.match(batch, form_of) if moment.behind else None
         start = 0
         while True:
             with self._lock:
-                if start and changes == self._changes:  # else it goes on with what was there when it began
+                if start and known.changes == self._changes:  # else it goes on with what was there when it began
                     moment = self._now()
                 stop = start + max(_LEARNING, self._learning_at() - self._seen)
                 if len(batch) - start <= 2 * _LEARNING:
@@ -210,22 +270,9 @@ class OperatorMatcher:
                 return found[0] if len(found) == 1 else one_after_the_other(found)
             start = stop
 
-    def _begun(self, batch: EventBatch) -> tuple[Moment, int, MatchResult | None]:
-        """What there is at a moment, the changes until then, and which plain parts are true of the events."""
-        while True:
-            with self._lock:
-                moment, changes = self._now(), self._changes
-            plain = self._plain.match(batch, self._plain_form) if moment.behind else None
-            if plain is None or changes == self._changes:  # else parts came or went that the moment does not know
-                return moment, changes, plain
-
     def _learning_at(self) -> int:
         """After how many events what was learnt is used the next time: each time they are twice as many."""
         return self._learnt_at + max(_LEARNING, min(self._learnt_at, _MOST_LEARNING))
-
-    def _plain_form(self, number: int) -> Form:
-        known = self._plain_forms.get(number)
-        return FALSE if known is None else known.form  # it may leave while a match looks at it
 
     def _now(self) -> Moment:
         if self._seen >= self._learning_at():
@@ -353,4 +400,4 @@ def new_matcher(limits: Limits, operating: Operating) -> OperatorMatcher:
 
 
 def _plain_index(limits: Limits) -> Indexes:
-    return Indexes(create_matcher(DEFAULT_ALGORITHM, limits), lambda kind: create_other(kind, limits))
+    return Indexes(create_matcher(DEFAULT_ALGORITHM, limits), lambda kind: create_other(kind, limits), rank=PLAIN_PARTS)

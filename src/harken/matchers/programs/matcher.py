@@ -23,7 +23,7 @@ from harken.kernels.programs import ProgramRoom, match_programs
 from harken.language.compiled import ProgramPlan
 from harken.language.trees import Tree
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.base import Entry, FormOf, MatchResult, OneMatch
+from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, OneMatch, Snapshot
 from harken.matchers.candidates import Candidates, join, settle
 from harken.matchers.programs.index import CoveredIndex, Learnt, build
 from harken.matchers.programs.program_trees import Trees, gathered, joined, rows_of
@@ -194,6 +194,67 @@ _Segment = Segment[LearningIndex]
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramSnapshot(Snapshot):
+    """The segments of a matcher at one moment."""
+
+    matcher: ProgramMatcher
+    segments: tuple[_Segment, ...]
+    changes: int
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether no program asks for a document."""
+        return not any(segment.index.index.xpaths for segment in self.segments)
+
+    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        if len(batch) == 1 and not batch.is_lazy:
+            found = self.match_one(batch[0], form_of)
+            if found is not None:
+                return found.result()
+        return self._match(batch, form_of)
+
+    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
+        matcher, numbers, candidates = self.matcher, list[int](), 0
+        errors: list[tuple[int, int, HarkenError]] = []
+        for segment in self.segments:
+            found = matcher.search_one(segment, event)
+            if found is None:
+                return None
+            examined, own, doubts = found
+            candidates += examined
+            for number, is_doubtful in zip(own, doubts, strict=True):
+                try:
+                    if not is_doubtful or is_match(form_of(number), event, matcher.limits):
+                        numbers.append(number)
+                except HarkenError as error:
+                    errors.append((0, number, error))
+        return OneMatch(numbers, candidates, errors)
+
+    def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
+        return lambda first, last: self._match(batch[first:last], form_of)
+
+    def _match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
+        if not self.segments:
+            return MatchResult.empty(len(batch))
+        parts, examined = [], np.zeros(len(batch), np.int64)
+        for segment in self._learnt(batch):
+            each, looked_at = self.matcher.search(segment, batch)
+            parts.append(each)
+            examined += looked_at
+        result = settle(join(parts), batch, form_of, self.matcher.limits, repeats=False)
+        result.candidates = examined
+        return result
+
+    def _learnt(self, batch: EventBatch) -> tuple[_Segment, ...]:
+        """The segments, laid out by the first events of a large batch if nothing was known before."""
+        if len(batch) <= 2 * LEARNING[0] or all(each.index.tally.stage for each in self.segments):
+            return self.segments
+        self.matcher.learn(batch[: LEARNING[0]])
+        later = self.matcher.snapshot()
+        return later.segments if later.changes == self.changes else self.segments
+
+
+@dataclass(frozen=True, slots=True)
 class _Texts:
     """The texts of a batch, by column."""
 
@@ -226,48 +287,12 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
 
     # Matching
 
-    def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        if len(batch) == 1 and not batch.is_lazy:
-            found = self.match_one(batch[0], form_of)
-            if found is not None:
-                return found.result()
-        segments = self.now()
-        if len(batch) > 2 * LEARNING[0] and any(segment.index.tally.stage == 0 for segment in segments):
-            self.learn(batch[: LEARNING[0]])
-            segments = self.now()
-        if not segments:
-            none = np.zeros(len(batch) + 1, np.int64)
-            return MatchResult(none, np.empty(0, np.int32), none[1:])
-        parts, examined = [], np.zeros(len(batch), np.int64)
-        for segment in segments:
-            each, looked_at = self._search(segment, batch)
-            parts.append(each)
-            examined += looked_at
-        result = settle(join(parts), batch, form_of, self._limits, repeats=False)
-        result.candidates = examined
-        return result
+    def snapshot(self) -> ProgramSnapshot:
+        with self._lock:
+            self._absorb()
+            return ProgramSnapshot(self, self._segments, self.changes)
 
-    def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
-        """What one event matches, in a fraction of the time that a batch of one takes. None if that has to do it."""
-        segments = self.now()
-        numbers: list[int] = []
-        candidates = 0
-        errors: list[tuple[int, int, HarkenError]] = []
-        for segment in segments:
-            found = self._search_one(segment, event)
-            if found is None:
-                return None
-            examined, own, doubts = found
-            candidates += examined
-            for number, is_doubtful in zip(own, doubts, strict=True):
-                try:
-                    if not is_doubtful or is_match(form_of(number), event, self._limits):
-                        numbers.append(number)
-                except HarkenError as error:
-                    errors.append((0, number, error))
-        return OneMatch(numbers, candidates, errors)
-
-    def _search(self, segment: _Segment, batch: EventBatch) -> tuple[Candidates, NDArray[np.int64]]:
+    def search(self, segment: _Segment, batch: EventBatch) -> tuple[Candidates, NDArray[np.int64]]:
         """What an index finds in a batch, and how many programs each event ran."""
         started = thread_time()
         index = segment.index.index
@@ -275,7 +300,7 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
         texts = _texts_of(batch, index.texts)
         place_of = np.full(len(batch), -1, np.int32)
         place_of[encoded.several] = np.arange(len(encoded.several))
-        regexes = _decided_elsewhere(index, texts, batch, self._limits)
+        regexes = _decided_elsewhere(index, texts, batch, self.limits)
         offsets, examined = np.zeros(len(batch) + 1, np.int64), np.zeros(len(batch), np.int64)
         room = segment.index.take_room(2 * len(texts.begins) + 2 * len(batch))
         codes = encoded.codes
@@ -297,7 +322,7 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
         unsure = _unsure(batch, index.texts)
         return (_with_all(found, index.trees.numbers[segment.alive], unsure) if unsure else found), examined
 
-    def _search_one(self, segment: _Segment, event: Event) -> tuple[int, list[int], list[bool]] | None:
+    def search_one(self, segment: _Segment, event: Event) -> tuple[int, list[int], list[bool]] | None:
         index = segment.index.index
         if index.xpaths:
             return None
@@ -415,20 +440,15 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
         """Take a batch for a sample of the events to come."""
         for segment in self.now():
             if len(batch):
-                self._search(segment, batch)
+                self.search(segment, batch)
 
     def made_of(self, trees: Trees, numbers: NDArray[np.int32] | None = None, learnt: Learnt | None = None) -> Self:
         """A matcher like this one that has these trees, under other numbers if these are given by the old ones."""
-        made = type(self)(self._limits)
+        made = type(self)(self.limits)
         if len(trees):
             known = trees if numbers is None else replace(trees, numbers=numbers[trees.numbers].astype(np.int32))
             made._hold((Segment.of(LearningIndex.of(known, learnt)),))
         return made
-
-    def _now(self) -> tuple[_Segment, ...]:
-        with self._lock:
-            self._absorb()
-            return self._segments
 
     def _indexes(self) -> list[CoveredIndex]:
         return [segment.index.index for segment in self.now()]

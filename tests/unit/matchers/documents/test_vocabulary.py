@@ -137,23 +137,23 @@ def documents_of_values(values: range) -> Documents:
 def test_it_grows_while_a_snapshot_is_in_use():
     matcher = matcher_of("/a/b = 'v1'", "/a[b = 'v2']/c2", "not(//c3)")
     read = documents_of_values(range(500))
-    before = matcher._at_once()
-    assert sorted(matcher._search(before, read)[1].tolist()) == [0, 1]
+    before = matcher.snapshot().held
+    assert sorted(matcher.search(before, read)[1].tolist()) == [0, 1]
     # Longer values at the same key, new names, new paths, enough for every array to be made anew several times.
     more = {
         number: parse(f"/a[b = 'v{number}' and c{number}]/b != 'a much longer one {number}'")
         for number in range(3, 500)
     }
     matcher.add_expressions(more)
-    after = matcher._at_once()
+    after = matcher.snapshot().held
     assert after is not before
-    assert sorted(matcher._search(before, read)[1].tolist()) == [0, 1]
-    assert sorted(matcher._search(after, read)[1].tolist()) == [0, 1, *range(3, 500)]
+    assert sorted(matcher.search(before, read)[1].tolist()) == [0, 1]
+    assert sorted(matcher.search(after, read)[1].tolist()) == [0, 1, *range(3, 500)]
     matcher.remove(range(3, 500))
     matcher.merge()
     assert matcher._vocabulary is not after.vocabulary
-    assert sorted(matcher._search(after, read)[1].tolist()) == [0, 1, *range(3, 500)]
-    assert sorted(matcher._search(before, read)[1].tolist()) == [0, 1]
+    assert sorted(matcher.search(after, read)[1].tolist()) == [0, 1, *range(3, 500)]
+    assert sorted(matcher.search(before, read)[1].tolist()) == [0, 1]
     assert found(matcher, b"<a><b>v1</b></a>") == [0, 2]
 
 
