@@ -77,9 +77,8 @@ class Version:
 
     def snapshot(self, moment: int) -> ColumnarSnapshot:
         """What is there at this moment, which is the last at which anything left."""
-        return ColumnarSnapshot(
-            self, moment, [len(each) for each in self.recents], [each.deleted() for each in self.layers]
-        )
+        rows = [len(each) for each in self.recents]
+        return ColumnarSnapshot(self, moment, rows, [each.deleted() for each in self.layers], len(self) == 0)
 
     def indexed(self) -> list[Flat]:
         """The rows of the base and of later layers, with their constants."""
@@ -149,10 +148,7 @@ class ColumnarSnapshot:
     """How many rows each recent part had."""
     deleted: list[LayerDeletions]
     """What was deleted from each layer."""
-
-    def __bool__(self) -> bool:
-        """Whether there is anything to look through."""
-        return any(self.rows) or len(self.version) > 0
+    is_empty: bool
 
     def is_of(self, version: Version, moment: int) -> bool:
         """Whether it is still what a snapshot would show, if nothing was deleted from a layer since."""

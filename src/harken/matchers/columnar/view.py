@@ -46,7 +46,7 @@ class ColumnarView(Snapshot):
 
     def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
         snapshot, version = self.snapshot, self.snapshot.version
-        if not snapshot:
+        if snapshot.is_empty:
             return OneMatch([], 0, [])
         codes = codes_of_one(event, version.columns, version.dictionaries, version.named)
         one = None if codes is None else find_one(snapshot, codes)
@@ -85,7 +85,7 @@ class ColumnarView(Snapshot):
         """What matches parts of a batch, which is encoded."""
         started = thread_time()
         snapshot, matcher = self.snapshot, self.matcher
-        if not snapshot:
+        if snapshot.is_empty:
             return lambda first, last: MatchResult.empty(last - first)
         version = snapshot.version
         encoded = encode(batch, version.columns, version.dictionaries, version.named)
