@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from harken.errors import HarkenError, StoreError, StoreUnavailableError
+from harken.server.batch_thread import BatchThread, internal_error
 from harken.store import BehindError, Store, Writing
 
 log = logging.getLogger(__name__)
@@ -32,15 +31,11 @@ class Committer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: deque[_Job[Any]] = deque()
-        self._wake = threading.Condition()
-        self._closing = False
         self.transactions = 0
         self.jobs = 0
         self.failures = 0
         """Transactions that failed because the store was not available."""
-        self._thread = threading.Thread(target=self._run, name="harken-commit", daemon=True)
-        self._thread.start()
+        self._thread: BatchThread[_Job[Any]] = BatchThread("harken-commit", self._run, _answer_failed, _MOST_AT_ONCE)
 
     def submit(self, work: Callable[[Writing], Result], then: Callable[[Result], None] | None = None) -> Future[Result]:
         """Have a change made. `then` runs once it is on disk, before the future is done.
@@ -49,30 +44,16 @@ class Committer:
         """
         job = _Job(work, then)
         job.future.set_running_or_notify_cancel()  # who waits may go away, the change is made all the same
-        with self._wake:
-            if self._closing:
-                raise StoreUnavailableError("the server is shutting down")
-            self._waiting.append(job)
-            self._wake.notify()
+        self._thread.put(job)
         return job.future
 
     def close(self) -> None:
         """Make what waits, and end."""
-        with self._wake:
-            self._closing = True
-            self._wake.notify()
-        self._thread.join()
+        self._thread.close()
 
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._waiting and not self._closing:
-                    self._wake.wait()
-                if not self._waiting:
-                    return
-                jobs = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST_AT_ONCE))]
-            self._commit(jobs)
-            self._finish(jobs)
+    def _run(self, jobs: list[_Job[Any]]) -> None:
+        self._commit(jobs)
+        self._finish(jobs)
 
     def _commit(self, jobs: list[_Job[Any]]) -> None:
         self.transactions += 1
@@ -105,7 +86,7 @@ class Committer:
                     job.then(job.result)
                 except Exception as error:
                     log.exception("what follows a change of the store failed")
-                    job.error = error if isinstance(error, HarkenError) else HarkenError(f"internal: {error}")
+                    job.error = internal_error(error)
             if job.error is not None:
                 job.future.set_exception(job.error)
             else:
@@ -115,3 +96,9 @@ class Committer:
 def _fail(jobs: list[_Job[Any]], error: BaseException) -> None:
     for job in jobs:
         job.error = error
+
+
+def _answer_failed(jobs: list[_Job[Any]], error: HarkenError) -> None:
+    for job in jobs:
+        if not job.future.done():
+            job.future.set_exception(error)

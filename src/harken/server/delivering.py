@@ -12,6 +12,7 @@ from random import Random
 from urllib.parse import urlsplit
 
 from harken.errors import HarkenError
+from harken.server.background import logged, woken
 from harken.server.body_shapes import CLOUDEVENT_JSON, digest_text, notification_text
 from harken.server.committing import Committer
 from harken.server.reading import Readers
@@ -82,28 +83,18 @@ class Delivering:
         ) as sender:
             try:
                 while True:
-                    self._wake.clear()
-                    pause = await self._turn(sender)
-                    try:
-                        async with asyncio.timeout(pause):
-                            await self._wake.wait()
-                    except TimeoutError:
-                        pass
+                    await woken(self._wake, await self._turn(sender))
             finally:
                 await self._leave()
 
     async def _turn(self, sender: Sender) -> float:
         """Start what is due. Returns the seconds until there may be more."""
-        try:
+        with logged("calling webhooks"):
             if self._has_old_claims:
                 await self._changed(lambda writing: writing.drop_claims())
                 self._has_old_claims = False
             await self._start_due(sender)
             return await self._pause()
-        except HarkenError as error:
-            log.warning("webhooks wait for the store: %s", error.message)
-        except Exception:
-            log.exception("webhooks cannot be called")
         return _LONGEST_SLEEP
 
     async def _leave(self) -> None:

@@ -6,20 +6,21 @@ import asyncio
 import json
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from harken.engine import Engine
-from harken.errors import EventError, HarkenError, LimitError, StoreUnavailableError
+from harken.errors import EventError, HarkenError, LimitError
 from harken.events import Decoded
 from harken.events.decode import JsonDecoder
 from harken.events.document_batches import document_batches
 from harken.events.pieces import Piece
 from harken.live.results import BatchMatches
 from harken.schema.paths import DOCUMENT
+from harken.server.batch_thread import BatchThread
 from harken.server.committing import Committer
 from harken.server.publications import IdempotencyKeyError, Incoming, one_line, rejection
 from harken.server.served_index import ServedIndex
@@ -68,6 +69,11 @@ class _Request:
     request_hash: bytes | None
     future: asyncio.Future[PublishOutcome]
 
+    @property
+    def size(self) -> int:
+        """The number of its events."""
+        return len(self.incoming.pieces)
+
 
 Settled = Sequence[tuple["asyncio.Future[PublishOutcome]", PublishOutcome | BaseException]]
 """Requests that are done, each with what to answer."""
@@ -93,16 +99,19 @@ class MatchingService:
         self._most_matches = settings.max_matches
         self._journal_bytes = settings.journal_bytes
         self._decoders = Decoders()
-        self._waiting: deque[_Request] = deque()
-        self._waiting_events = 0
-        self._wake = threading.Condition()
         self._writing = threading.Semaphore(_MOST_BATCHES)
-        self._closing = False
         self.batches = 0
         self.failures = 0
         """How often a subscription failed on an event."""
-        self._thread = threading.Thread(target=self._run, name="harken-match", daemon=True)
-        self._thread.start()
+        # A batch is taken once there is room to write it: what comes while the last one is written is part of it.
+        self._thread: BatchThread[_Request] = BatchThread(
+            "harken-match",
+            self._run,
+            self._give_up,
+            _MOST_EVENTS,
+            size_of=attrgetter("size"),
+            ready=self._writing.acquire,
+        )
 
     def publish(
         self, incoming: Incoming, key: bytes | None, request_hash: bytes | None, future: asyncio.Future[PublishOutcome]
@@ -111,52 +120,24 @@ class MatchingService:
 
         Raises StoreUnavailableError, and LimitError if too many wait.
         """
-        request = _Request(incoming, key, request_hash, future)
-        with self._wake:
-            if self._closing:
-                raise StoreUnavailableError("the server is shutting down")
-            if self._waiting_events > self._most_waiting:
-                raise LimitError("too many events wait to be matched", limit="max_waiting_events")
-            self._waiting.append(request)
-            self._waiting_events += len(incoming.pieces)
-            self._wake.notify()
+        if self._thread.waiting > self._most_waiting:
+            raise LimitError("too many events wait to be matched", limit="max_waiting_events")
+        self._thread.put(_Request(incoming, key, request_hash, future))
 
     def close(self) -> None:
         """Match what waits, and end. The committer has to run until then."""
-        with self._wake:
-            self._closing = True
-            self._wake.notify()
-        self._thread.join()
+        self._thread.close()
         for _ in range(_MOST_BATCHES):
             self._writing.acquire()
 
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._waiting and not self._closing:
-                    self._wake.wait()
-                if not self._waiting:
-                    return
-            # First, so that whatever arrives while the last batch is written is part of this one.
-            self._writing.acquire()
-            requests = self._take()
-            self.batches += 1
-            try:
-                self._match(requests)
-            except Exception as error:
-                log.exception("a batch of events could not be matched")
-                self._writing.release()
-                self._fail(requests, error if isinstance(error, HarkenError) else HarkenError(f"internal: {error}"))
+    def _run(self, requests: list[_Request]) -> None:
+        self.batches += 1
+        self._match(requests)
 
-    def _take(self) -> list[_Request]:
-        taken: list[_Request] = []
-        events = 0
-        with self._wake:
-            while self._waiting and (not taken or events + len(self._waiting[0].incoming.pieces) <= _MOST_EVENTS):
-                taken.append(self._waiting.popleft())
-                events += len(taken[-1].incoming.pieces)
-            self._waiting_events -= events
-        return taken
+    def _give_up(self, requests: list[_Request], error: BaseException) -> None:
+        """Fail requests whose batch is not written."""
+        self._writing.release()
+        self._fail(requests, error)
 
     def _match(self, requests: list[_Request]) -> None:
         """Match requests, and hand them to the committer."""
@@ -197,10 +178,10 @@ class MatchingService:
         if isinstance(error, BehindError):
             self._match_again(requests)
             return
-        self._writing.release()
         if error is not None:
-            self._fail(requests, error)
+            self._give_up(requests, error)
             return
+        self._writing.release()
         appended = done.result()
         settled: list[tuple[asyncio.Future[PublishOutcome], PublishOutcome | BaseException]] = []
         for place, (request, publication, outcome) in enumerate(zip(requests, publications, outcomes, strict=True)):
@@ -222,8 +203,7 @@ class MatchingService:
             self._index.follow()
             self._match(requests)
         except Exception as error:
-            self._writing.release()
-            self._fail(requests, error)
+            self._give_up(requests, error)
 
     def _fail(self, requests: Sequence[_Request], error: BaseException) -> None:
         self._settle([(each.future, error) for each in requests])

@@ -13,9 +13,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from harken.errors import HarkenError, StoreError, StoreUnavailableError
+from harken.errors import StoreError, StoreUnavailableError
 from harken.schema import Schema, load_schema
 from harken.schema.schema_files import format_schema, parse_schema
+from harken.server.background import logged
 from harken.server.backtest_requests import Backtesting
 from harken.server.committing import Committer
 from harken.server.delivering import Delivering
@@ -196,11 +197,9 @@ class Service:
         while True:
             await asyncio.sleep(_KEYS_SECONDS)
             keys = self.streams.keys
-            try:
+            with logged("looking for removed API keys"):
                 if keys:
                     self.streams.revoke(keys - await self.readers.run(self.store.keys_left, keys))
-            except HarkenError as error:
-                log.warning("API keys cannot be looked for now: %s", error.message)
 
     async def _look_around(self) -> None:
         """Take over what another process has written to the file of SQLite, such as a pipeline."""
@@ -208,7 +207,7 @@ class Service:
             return
         sequence, last = await self.readers.run(lambda: (self.store.sequence, self.store.last_notification))
         if sequence > self.index.sequence:
-            await asyncio.wrap_future(self.committer.submit(_nothing, self._catch_up))
+            await self.subscribing.follow()
         if last > self._written:
             self._written = last
             self.streams.all_fall_behind()
@@ -218,7 +217,7 @@ class Service:
         """Sweep what has expired, save the index, let go of old events."""
         for turn in range(sys.maxsize):
             await asyncio.sleep(_HOUSEKEEPING_SECONDS)
-            try:
+            with logged("housekeeping"):
                 while self.index.expiry.due(microseconds()):
                     if not await self.subscribing.sweep():
                         break
@@ -230,10 +229,6 @@ class Service:
                 if turn % _PRUNE_EVERY == 0 or self._has_dropped:
                     self._has_dropped = False
                     await self._prune()
-            except HarkenError as error:
-                log.warning("housekeeping waits: %s", error.message)
-            except Exception:
-                log.exception("housekeeping failed")
 
     async def _prune(self) -> None:
         """Let go of old events, notifications, answers and changes, a few at a time so that nobody waits."""
@@ -262,18 +257,14 @@ class Service:
                 origins.add(queue.get_nowait())
             if origins == {self.store.origin}:
                 continue
-            try:
+            with logged("following other processes"):
                 if await self.readers.run(lambda: self.store.sequence) != self.index.sequence:
-                    await asyncio.wrap_future(self.committer.submit(_nothing, self._catch_up))
+                    await self.subscribing.follow()
                 head = await self.readers.run(lambda: self.store.last_notification)
                 if head != last:
                     last = head
                     self.streams.all_fall_behind()
                     self.delivering.wake()
-            except HarkenError as error:
-                log.warning("what other processes write is not seen now: %s", error.message)
-            except Exception:
-                log.exception("what other processes write is not seen now")
 
     def _listen(self, queue: asyncio.Queue[str]) -> None:
         """Hear what other processes announce. In a thread of its own."""
@@ -290,9 +281,6 @@ class Service:
             except StoreError as error:
                 log.warning("other processes are not heard now: %s", error.message)
                 time.sleep(_FOLLOW_SECONDS)
-
-    def _catch_up(self, _: object) -> None:
-        self.index.follow()
 
     # Opening
 
@@ -388,7 +376,3 @@ def _says_all_of(given: Schema, known: Schema) -> bool:
         and given.event_types.keys() <= known.event_types.keys()
         and all(each.rules.items() <= known.event_types[name].rules.items() for name, each in given.event_types.items())
     )
-
-
-def _nothing(writing: Writing) -> None:
-    pass

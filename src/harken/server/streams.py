@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from harken.errors import LimitError
+from harken.server.background import woken
 from harken.store import Notified
 
 _MOST_HELD = 256
@@ -57,13 +58,7 @@ class Stream:
 
     async def wait(self, seconds: float) -> bool:
         """Wait until there may be something new. Returns whether there may be."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            return False
-        self._wake.clear()
-        return True
+        return await woken(self._wake, seconds)
 
 
 def size_of(notified: Notified) -> int:

@@ -156,7 +156,7 @@ class Subscribing:
                 await self._changed(extend)
                 return extended
             except BehindError:  # another process was first
-                await self._follow()
+                await self.follow()
         raise ExtensionError("the store has subscriptions, or other processes extend the schema all the time")
 
     async def _checked(self, drafts: Sequence[SubscriptionDraft]) -> list[Checked | HarkenError]:
@@ -168,10 +168,10 @@ class Subscribing:
             return found
         if await self._readers.run(lambda: self._store.sequence) == known:
             return found
-        await self._follow()
+        await self.follow()
         return await self._readers.run(_check, self._index.engine, drafts)
 
-    async def _follow(self) -> None:
+    async def follow(self) -> None:
         """Make the changes that other processes have logged."""
         await asyncio.wrap_future(self._committer.submit(_nothing, lambda _: _done(self._index.follow())))
 

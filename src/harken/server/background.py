@@ -1,0 +1,34 @@
+"""What goes on beside requests in the event loop: it waits until it is woken, and goes on after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harken.errors import HarkenError
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def logged(task: str) -> Iterator[None]:
+    """Log a failure of what is tried again later, and swallow it. `task` is what the log calls it."""
+    try:
+        yield
+    except HarkenError as error:
+        log.warning("%s waits: %s", task, error.message)
+    except Exception:
+        log.exception("%s failed", task)
+
+
+async def woken(wake: asyncio.Event, seconds: float) -> bool:
+    """Wait until the event is set, and clear it. Returns False if it is not set within the time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await wake.wait()
+    except TimeoutError:
+        return False
+    wake.clear()
+    return True

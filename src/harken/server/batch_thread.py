@@ -1,0 +1,94 @@
+"""A thread that works in batches: what comes while it works on one batch is the next one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from harken.errors import HarkenError, StoreUnavailableError
+
+log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+
+
+class BatchThread(Generic[Item]):
+    """Works on items in their order. A batch that fails leaves later ones alone."""
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[list[Item]], None],
+        failed: Callable[[list[Item], HarkenError], None],
+        most: int,
+        *,
+        size_of: Callable[[Item], int] = lambda item: 1,
+        ready: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`failed` is called with a batch for which `work` raised; the thread calls both.
+
+        A batch has at most the size `most`, unless its only item is larger. `ready` is called before a batch is taken,
+        and may wait: what comes meanwhile is part of the batch.
+        """
+        self.waiting = 0
+        """The size of all items that wait."""
+        self._work = work
+        self._failed = failed
+        self._most = most
+        self._size_of = size_of
+        self._ready = ready
+        self._items: deque[Item] = deque()
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, item: Item) -> None:
+        """Have an item worked on. Raises StoreUnavailableError once the thread is closed."""
+        with self._changed:
+            if self._is_closing:
+                raise StoreUnavailableError("the server is shutting down")
+            self._items.append(item)
+            self.waiting += self._size_of(item)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Work on what waits, and end."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self._wait():
+            self._ready()
+            batch = self._take()
+            try:
+                self._work(batch)
+            except Exception as error:
+                log.exception("the thread %s has failed on a batch", self._thread.name)
+                self._failed(batch, internal_error(error))
+
+    def _wait(self) -> bool:
+        """Wait for items. Returns False if there are none and there will be none."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._is_closing)
+            return bool(self._items)
+
+    def _take(self) -> list[Item]:
+        """The items of the next batch, of which there is at least one."""
+        with self._changed:
+            batch = [self._items.popleft()]
+            size = self._size_of(batch[0])
+            while self._items and size + self._size_of(self._items[0]) <= self._most:
+                batch.append(self._items.popleft())
+                size += self._size_of(batch[-1])
+            self.waiting -= size
+            return batch
+
+
+def internal_error(error: Exception) -> HarkenError:
+    """An error as one of ours, to answer with."""
+    return error if isinstance(error, HarkenError) else HarkenError(f"internal: {error}")
