@@ -33,7 +33,7 @@ from harken.pipeline.config.document_columns import xml_columns
 from harken.pipeline.config.value_types import seconds_of
 from harken.pipeline.counts import Counts
 from harken.pipeline.enrichment import enriched
-from harken.pipeline.exact_values import whole_event
+from harken.pipeline.exact_values import EXACT, whole_event
 from harken.pipeline.notification_outbox import event_text, with_events
 from harken.pipeline.odd_values import counted_odd, odd_values
 from harken.pipeline.seen_ids import SeenIds
@@ -47,7 +47,7 @@ from harken.spark.frames import column, require_column
 from harken.spark.index_versions import IndexVersion
 from harken.spark.local import opened
 from harken.spark.matching import match
-from harken.spark.task import EXACT, OWN
+from harken.spark.task import OWN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -258,10 +258,11 @@ class _Batch:
             event_id=ID,
             strategy=settings.strategy,
             shards=settings.shards,
-            columns=[_AT, _TIME, *beside, *self._carried.values(), *([_TEXT] if texts else [])],
+            columns=[_AT, _TIME, *self._carried.values(), *([_TEXT] if texts else [])],
             fields=fields,
             on_error="tell",
             on_mismatch="ignore",  # it was checked when this version became current
+            exact_values=EXACT if self._has_exact else None,
         )
 
     def _known_schema(self) -> Schema | None:

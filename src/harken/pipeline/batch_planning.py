@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.live.mismatch import NO_MISMATCHES, Mismatches
 from harken.pipeline.enrichment import enriched
+from harken.pipeline.exact_values import EXACT
 from harken.pipeline.matched_subscriptions import Subscriptions
 from harken.pipeline.odd_values import counted_odd, odd_values
 from harken.pipeline.opened_source import opened_source
@@ -23,7 +24,6 @@ from harken.spark.local import opened
 from harken.spark.matching import Strategy, choose
 from harken.spark.mismatches import refuse_unreadable
 from harken.spark.session_facts import parallelism
-from harken.spark.task import EXACT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

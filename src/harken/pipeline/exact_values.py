@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from harken.pipeline.source_columns import SourceColumns, TypeTally
 from harken.spark.frames import column
-from harken.spark.task import EXACT, OWN
+from harken.spark.task import OWN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
+EXACT = f"{OWN}exact"
 _JSON = f"{OWN}json_"
 _NUMBER = "^-?[0-9]"
 _SMALL_INTEGER = "^-?[0-9]{1,15}$"

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harken.live.notifications import EVENT_ID, SUBSCRIPTION_ID
-from harken.pipeline.exact_values import whole_event
+from harken.pipeline.exact_values import EXACT, whole_event
 from harken.pipeline.steps import Reached, ignore_step
 from harken.pipeline.stored_subscriptions import CREATED, opened_store
 from harken.pipeline.stream_sources import event_columns
 from harken.schema.paths import DOCUMENT
 from harken.spark.frames import column
-from harken.spark.task import EXACT
 from harken.store import NewEvent, Store, StoredSubscription
 from harken.store.store import microseconds
 from harken.store.stored import JSON, XML

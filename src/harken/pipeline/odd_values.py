@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from harken.events import Event
 from harken.events.excerpt import short_name, shorten
+from harken.pipeline.exact_values import EXACT
 from harken.pipeline.used_attributes import UsedAttributes
 from harken.schema import Kind, Path, format_path
 from harken.schema.values import KINDS
 from harken.spark.frames import column
-from harken.spark.task import EXACT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -95,6 +95,7 @@ def match(
     on_mismatch: OnMismatch = "warn",
     operators: Iterable[Operator | str] = (),
     order: str = ORDERS[0],
+    exact_values: str | None = None,
 ) -> DataFrame:
     """The subscriptions that are true of each event, for a batch or a stream of them.
 
@@ -120,26 +121,25 @@ def match(
 
     `operators` are those that subscriptions call, each as such or as "module:name", which every worker imports; `order`
     is the order in which they are asked. They are called in the workers, for many events at once.
+
+    `exact_values` is a column for values that other columns cannot hold, such as a text where nearly all values are
+    numbers: a JSON object of values by column, which are matched in place of those of the columns, or null.
     """
     _refuse_words(strategy, output, on_error, on_mismatch)
-    _refuse_unfitting(events, output, columns, fields)
+    _refuse_unfitting(events, output, columns, fields, exact_values)
     spark = events.sparkSession
     identified = id_column(events, event_id)
     types = _answer_schema(events, identified, output, columns, fields, on_error)
-    plugs = plugged(operators, order, subscriptions)
-    version = pinned(subscriptions, spark, schema, plugs)
+    version = pinned(subscriptions, spark, schema, plugged(operators, order, subscriptions))
     found = columns_of(events)
     _refuse_unreadable(version, found, identified, spark)
     compare(version, found, on_mismatch, spark, fields)
     chosen = choose(version, spark, strategy, shards, memory)
-    parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
-    sent, beside = tuple((part, _sent(part, spark)) for part in parts), (tuple(columns), tuple(fields))
-    question = Question(sent, output, identified, *beside, on_error, tuple(types.names), version.documents)
-    needed = events.select(*map(column, _needed(events, version, identified, columns)))
-    rehearse(question, needed)
-    if chosen.name == SHARDED:
-        return _sharded(needed, question, types, chosen)
-    return mapped(needed, _named(question, chosen), types)
+    sent, beside = _parts(version, chosen, spark), (tuple(columns), tuple(fields))
+    names = tuple(types.names)
+    question = Question(sent, output, identified, *beside, on_error, names, version.documents, exact_values)
+    needed = events.select(*map(column, _needed(events, version, {identified, exact_values, *columns})))
+    return _answered(needed, question, types, chosen)
 
 
 def _refuse_words(strategy: str, output: str, on_error: str, on_mismatch: str) -> None:
@@ -149,13 +149,15 @@ def _refuse_words(strategy: str, output: str, on_error: str, on_mismatch: str) -
     require_word(on_mismatch)
 
 
-def _refuse_unfitting(events: DataFrame, output: str, columns: Sequence[str], fields: Sequence[str]) -> None:
+def _refuse_unfitting(
+    events: DataFrame, output: str, columns: Sequence[str], fields: Sequence[str], exact_values: str | None
+) -> None:
     """Raise HarkenError for an answer that there cannot be."""
     require_names(columns, "columns")
     require_names(fields, "fields")
     if fields and output != PAIRS:
         raise HarkenError(f"`fields` of subscriptions come along with pairs, not with {output}")
-    for name in columns:
+    for name in (*columns, *(() if exact_values is None else (exact_values,))):
         require_column(events, name, "events")
 
 
@@ -247,12 +249,10 @@ def _engine_of(subscriptions: Any, schema: Schema | None, plugs: Plugged) -> Eng
     return build(subscriptions, schema, operators=plugs).engine_or_raise()
 
 
-def _needed(events: DataFrame, version: IndexVersion, identified: str, columns: Sequence[str]) -> list[str]:
-    """The columns that Python needs, in their order: those that subscriptions use, the id, and those to carry."""
+def _needed(events: DataFrame, version: IndexVersion, others: Collection[str | None]) -> list[str]:
+    """The columns that Python needs, in their order: those that subscriptions use, and these others."""
     wanted = version.attributes
-    return [
-        name for name in events.columns if wanted is None or name in wanted or name == identified or name in columns
-    ]
+    return [name for name in events.columns if wanted is None or name in wanted or name in others]
 
 
 def _answer_schema(
@@ -295,6 +295,14 @@ def _named(question: Question, chosen: Strategy) -> Any:
     parts = f"_of_{chosen.shards}" if chosen.name == SHARDED else ""
     function.__name__ = f"harken_{chosen.name}{parts}_index_version_{version}"
     return function
+
+
+def _answered(events: DataFrame, question: Question, types: StructType, chosen: Strategy) -> DataFrame:
+    """Match every event where it is with the whole index, or in the tasks of all shards."""
+    rehearse(question, events)
+    if chosen.name == SHARDED:
+        return _sharded(events, question, types, chosen)
+    return mapped(events, _named(question, chosen), types)
 
 
 def _sharded(events: DataFrame, question: Question, types: StructType, chosen: Strategy) -> DataFrame:
@@ -370,6 +378,12 @@ def _united(found: DataFrame, question: Question) -> DataFrame:
     others = [name for name in question.names if name != answer]
     kept = [f.first(column(name), ignorenulls=name == "error").alias(name) for name in others]
     return found.groupBy(ROW).agg(whole, *kept).select(*map(column, question.names))
+
+
+def _parts(version: IndexVersion, chosen: Strategy, spark: SparkSession) -> tuple[tuple[IndexVersion, str | None], ...]:
+    """The index, or its shards in order, each with the name under which it is shipped."""
+    parts = Index(version.root, spark).cut(version, chosen.shards) if chosen.name == SHARDED else [version]
+    return tuple((part, _sent(part, spark)) for part in parts)
 
 
 def _sent(version: IndexVersion, spark: SparkSession) -> str | None:

@@ -32,8 +32,6 @@ OWN = "_harken_"
 """The prefix of Harken's own columns, which are no attributes of events."""
 SHARD, ROW = f"{OWN}shard", f"{OWN}row"
 """Columns that are added to events: the shard that they are for, and the number of their row."""
-EXACT = f"{OWN}exact"
-"""A column that events may have: a JSON object of values that replace those of other columns, or null."""
 _JOINED_EVENTS = 65_536
 """Join Spark's batches to about this many events: the more, the more of them use the same part of the index."""
 _JOINED_BYTES = 1 << 28
@@ -66,6 +64,8 @@ class Question:
     """The names of the answer's columns."""
     documents: tuple[Path, ...] = ()
     """The attributes that some shard reads as XML documents: an event with a bad one is refused by all."""
+    exact_values: str | None = None
+    """A column with a JSON object of values that replace those of other columns, or null."""
 
 
 def answers(question: Question) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -73,28 +73,23 @@ def answers(question: Question) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
     def answer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         compile_silently()
-        answering = _Answering(question)
+        answering = Answering(question)
         for batch in _together(batches):
             yield from answering.of(batch)
 
     return answer
 
 
-def rehearse_answers(question: Question, batch: pa.RecordBatch) -> None:
-    """Do what a worker does with a batch, in this process, whatever it matches."""
-    for _ in _Answering(question).of(batch):
-        pass
-    version, shipped = question.parts[0]
-    opened(version, shipped).match_batch([]).arrow_names(plain=True)  # as if something had matched
+class Answering:
+    """Answers one batch after the other, in slices that suit what the last ones matched."""
 
-
-class _Answering:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._per_event = _MATCHES / _FIRST_EVENTS
 
     def of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for part in _by_exactness(batch):
+        """The answers to a batch."""
+        for part in _by_exactness(batch, self._question.exact_values):
             if SHARD not in part.schema.names:
                 yield from self._found(part, 0)
                 continue
@@ -110,7 +105,7 @@ class _Answering:
         valid = seen
         if version.validated is not None:
             valid = seen.select([name for name in seen.schema.names if name in version.validated])
-        decoded = validate(_with_exact(valid, batch), engine.schema, engine.limits)
+        decoded = validate(_with_exact(valid, batch, self._question.exact_values), engine.schema, engine.limits)
         if engine.operators:
             decoded = decoded.with_source(batch)
         # All shards refuse the same events: among pairs only the first reports them.
@@ -231,7 +226,7 @@ class _Answering:
         wanted = version.attributes
         if wanted is not None:
             return batch.select([name for name in batch.schema.names if name in wanted])
-        others = {name for name in batch.schema.names if name.startswith(OWN)}
+        others = {name for name in batch.schema.names if name.startswith(OWN) or name == self._question.exact_values}
         if schema is not None and all(path[0] != self._question.event_id for path in schema.attributes):
             others.add(self._question.event_id)
         return batch.select([name for name in batch.schema.names if name not in others])
@@ -281,9 +276,9 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=whole.schema)
 
 
-def _by_exactness(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _by_exactness(batch: pa.RecordBatch, exact_values: str | None) -> Iterator[pa.RecordBatch]:
     """The events without exact values, then those with some."""
-    exact = batch.column(EXACT) if EXACT in batch.schema.names else None
+    exact = None if exact_values is None else batch.column(exact_values)
     if exact is None or exact.null_count in (0, len(exact)):
         yield batch
         return
@@ -291,12 +286,12 @@ def _by_exactness(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield batch.filter(pc.is_valid(exact))
 
 
-def _with_exact(seen: pa.RecordBatch, batch: pa.RecordBatch) -> Any:
+def _with_exact(seen: pa.RecordBatch, batch: pa.RecordBatch, exact_values: str | None) -> Any:
     """The events of one part of `_by_exactness`. Those with exact values become dicts with these filled in."""
-    if EXACT not in batch.schema.names or batch.column(EXACT).null_count:
+    if exact_values is None or batch.column(exact_values).null_count:
         return seen
     rows = [row.content or {} for row in rows_from_arrow(seen, of_events=True)]
-    for content, text in zip(rows, batch.column(EXACT).to_pylist(), strict=True):
+    for content, text in zip(rows, batch.column(exact_values).to_pylist(), strict=True):
         content |= {name: value for name, value in json.loads(text).items() if name in content}
     return rows
 

@@ -161,6 +161,38 @@ def test_no_events_and_no_subscriptions(spark: SparkSession, events: DataFrame) 
     assert rows_of(match(events, [], output="counts", strategy="shard")) == rows_of(match(events, [], output="counts"))
 
 
+@pytest.mark.parametrize("strategy", ["replicate", "shard"])
+def test_exact_values_are_matched_in_place_of_the_columns(spark: SparkSession, strategy: str) -> None:
+    rows = [
+        *(("e1", 3.5, None), ("e2", None, '{"price":"lots"}'), ("e3", 2.0**53, '{"price":9007199254740993,"no":1}')),
+        ("e4", None, None),
+    ]
+    events = spark.createDataFrame(rows, "id string, price double, beside string")
+    wheres = ["price < 5", "price = 'lots'", "price = 9007199254740993", "price IS NULL", "no = 1"]
+    found = match(
+        events, dict(zip(wheres, wheres, strict=True)), strategy=strategy, on_mismatch="ignore", exact_values="beside"
+    )
+    assert found.columns == ["event_id", "subscription_id"]
+    assert rows_of(found) == [
+        ("e1", "price < 5"),
+        ("e2", "price = 'lots'"),
+        ("e3", "price = 9007199254740993"),
+        ("e4", "price IS NULL"),
+    ]
+
+
+def test_a_column_of_exact_values_is_no_attribute(spark: SparkSession) -> None:
+    schema = parse_schema('[attributes]\nprice = "float"\n[event_types.sale]\nprice = "mandatory"')
+    prices = [("e1", 3.5, None), ("e2", None, '{"price":4}'), ("e3", None, '{"price":"lots"}')]
+    rows = [(id, "sale", *price) for id, *price in prices]
+    events = spark.createDataFrame(rows, "id string, event_type string, price double, beside string")
+    found = match(events, [("a", "price < 5")], schema=schema, on_error="tell", exact_values="beside")
+    told = {row["event_id"]: (row["subscription_id"], row["error"] is None) for row in found.collect()}
+    assert told == {"e1": ("a", True), "e2": ("a", True), "e3": (None, False)}
+    with pytest.raises(SourceError, match="have no column `besides`"):
+        match(events, [("a", "price < 5")], exact_values="besides")
+
+
 SCHEMA = parse_schema("""
 [domains.grade]
 type = "enumerated"

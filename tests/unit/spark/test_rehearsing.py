@@ -85,6 +85,20 @@ def test_an_index_is_rehearsed_once_and_no_event_is_read(spark: SparkSession, mo
     assert len(rehearsed) == 1, "the same index"
 
 
+def test_exact_values_are_not_made_up(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    rehearsed: list[pa.RecordBatch] = []
+    answers = rehearsing.rehearse_answers
+
+    def noted(question: Any, batch: pa.RecordBatch) -> None:
+        answers(question, batch)
+        rehearsed.append(batch)
+
+    monkeypatch.setattr(rehearsing, "rehearse_answers", noted)
+    events = spark.range(5).selectExpr("id", "id AS price", "CAST(NULL AS STRING) AS beside")
+    match(events, [("a", "price > 3"), ("b", "price = 7")], exact_values="beside")
+    assert [batch.schema.names for batch in rehearsed] == [["id", "price"]]
+
+
 def test_no_operator_is_called_for_events_that_nobody_sent(spark: SparkSession) -> None:
     called: list[Any] = []
 
