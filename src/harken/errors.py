@@ -40,7 +40,8 @@ An error says what is wrong, where (line, column, the line itself with a caret),
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -304,6 +305,20 @@ def missing_extra(error: Exception) -> MissingExtraError | None:
     """The error for an import that failed because an extra is not installed; None for any other."""
     library = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return next((_missing(f"harken[{extra}]", [library]) for extra, known in _EXTRAS.items() if library in known), None)
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of what an error says, or its name if it says nothing."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+@contextmanager
+def needing_extra() -> Iterator[None]:
+    """Imports of libraries that an extra brings. Raises MissingExtraError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) or error from None
 
 
 def _missing(brought_by: str, libraries: list[str]) -> MissingExtraError:

@@ -20,6 +20,8 @@ from harken.errors import (
     caret_excerpt,
     did_you_mean,
     missing_extra,
+    needing_extra,
+    reason_of,
     require_extra,
 )
 
@@ -256,3 +258,14 @@ def test_an_import_that_fails_is_told_by_the_extra_that_brings_it() -> None:
     assert missing_extra(ModuleNotFoundError("No module named 'nonsense'", name="nonsense")) is None
     assert missing_extra(ModuleNotFoundError("import of nothing")) is None
     assert missing_extra(ValueError("pyspark")) is None
+
+
+@pytest.mark.parametrize(("library", "error"), [("psycopg", MissingExtraError), ("of_ours", ModuleNotFoundError)])
+def test_an_import_that_needs_an_extra(library: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=library), needing_extra():
+        raise ModuleNotFoundError(f"No module named {library!r}", name=library)
+
+
+def test_a_reason_is_one_line() -> None:
+    assert reason_of(ValueError("\nfirst\nsecond")) == "first"
+    assert reason_of(ValueError()) == "ValueError"

@@ -52,7 +52,7 @@ def sql(
     with session(json, verbose) as screen:
         if dialect not in _DIALECTS:
             raise typer.BadParameter(f"it is one of {', '.join(_DIALECTS)}, not {dialect}", param_hint="--dialect")
-        from harken.relational.databases import DIALECTS
+        from harken.databases.dialects import DIALECTS
         from harken.relational.printed import Script
 
         script = Script()

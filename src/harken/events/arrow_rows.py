@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from harken.errors import SourceError
+from harken.errors import SourceError, reason_of
 from harken.events.arrow_cells import Converter, fields, records
 from harken.events.row import Row
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -193,9 +193,4 @@ def _arrow_faults(source: str) -> Iterator[None]:
     try:
         yield
     except (ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise SourceError(f"{source} cannot be read: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+        raise SourceError(f"{source} cannot be read: {reason_of(error)}") from error

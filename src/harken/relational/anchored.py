@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.databases.connection import ColumnValues, Connection
+from harken.databases.dialects import Storage
 from harken.relational.anchored_tables import (
     TABLE,
     Uses,
@@ -24,12 +26,10 @@ from harken.relational.anchored_tables import (
     values_of,
 )
 from harken.relational.anchors import Anchors
-from harken.relational.databases import EventColumn, MatchingDatabase
 from harken.relational.relational_matcher import RelationalMatcher
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table
 from harken.relational.typed_events import TypedEvents
-from harken.relational.typed_values import Storage
 
 MOST_COLUMNS = 256
 """Attributes that have columns. Databases bound the columns of a table: SQLite 2,000, PostgreSQL 1,600."""
@@ -41,7 +41,7 @@ class RelationalAnchored(RelationalMatcher):
     tables = (TABLE,)
     most_columns: ClassVar[int | None] = MOST_COLUMNS
 
-    def _create(self, database: MatchingDatabase) -> None:
+    def _create(self, database: Connection) -> None:
         self._anchors = Anchors()
         self._uses: Uses = {}
         """Those of rows that left are among them: then a condition is tested in vain, until the tables are refilled."""
@@ -54,7 +54,7 @@ class RelationalAnchored(RelationalMatcher):
         for statement in indexes(dialect):
             database.run(statement)
 
-    def _insert(self, database: MatchingDatabase, rows: list[SqlRow]) -> None:
+    def _insert(self, database: Connection, rows: list[SqlRow]) -> None:
         self._anchors.learn(rows)
         known = set(self._uses)
         made: list[dict[str, Any]] = []
@@ -75,26 +75,26 @@ class RelationalAnchored(RelationalMatcher):
         for statement in range_indexes(database.dialect, self._uses.keys() - known):
             database.run(statement)
 
-    def _delete(self, database: MatchingDatabase, sids: Sequence[int]) -> None:
+    def _delete(self, database: Connection, sids: Sequence[int]) -> None:
         database.run_many(f"DELETE FROM {TABLE} WHERE sid = {database.parameter(1)}", [(sid,) for sid in sids])
 
-    def _find(self, database: MatchingDatabase, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+    def _find(self, database: Connection, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
         kept = [event for event in range(first, last) if not events.apart[event]]
         if not kept or not self._uses:
             return np.empty((0, 2), np.int64)
-        beginning, values = database.events(self._event_columns(events, kept, first, last))
+        beginning, values = database.relation("events", self._event_columns(events, kept, first, last))
         found = [
             database.integers(beginning + text, values)
             for text in queries(database.dialect, self._uses, "e.event, s.sid")
         ]
         return np.concatenate(found)
 
-    def _event_columns(self, events: TypedEvents, kept: list[int], first: int, last: int) -> list[EventColumn]:
+    def _event_columns(self, events: TypedEvents, kept: list[int], first: int, last: int) -> ColumnValues:
         """All attributes that some row asks for, in one order: statements stay the same from batch to batch."""
         known = {each.attribute: each for each in events.columns}
         asked = {anchor.attribute: anchor.storage for anchor in self._uses if anchor.attribute}
         asked |= {use.attribute: use.storage for uses in self._uses.values() for use in uses}
-        found = [EventColumn("event", Storage.WHOLE, list(kept))]
+        found: dict[str, tuple[Storage, list[Any]]] = {"event": (Storage.WHOLE, list(kept))}
         for attribute, storage in sorted(asked.items()):
             values: list[Any] = [None] * (last - first)
             column = known.get(attribute)
@@ -102,5 +102,5 @@ class RelationalAnchored(RelationalMatcher):
                 begin, end = np.searchsorted(column.rows, (first, last)).tolist()
                 for row, value in zip((column.rows[begin:end] - first).tolist(), column.values[begin:end], strict=True):
                     values[row] = value
-            found.append(EventColumn(f"c{attribute}", storage, [values[event - first] for event in kept]))
+            found[f"c{attribute}"] = storage, [values[event - first] for event in kept]
         return found

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from harken.relational.databases import Dialect
-from harken.relational.typed_values import BEYOND, LEAST, Storage, Typed, first_beyond, first_of
+from harken.databases.dialects import Dialect, Storage
+from harken.relational.typed_values import BEYOND, LEAST, Typed, first_beyond, first_of
 
 TABLE = "anchored"
 NO_KEY = "whole_lo"

@@ -7,11 +7,43 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from harken.errors import StoreUnavailableError
-from harken.relational.databases import MatchingDatabase, open_database, told_clearly
+from harken.databases.connection import Connection, is_postgres
+from harken.databases.on_duckdb import DuckConnection
+from harken.databases.on_postgres import PASSWORD_HINT, SECONDS, PostgresConnection
+from harken.databases.on_sqlite import SqliteConnection
+from harken.errors import CapabilityError, StoreUnavailableError, did_you_mean, reason_of
 
+_IN_MEMORY: dict[str, Callable[[], Connection]] = {
+    # Threads of its own would cost small queries more than they save, and compete with those that match.
+    "duckdb": lambda: DuckConnection(config={"threads": 1}),
+    "sqlite": SqliteConnection,
+}
 _FEW = 1_000
 """From so many rows on the planner looks at tables, and again when they have doubled."""
+
+
+class _MatcherSession(PostgresConnection):
+    def __init__(self, url: str) -> None:
+        super().__init__(url, connect_timeout=SECONDS, options="-c client_encoding=UTF8 -c jit=off")
+
+    def connect(self) -> None:
+        try:
+            super().connect()
+        except self.errors():  # its text may quote a part of the URL, and so of the password
+            hint = f"is the server up, and is the URL right? In {PASSWORD_HINT}"
+            raise StoreUnavailableError("PostgreSQL cannot be connected to", hint=hint) from None
+
+
+def open_database(name: object) -> Connection:
+    """A database by its name or URL. Raises CapabilityError if there is none; nothing is connected yet."""
+    if isinstance(name, str) and name in _IN_MEMORY:
+        return _IN_MEMORY[name]()
+    if isinstance(name, str) and is_postgres(name):
+        return _MatcherSession(name)
+    # What it is not is not quoted: a URL may hold a password.
+    near = did_you_mean(name, _IN_MEMORY) if isinstance(name, str) and "://" not in name else None
+    hint = near or f"it is one of {', '.join(_IN_MEMORY)}, or a URL that begins with postgresql://"
+    raise CapabilityError("there is no such `database`", hint=hint)
 
 
 class Session:
@@ -22,7 +54,7 @@ class Session:
         self._process: int | None = None
         """The process whose tables have all rows; None: they have to be filled."""
         self._analysed = 0
-        self._closing = weakref.finalize(self, _close, self.database, os.getpid())
+        weakref.finalize(self, self.database.close)
 
     @property
     def is_filled(self) -> bool:
@@ -30,25 +62,25 @@ class Session:
         return self._process == os.getpid()
 
     @contextmanager
-    def guarded(self) -> Iterator[MatchingDatabase]:
+    def guarded(self) -> Iterator[Connection]:
         """The database. Whatever fails inside leaves tables that nobody can be sure of: they are filled again."""
+        database, errors = self.database, self.database.errors()
         try:
-            with told_clearly(self.database):
-                yield self.database
-        except BaseException:
+            yield database
+        except BaseException as error:
             self._process = None
-            raise
+            if not isinstance(error, errors):
+                raise
+            message = f"the database of the matcher ({database.dialect.name}) failed: {reason_of(error)}"
+            hint = "match again: the connection is opened and the tables are filled anew"
+            raise StoreUnavailableError(message, hint=hint) from error
 
-    def begin(self, create: Callable[[MatchingDatabase], None]) -> None:
+    def begin(self, create: Callable[[Connection], None]) -> None:
         """Connect, and make empty tables."""
-        database = self.database
-        database.connect()
+        self.database.connect()
         self._analysed = 0
-        # Of this process: a child of `fork()` has to leave the connection alone.
-        self._closing.detach()
-        self._closing = weakref.finalize(self, _close, database, os.getpid())
-        with database.transaction():
-            create(database)
+        with self.database.transaction():
+            create(self.database)
         self._process = os.getpid()
 
     def analyse(self, tables: Sequence[str], rows: int) -> None:
@@ -66,8 +98,3 @@ class Session:
                 return {"tables": database.size(tables)}
         except StoreUnavailableError:  # the next match fills them again
             return {}
-
-
-def _close(database: MatchingDatabase, process: int) -> None:
-    if os.getpid() == process:
-        database.close()

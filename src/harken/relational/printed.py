@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harken.codes.columns import Column
+from harken.databases.dialects import Dialect, Storage
+from harken.databases.quoting import literal
 from harken.language.normal_form import NormalForm
 from harken.relational.anchored import MOST_COLUMNS
 from harken.relational.anchored_tables import (
@@ -18,10 +20,8 @@ from harken.relational.anchored_tables import (
     values_of,
 )
 from harken.relational.anchors import Anchors
-from harken.relational.databases import Dialect
-from harken.relational.quoting import quoted
 from harken.relational.sql_rows import RowMaker, SqlRow
-from harken.relational.typed_values import Storage, storage_of
+from harken.relational.typed_values import storage_of
 from harken.schema import Kind, format_path
 
 ATTRIBUTES, SUBSCRIPTIONS, EVENTS = "harken_attributes", "harken_subscriptions", "harken_events"
@@ -106,7 +106,7 @@ def _table(dialect: Dialect, name: str, columns: dict[str, Storage]) -> str:
 def _inserts(dialect: Dialect, table: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         tuples = [
-            f"({', '.join(quoted(row.get(column), dialect) for column in columns)})"
+            f"({', '.join(literal(row.get(column), dialect) for column in columns)})"
             for row in rows[first : first + _ROWS_AT_ONCE]
         ]
         yield f"INSERT INTO {table} ({', '.join(columns)}) VALUES\n" + ",\n".join(tuples)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.concurrency.forking import MATCHER, fork_lock
+from harken.databases.connection import Connection
 from harken.events import EventBatch
 from harken.language.capabilities import Capability
 from harken.language.normal_form import NormalForm
@@ -23,7 +24,6 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.matchers.candidates import Candidates, settle
 from harken.relational.database_session import Session
-from harken.relational.databases import MatchingDatabase
 from harken.relational.sql_rows import RowMaker, SqlRow
 from harken.relational.typed_events import TypedEvents, typed_events
 
@@ -54,19 +54,19 @@ class RelationalMatcher(ABC):
     # What an algorithm is
 
     @abstractmethod
-    def _create(self, database: MatchingDatabase) -> None:
+    def _create(self, database: Connection) -> None:
         """Make empty tables."""
 
     @abstractmethod
-    def _insert(self, database: MatchingDatabase, rows: list[SqlRow]) -> None:
+    def _insert(self, database: Connection, rows: list[SqlRow]) -> None:
         """Add rows."""
 
     @abstractmethod
-    def _delete(self, database: MatchingDatabase, sids: Sequence[int]) -> None:
+    def _delete(self, database: Connection, sids: Sequence[int]) -> None:
         """Remove rows."""
 
     @abstractmethod
-    def _find(self, database: MatchingDatabase, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+    def _find(self, database: Connection, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
         """Pairs of an event, of those first:last, and a row that holds for it."""
 
     # What all of them do
@@ -133,7 +133,7 @@ class RelationalMatcher(ABC):
                 "examined": self._examined,
             }
 
-    def _fill(self, database: MatchingDatabase, form_of: FormOf) -> None:
+    def _fill(self, database: Connection, form_of: FormOf) -> None:
         self._session.begin(self._create)
         rows: list[SqlRow] = []
         held = list(self._sids)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harken.relational.databases import MatchingDatabase
-from harken.relational.typed_values import Storage
+from harken.databases.connection import Connection
+from harken.databases.dialects import Storage
 
 Columns = Mapping[str, Storage]
 
 
-def create_table(database: MatchingDatabase, table: str, columns: Columns, **indexes: str) -> None:
+def create_table(database: Connection, table: str, columns: Columns, **indexes: str) -> None:
     """Make a table and, where the engine has any, b-trees on some of its columns, by the ends of their names."""
     dialect = database.dialect
     kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
@@ -22,7 +22,7 @@ def create_table(database: MatchingDatabase, table: str, columns: Columns, **ind
             database.run(f"CREATE INDEX {table}_{name} ON {table} ({indexed})")
 
 
-def insert_rows(database: MatchingDatabase, table: str, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
+def insert_rows(database: Connection, table: str, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows, each with a value for every column."""
     if rows:
         values = zip(*rows, strict=True)

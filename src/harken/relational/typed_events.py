@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.encode import binding_prefixes
+from harken.databases.dialects import Storage
 from harken.events import EventBatch
 from harken.events.cells import Cells, PathCells
-from harken.relational.typed_values import Storage, is_sayable, storage_of
+from harken.relational.typed_values import is_sayable, storage_of
 from harken.schema.derived import place_of
 from harken.schema.paths import Path
 

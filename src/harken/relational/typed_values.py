@@ -7,11 +7,11 @@ with other values never reach the database (see `typed_events`). A text that not
 
 from __future__ import annotations
 
-from enum import StrEnum
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
 from harken.codes.columns import Column
+from harken.databases.dialects import Storage
 from harken.events.cells import as_integer
 from harken.language.intervals import Cut
 from harken.schema import Kind
@@ -19,15 +19,6 @@ from harken.schema.values import INT64_MAX, INT64_MIN
 
 MOST_CHARACTERS = 500
 """A longer constant is left to verification: PostgreSQL's b-trees hold 2,704 bytes at most."""
-
-
-class Storage(StrEnum):
-    """How a database stores the values of a column. The values name columns of tables."""
-
-    NUMBER = "num"
-    TEXT = "txt"
-    WHOLE = "whole"
-    """Booleans, dates, timestamps, places in a coded domain, and whether there is a value: as integers."""
 
 
 LEAST: dict[Storage, Any] = {Storage.NUMBER: -inf, Storage.TEXT: "", Storage.WHOLE: INT64_MIN}

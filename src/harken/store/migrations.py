@@ -119,10 +119,10 @@ def migrate(database: StoreDatabase, *, create: bool = True) -> None:
     with database.migrating() as transaction:
         version = _version(transaction, database)  # another process may have been faster
         if version is None:
-            transaction.run(_filled("CREATE TABLE layout (version {integer} NOT NULL)", database))
+            transaction.run(database.filled("CREATE TABLE layout (version {integer} NOT NULL)"))
             transaction.run("INSERT INTO layout (version) VALUES (0)")
         for step in STEPS[version or 0 :]:
-            for statement in _statements(_filled(step, database)):
+            for statement in _statements(database.filled(step)):
                 transaction.run(statement)
         if version is None:
             _invent(transaction)
@@ -131,7 +131,7 @@ def migrate(database: StoreDatabase, *, create: bool = True) -> None:
 
 def _version(transaction: Transaction, database: StoreDatabase) -> int | None:
     """The layout that a store has; None if it has none. Raises StoreError for one that is not known yet."""
-    if not transaction.rows(database.words["layout"]):
+    if not transaction.rows(database.layout):
         return None
     version = int(transaction.rows("SELECT version FROM layout")[0][0])
     if version > len(STEPS):
@@ -145,10 +145,6 @@ def _invent(transaction: Transaction) -> None:
     """Give a new store its name, and the secret that tokens are signed with."""
     for name in ("store", "token_secret"):
         transaction.run("INSERT INTO settings (name, value) VALUES (?, ?)", (name, secrets.token_hex(32)))
-
-
-def _filled(text: str, database: StoreDatabase) -> str:
-    return text.format(**database.words)
 
 
 def _statements(text: str) -> list[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from harken.databases.connection import is_postgres
 from harken.errors import StoreError
 from harken.store.database import StoreDatabase
 from harken.store.migrations import migrate
 from harken.store.sealing import Sealing
 from harken.store.store import Store
-
-_POSTGRES = ("postgresql://", "postgres://")
 
 
 def open_store(place: str, *, create: bool = True, secrets_keys: Sequence[str] = ()) -> Store:
@@ -21,7 +20,7 @@ def open_store(place: str, *, create: bool = True, secrets_keys: Sequence[str] =
     ConfigError for a key that is none.
     """
     sealing = Sealing(secrets_keys)
-    if place.startswith(_POSTGRES):
+    if is_postgres(place):
         from harken.store.postgres import PostgresDatabase
 
         return _migrated(PostgresDatabase(place), create, sealing, is_shared=True)

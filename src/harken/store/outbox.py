@@ -17,7 +17,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.store.database import Row, Transaction, fitting, rows_in
+from harken.databases.connection import Row
+from harken.store.database import Transaction, fitting, rows_in
 from harken.store.stored import JournalledEvent, Notified
 
 LANES = 128

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harken.errors import ConfigError, StoreError, missing_extra
+from harken.errors import ConfigError, StoreError, needing_extra
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -59,10 +59,8 @@ class Sealing:
 
 def _cipher(key: str) -> tuple[str, Fernet]:
     """The name of a key, which tells nothing of it, and what encrypts with it."""
-    try:
+    with needing_extra():
         from cryptography.fernet import Fernet
-    except ModuleNotFoundError as error:
-        raise missing_extra(error) or error from None
 
     text = key.strip().replace("-", "+").replace("_", "/").rstrip("=")
     try:

@@ -257,7 +257,7 @@ class Store:
         """Webhooks that are due. No other process gets them until this time."""
         text = (
             f"SELECT {_WEBHOOK_COLUMNS} FROM webhooks "
-            f"WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at LIMIT ?{self.database.claims()}"
+            f"WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at LIMIT ?{self.database.claims}"
         )
         with self.database.writing() as transaction:
             found = [WebhookState(*row) for row in transaction.rows(text, (now, limit))]

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from harken.matchers import ALGORITHMS
-from services.postgres import Postgres, running_postgres
+from unit.databases.conftest import postgres, url
 
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    with running_postgres() as server:
-        yield server
-
-
-@pytest.fixture
-def url(postgres: Postgres) -> str:
-    return f"postgresql://{postgres.user}:{postgres.password}@127.0.0.1:{postgres.port}/{postgres.database}"
+__all__ = ["algorithm", "database", "postgres", "url"]
 
 
 @pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgres", marks=pytest.mark.processes)])

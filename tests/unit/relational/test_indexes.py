@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from harken import Engine
+from harken.databases.dialects import DIALECTS, Storage
+from harken.databases.on_postgres import PostgresConnection
 from harken.relational.anchored_tables import Anchor, indexes, queries, range_indexes
-from harken.relational.databases import DIALECTS
-from harken.relational.on_postgres import PostgresMatching
-from harken.relational.typed_values import Storage
 
 LARGE = 2**53
 RANGES = {
@@ -72,10 +71,10 @@ def test_postgresql_finds_ranges_by_gist(url: str) -> None:
     found = engine.match({"x": 100.5, "y": -1})
     assert (sorted(found.ids), found.candidates) == (["x100", "x99"], 2)
     matcher: Any = engine._live.matcher
-    database: PostgresMatching = matcher._session.database
+    database: PostgresConnection = matcher._session.database
     (query,) = queries(database.dialect, matcher._uses, "e.event, s.sid")
     events = "WITH events(event, c1, c2) AS MATERIALIZED (SELECT 1::int8, 100.5::float8, 7::float8) "
-    plan = "\n".join(line for (line,) in database.connection.execute(f"EXPLAIN {events}{query}").fetchall())
+    plan = "\n".join(line for (line,) in database.driver.execute(f"EXPLAIN {events}{query}").fetchall())
     assert "anchored_ranges_1" in plan
     assert "anchored_ranges_2" in plan
 
@@ -86,7 +85,7 @@ def test_sqlite_reads_no_whole_index_for_one_event() -> None:
     assert engine.match({"x": 5, "y": 4}).ids == ["5"]
     matcher: Any = engine._live.matcher
     (query,) = queries(DIALECTS["sqlite"], matcher._uses, "e.event, s.sid")
-    connection = matcher._session.database.connection
+    connection = matcher._session.database.driver
     plan = [step for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {query}")]
     assert plan == ["SCAN e", "SEARCH s USING INDEX anchored_num (anchor=? AND num_lo=?)"]
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from harken import Engine
 from harken.cli import app
-from harken.relational.databases import DIALECTS
-from harken.relational.quoting import quoted
+from harken.databases.dialects import DIALECTS
+from harken.databases.quoting import literal
 from harken.schema import format_path
 
 from .test_faults import HOSTILE, asked, carried
@@ -70,7 +70,7 @@ def found(statements: list[str], name: str, execute: Execute) -> set[tuple[str, 
         execute(statement)
     columns = dict(execute("SELECT attribute, name FROM harken_attributes"))
     rows = [(str(place), *map(_flat(event).get, columns)) for place, event in enumerate(EVENTS)]
-    values = ", ".join(f"({', '.join(quoted(each, dialect) for each in row)})" for row in rows)
+    values = ", ".join(f"({', '.join(literal(each, dialect) for each in row)})" for row in rows)
     execute(f"INSERT INTO harken_events (event, {', '.join(columns.values())}) VALUES {values}")
     pairs = execute(query)
     assert all(exact == 1 for _, _, exact in pairs)

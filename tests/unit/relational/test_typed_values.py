@@ -7,8 +7,9 @@ from math import inf, nextafter
 import pytest
 
 from harken.codes.columns import Column
+from harken.databases.dialects import Storage
 from harken.language.intervals import Cut
-from harken.relational.typed_values import Storage, first_beyond, first_of, typed
+from harken.relational.typed_values import first_beyond, first_of, typed
 from harken.schema import Kind
 
 NUMBER, TEXT = Column(("x",), Kind.NUMBER), Column(("x",), Kind.STRING)

@@ -311,3 +311,9 @@ def test_a_lone_surrogate_is_refused(store: Store, many: int) -> None:
         store.subscription("a\ud800")
     create(store, "a")
     assert store.sequence == 1
+
+
+def test_a_closed_store_is_not_written_to(store: Store) -> None:
+    store.close()
+    with pytest.raises(StoreError, match="closed"), store.writing():
+        raise AssertionError("it is open")

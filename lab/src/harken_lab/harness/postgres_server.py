@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harken.errors import StoreUnavailableError
-from harken.relational.databases import open_database
+from harken.relational.database_session import open_database
 from harken_lab.harness.result_files import Unavailable
 
 _START_SECONDS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from time import process_time
 
-from harken.relational.databases import open_database
+from harken.relational.database_session import open_database
 
 
 class ProcessorClock:

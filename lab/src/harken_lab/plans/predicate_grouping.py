@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.relational.databases import MatchingDatabase
+from harken.databases.connection import Connection
+from harken.databases.dialects import Storage
 from harken.relational.relational_matcher import RelationalMatcher
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table, insert_rows
 from harken.relational.typed_events import TypedEvents
-from harken.relational.typed_values import Storage
 from harken_lab.plans.predicate_rows import (
     VALUE_COLUMNS,
     Predicate,
@@ -35,7 +35,7 @@ class PredicateGrouping(RelationalMatcher):
 
     tables = ("subs", "preds", "subs_preds")
 
-    def _create(self, database: MatchingDatabase) -> None:
+    def _create(self, database: Connection) -> None:
         self._pids: dict[Predicate, int] = {}
         self._known: dict[int, tuple[Predicate, int]] = {}
         """Each predicate by its pid, and how many rows have it."""
@@ -45,7 +45,7 @@ class PredicateGrouping(RelationalMatcher):
         create_table(database, "subs_preds", _SUBS_PREDS, pid="pid, sid", row="row_of")
         create_value_indexes(database, "preds")
 
-    def _insert(self, database: MatchingDatabase, rows: list[SqlRow]) -> None:
+    def _insert(self, database: Connection, rows: list[SqlRow]) -> None:
         subs: list[tuple[int, int, int]] = []
         pairs: list[tuple[int, int, int]] = []
         new: dict[int, Predicate] = {}
@@ -67,7 +67,7 @@ class PredicateGrouping(RelationalMatcher):
         self._known[pid] = predicate, self._known.get(pid, (predicate, 0))[1] + 1
         return pid
 
-    def _delete(self, database: MatchingDatabase, sids: Sequence[int]) -> None:
+    def _delete(self, database: Connection, sids: Sequence[int]) -> None:
         mark = database.parameter(1)
         gone: list[int] = []
         for sid in sids:
@@ -84,7 +84,7 @@ class PredicateGrouping(RelationalMatcher):
             database.run_many(f"DELETE FROM preds WHERE pid = {mark}", [(pid,) for pid in gone])
             self._free += gone
 
-    def _find(self, database: MatchingDatabase, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+    def _find(self, database: Connection, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
         return find_by_event(database, events, range(first, last), "SELECT pid FROM preds", _query)
 
 

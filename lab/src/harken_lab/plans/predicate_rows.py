@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.relational.databases import MatchingDatabase
+from harken.databases.connection import Connection
+from harken.databases.dialects import Storage
 from harken.relational.sql_rows import SqlRow
 from harken.relational.typed_events import TypedEvents
-from harken.relational.typed_values import LEAST, Storage, Typed
+from harken.relational.typed_values import LEAST, Typed
 
 _MOST_OUTSIDE = 4
 """Predicates of a row that have two ways to hold; the rows that it becomes are 2 to the power of that many."""
@@ -47,7 +48,7 @@ VALUE_COLUMNS = {"attr": Storage.WHOLE, "op": Storage.TEXT, **{str(storage): sto
 """The columns of a predicate in a table."""
 
 
-def create_value_indexes(database: MatchingDatabase, table: str) -> None:
+def create_value_indexes(database: Connection, table: str) -> None:
     """Make b-trees on attribute, operator and value, where the engine has any."""
     for storage in Storage if database.dialect.has_indexes else ():
         text = f"CREATE INDEX {table}_{storage} ON {table} (attr, op, {storage}) WHERE {storage} IS NOT NULL"
@@ -123,7 +124,7 @@ def _condition(storages: tuple[Storage, ...], marks: tuple[str, ...]) -> str:
 
 
 def find_by_event(
-    database: MatchingDatabase, events: TypedEvents, places: range, selected: str, query: Callable[[str], str]
+    database: Connection, events: TypedEvents, places: range, selected: str, query: Callable[[str], str]
 ) -> NDArray[np.int64]:
     """Pairs of an event and a row that holds for it, by a query for each event, as the paper has it.
 

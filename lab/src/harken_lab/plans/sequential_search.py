@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.relational.databases import MatchingDatabase
+from harken.databases.connection import Connection
+from harken.databases.dialects import Storage
 from harken.relational.relational_matcher import RelationalMatcher
 from harken.relational.sql_rows import SqlRow
 from harken.relational.tables import create_table
 from harken.relational.typed_events import TypedEvents
-from harken.relational.typed_values import Storage
 from harken_lab.plans.predicate_rows import (
     VALUE_COLUMNS,
     alternatives,
@@ -32,11 +32,11 @@ class SequentialSearch(RelationalMatcher):
 
     tables = ("subs",)
 
-    def _create(self, database: MatchingDatabase) -> None:
+    def _create(self, database: Connection) -> None:
         create_table(database, "subs", {"sid": Storage.WHOLE, "row_of": Storage.WHOLE, **VALUE_COLUMNS}, row="row_of")
         create_value_indexes(database, "subs")
 
-    def _insert(self, database: MatchingDatabase, rows: list[SqlRow]) -> None:
+    def _insert(self, database: Connection, rows: list[SqlRow]) -> None:
         found = [(row.sid, sid, each) for row in rows for sid, several in alternatives(row) for each in several]
         columns: dict[str, tuple[Storage, list[Any]]] = {
             "sid": (Storage.WHOLE, [sid for _, sid, _ in found]),
@@ -44,10 +44,10 @@ class SequentialSearch(RelationalMatcher):
         }
         database.insert("subs", columns | columns_of([each for _, _, each in found]))
 
-    def _delete(self, database: MatchingDatabase, sids: Sequence[int]) -> None:
+    def _delete(self, database: Connection, sids: Sequence[int]) -> None:
         database.run_many(f"DELETE FROM subs WHERE row_of = {database.parameter(1)}", [(sid,) for sid in sids])
 
-    def _find(self, database: MatchingDatabase, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
+    def _find(self, database: Connection, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
         return find_by_event(database, events, range(first, last), "SELECT sid FROM subs", _query)
 
 

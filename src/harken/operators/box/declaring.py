@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from harken.errors import OperatorError, did_you_mean, in_backticks, missing_extra
+from harken.errors import OperatorError, did_you_mean, in_backticks
 from harken.operators.operator import FREE, Operator, operator
 from harken.schema.signatures import OperatorParameter
 
@@ -50,18 +49,6 @@ def unknown(what: str, name: Any, known: Iterable[str]) -> OperatorError:
     names = list(known)
     near = did_you_mean(name, names) or did_you_mean(name, names, case_sensitive=False)
     return OperatorError(f"there is no {what} {in_backticks(f'{name:.60}')}{f': {near}' if near else ''}")
-
-
-@contextmanager
-def needing_extra() -> Iterator[None]:
-    """Imports of libraries that `harken[operators]` brings. Raises MissingExtraError."""
-    try:
-        yield
-    except ModuleNotFoundError as problem:
-        error = missing_extra(problem)
-        if error is None:
-            raise
-        raise error from problem
 
 
 def _no_parameters(events: Any) -> list[Any]:

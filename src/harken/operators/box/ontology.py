@@ -8,9 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import OperatorError, SourceError
+from harken.errors import OperatorError, SourceError, needing_extra
 from harken.operators.box.closure import Facts, closed
-from harken.operators.box.declaring import NEVER, attempt, declared, needing_extra, rows_of, unknown
+from harken.operators.box.declaring import NEVER, attempt, declared, rows_of, unknown
 from harken.operators.operator import FREE, Operator
 from harken.schema.signatures import OperatorParameter
 from harken.schema.values import KINDS, Kind, utc

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harken.concurrency.forking import PART, fork_lock
-from harken.errors import OperatorError, SourceError
-from harken.operators.box.declaring import NEVER, attempt, declared, failing, needing_extra, rows_of, unknown
+from harken.errors import OperatorError, SourceError, needing_extra
+from harken.operators.box.declaring import NEVER, attempt, declared, failing, rows_of, unknown
 from harken.operators.operator import FREE, Operator
 from harken.schema.signatures import OperatorParameter
 from harken.schema.values import Kind

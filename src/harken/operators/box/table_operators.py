@@ -9,9 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harken.databases.quoting import quoted
 from harken.errors import OperatorError
 from harken.operators.box.declaring import declared, rows_of, unknown
-from harken.operators.box.lookup_databases import LookupDatabase, TableColumn, database_of, quoted
+from harken.operators.box.lookup_databases import LookupDatabase, TableColumn, database_of
 from harken.operators.operator import FREE, Operator
 from harken.schema.signatures import OperatorParameter
 from harken.schema.values import KINDS, utc

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harken.errors import OperatorError
+from harken.errors import OperatorError, needing_extra
 from harken.language.predicates import rlike_matcher
-from harken.operators.box.declaring import NEVER, attempt, declared, failing, needing_extra, rows_of, unknown
+from harken.operators.box.declaring import NEVER, attempt, declared, failing, rows_of, unknown
 from harken.operators.operator import FREE, Operator
 from harken.schema.signatures import OperatorParameter
 from harken.schema.values import Kind

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harken.databases.connection import is_postgres
 from harken.errors import did_you_mean
 from harken.pipeline.config.config_tables import Spot
 from harken.pipeline.config.ddl import read_ddl
@@ -18,7 +19,6 @@ _NUMBER_AND_UNIT = re.compile(r"(\d{1,9})\s+([a-z]+?)s?", re.IGNORECASE)
 _SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _LONGEST_SECONDS = 100 * 366 * 86_400
 _IMPORTED = re.compile(r"[A-Za-z_][\w.\-]*(:[A-Za-z_]\w*)?")
-_POSTGRESQL = ("postgresql://", "postgres://")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -138,7 +138,7 @@ class StorePlace:
         text = _text(value, spot, title)
         if text is None:
             return None
-        if text.startswith(_POSTGRESQL):
+        if is_postgres(text):
             return SecretUrl(text)
         if _SCHEME.match(text) and not text.startswith("file:"):
             spot.fault(f"`{spot.name}` is {title}")  # it is not quoted: it may have a password, too

@@ -13,8 +13,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.databases.dialects import Storage
 from harken.events.xml import Documents
-from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.path_predicates import COMPARISON
 
 CANDIDATES = "candidates"

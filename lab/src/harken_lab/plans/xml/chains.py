@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from harken.relational.databases import MatchingDatabase
+from harken.databases.connection import Connection
+from harken.databases.dialects import Storage
 from harken.relational.tables import create_table, insert_rows
-from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.path_predicates import EQUAL
 
 TABLE = "query_predicate"
@@ -58,7 +58,7 @@ class Chains:
         self._next = START + 1
         self._new: list[tuple[object, ...]] = []
 
-    def create(self, database: MatchingDatabase) -> None:
+    def create(self, database: Connection) -> None:
         """Make the table."""
         create_table(database, TABLE, _COLUMNS, pre="pre_id, is_equal, value", chain="chain_id")
 
@@ -88,12 +88,12 @@ class Chains:
         self._new.append(_row(_Link(before, predicates[-1]), sid, final=True))
         return before
 
-    def store(self, database: MatchingDatabase) -> None:
+    def store(self, database: Connection) -> None:
         """Insert what was taken."""
         insert_rows(database, TABLE, _COLUMNS, self._new)
         self._new = []
 
-    def delete(self, database: MatchingDatabase, sids: Iterable[int]) -> None:
+    def delete(self, database: Connection, sids: Iterable[int]) -> None:
         """Delete the rows of subscriptions, from the last on, as far as nobody else has them."""
         gone: list[tuple[int, int]] = []
         for sid in sids:

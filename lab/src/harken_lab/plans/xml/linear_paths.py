@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from harken.databases.connection import Connection
+from harken.databases.dialects import Storage
 from harken.language.xpath.linear import LinearPath
-from harken.relational.databases import MatchingDatabase
 from harken.relational.tables import create_table, insert_rows
-from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.path_predicates import PathKey
 from harken_lab.plans.xml.sax_rows import Points, inverted, positions
 
@@ -75,7 +75,7 @@ class PathTables:
     def tag_paths(self) -> int:
         return len(self._tags) - 1
 
-    def create(self, database: MatchingDatabase) -> None:
+    def create(self, database: Connection) -> None:
         """Make the tables, with the path that every document has."""
         for table, columns in _TABLES.items():
             create_table(database, table, columns, **_INDEXES.get(table, {}))
@@ -115,7 +115,7 @@ class PathTables:
                 if not any((path, each) in self._uses for each in (NO_POINTS, *self._known[path].points)):
                     self._unused.add(path)
 
-    def store(self, database: MatchingDatabase) -> None:
+    def store(self, database: Connection) -> None:
         """Write what is new, work out which tag paths it fits, and forget what nobody has any more."""
         if self._new_paths:
             _insert(
@@ -133,7 +133,7 @@ class PathTables:
         if len(self._unused) > max(_FEW, self.linear_paths):
             self._collect(database)
 
-    def _fit_new_subscriptions(self, database: MatchingDatabase) -> None:
+    def _fit_new_subscriptions(self, database: Connection) -> None:
         paths, points = self._new_paths, self._new_points
         self._new_paths, self._new_points = [], []
         if not self.tag_paths:
@@ -149,7 +149,7 @@ class PathTables:
             matched[path] = [tag for (tag,) in database.integers(query).tolist()]
         self._place(database, [(tag, *pair) for pair in points for tag in matched[pair[0]]])
 
-    def _collect(self, database: MatchingDatabase) -> None:
+    def _collect(self, database: Connection) -> None:
         """Delete linear paths that no predicate has, and with them what was worked out of them."""
         gone = sorted(self._unused)
         points = [each for path in gone for each in self._known[path].points]
@@ -170,7 +170,7 @@ class PathTables:
 
     # From documents
 
-    def take_tags(self, database: MatchingDatabase, tag_paths: Sequence[str]) -> list[int]:
+    def take_tags(self, database: Connection, tag_paths: Sequence[str]) -> list[int]:
         """The ids of new tag paths, in order, once it is worked out which linear paths fit them."""
         first = len(self._tags)
         self._tags += tag_paths
@@ -184,7 +184,7 @@ class PathTables:
         database.analyse(OF_BOTH)  # before, a planner took them to be empty
         return ids
 
-    def forget_tags(self, database: MatchingDatabase) -> None:
+    def forget_tags(self, database: Connection) -> None:
         """Forget all tag paths."""
         for table in ("tagpath_map", "pathmatch", "tagpath_brinfo"):
             database.run(f"DELETE FROM {table}")
@@ -193,7 +193,7 @@ class PathTables:
 
     # Where both meet
 
-    def _candidates(self, database: MatchingDatabase, condition: str) -> list[tuple[int, int]]:
+    def _candidates(self, database: Connection, condition: str) -> list[tuple[int, int]]:
         """Linear paths and tag paths that begin and end alike, as far as names are told."""
         query = (
             "SELECT l.id, t.tagpath_id FROM query_linear_path l JOIN tagpath_map t"
@@ -205,12 +205,12 @@ class PathTables:
     def _fits(self, path: int, tag: int) -> bool:
         return bool(positions(self._known[path].key.path, self._tags[tag]))
 
-    def _match(self, database: MatchingDatabase, fitting: Sequence[tuple[int, int]]) -> None:
+    def _match(self, database: Connection, fitting: Sequence[tuple[int, int]]) -> None:
         rows = [(-tag if self._known[path].key.is_number else tag, path) for tag, path in fitting]
         self.reached.update(tag for tag, _ in rows)
         _insert(database, "pathmatch", rows)
 
-    def _place(self, database: MatchingDatabase, wanted: Sequence[tuple[int, int, int]]) -> None:
+    def _place(self, database: Connection, wanted: Sequence[tuple[int, int, int]]) -> None:
         """Work out where branching points lie, in all ways: of a tag path, a linear path and its points."""
         rows = []
         for tag, path, points in wanted:
@@ -233,5 +233,5 @@ def _brinfo(points: Points) -> str:
     return "&".join(f"bp#{number}={step}" for number, step in points)
 
 
-def _insert(database: MatchingDatabase, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def _insert(database: Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
     insert_rows(database, table, _TABLES[table], rows)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.databases.dialects import Storage
 from harken.events.xml import Documents, TagPaths, numbers
 from harken.language.xpath.linear import node_text
-from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.linear_paths import NO_PATH
 from harken_lab.plans.xml.path_predicates import number_key, text_key
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
 from harken.concurrency.forking import MATCHER, fork_lock
+from harken.databases.connection import Connection
 from harken.errors import StoreUnavailableError
 from harken.events import EventBatch
 from harken.events.xml import Documents
@@ -26,7 +27,6 @@ from harken.language.xpath.parser import parse_accepted
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Trait
 from harken.relational.database_session import Session
-from harken.relational.databases import MatchingDatabase
 from harken.relational.tables import create_table, insert_rows
 from harken.schema import Kind
 from harken.schema.paths import DOCUMENT, Path
@@ -55,16 +55,16 @@ class PredicateTables(Protocol):
     def arranged(self, predicates: list[Placed]) -> list[Placed]:
         """The predicates of a subscription, equalities first, in the order and with the additions of this plan."""
 
-    def create(self, database: MatchingDatabase) -> None:
+    def create(self, database: Connection) -> None:
         """Make empty tables."""
 
     def add(self, sid: int, predicates: Sequence[Stored]) -> None:
         """Take a subscription."""
 
-    def store(self, database: MatchingDatabase) -> None:
+    def store(self, database: Connection) -> None:
         """Insert what was taken."""
 
-    def delete(self, database: MatchingDatabase, sids: Iterable[int]) -> None:
+    def delete(self, database: Connection, sids: Iterable[int]) -> None:
         """Delete subscriptions."""
 
     def query(self) -> str:
@@ -150,7 +150,7 @@ class RelationalXPath:
             del self._texts[number]
         self._texts |= texts
 
-    def _create(self, database: MatchingDatabase) -> None:
+    def _create(self, database: Connection) -> None:
         self._rows, self._paths, self._predicates, self._tags = {}, PathTables(), self.plan(), None
         self._rarity, self._branching = Rarity(), set()
         for statement in database.dialect.joined_as_written:
@@ -161,7 +161,7 @@ class RelationalXPath:
         self._paths.create(database)
         self._predicates.create(database)
 
-    def _insert(self, database: MatchingDatabase, forms: Mapping[int, list[BranchConjunction]]) -> None:
+    def _insert(self, database: Connection, forms: Mapping[int, list[BranchConjunction]]) -> None:
         points: list[tuple[Any, ...]] = []
         found: list[tuple[int, int, list[Placed], list[str]]] = []
         for number, several in forms.items():
@@ -195,7 +195,7 @@ class RelationalXPath:
             self._branching.add(sid)
         return _Row(sid, pairs, values), points
 
-    def _delete(self, database: MatchingDatabase, numbers: Collection[int]) -> None:
+    def _delete(self, database: Connection, numbers: Collection[int]) -> None:
         rows = [row for number in numbers for row in self._rows.pop(number)]
         if rows:
             sids = [row.sid for row in rows]
@@ -208,7 +208,7 @@ class RelationalXPath:
                 self._paths.give_back(row.pairs)
                 self._rarity.forget(row.values)
 
-    def _fill(self, database: MatchingDatabase) -> None:
+    def _fill(self, database: Connection) -> None:
         self._session.begin(self._create)
         held = list(self._texts)
         for first in range(0, len(held), _AT_ONCE):
@@ -239,7 +239,7 @@ class RelationalXPath:
         examined = np.bincount(owners, minlength=len(batch))
         return MatchResult(offsets, (found & _NUMBERS).astype(np.int32), examined)
 
-    def _find(self, database: MatchingDatabase, documents: Documents) -> NDArray[np.int64]:
+    def _find(self, database: Connection, documents: Documents) -> NDArray[np.int64]:
         """Pairs of a document and the id of a conjunction that is true of it."""
         tags = self._tags
         with database.transaction():
@@ -259,7 +259,7 @@ class RelationalXPath:
             parts.append(self._meeting(database, documents, np.unique(database.integers(query), axis=0)))
         return np.concatenate(parts)
 
-    def _meeting(self, database: MatchingDatabase, documents: Documents, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _meeting(self, database: Connection, documents: Documents, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of the pairs whose branches meet."""
         has_points = np.array([sid in self._branching for sid in pairs[:, 1].tolist()], np.bool_)
         if not has_points.any():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from harken.relational.databases import MatchingDatabase
+from harken.databases.connection import Connection
+from harken.databases.dialects import Storage
 from harken.relational.tables import create_table, insert_rows
-from harken.relational.typed_values import Storage
 from harken_lab.plans.xml.chains import Chains, Stored
 from harken_lab.plans.xml.linear_paths import NO_PATH
 from harken_lab.plans.xml.path_predicates import ANY, EQUAL
@@ -40,7 +40,7 @@ class UnrolledRows:
         self.chains = Chains()
         self._new: list[list[object]] = []
 
-    def create(self, database: MatchingDatabase) -> None:
+    def create(self, database: Connection) -> None:
         """Make the tables."""
         self.chains.create(database)
         create_table(database, TABLE, COLUMNS, value="is_equal, value1", sub="sub_id")
@@ -54,13 +54,13 @@ class UnrolledRows:
         row += (self.chains.add_behind(sid, rest), 0) if rest else (sid, 1)
         self._new.append(row)
 
-    def store(self, database: MatchingDatabase) -> None:
+    def store(self, database: Connection) -> None:
         """Insert what was taken."""
         self.chains.store(database)
         insert_rows(database, TABLE, COLUMNS, self._new)
         self._new = []
 
-    def delete(self, database: MatchingDatabase, sids: Iterable[int]) -> None:
+    def delete(self, database: Connection, sids: Iterable[int]) -> None:
         """Delete subscriptions."""
         gone = list(sids)
         self.chains.delete(database, gone)

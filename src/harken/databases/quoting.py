@@ -1,14 +1,21 @@
-"""Values as literals of SQL that is printed for use elsewhere. Harken's own statements have parameters instead."""
+"""Names in statements, and values as literals of SQL that is printed for use elsewhere: our own have parameters."""
 
 from __future__ import annotations
 
 from math import inf
 
-from harken.errors import CapabilityError
-from harken.relational.databases import Dialect
+from harken.databases.dialects import Dialect
+from harken.errors import CapabilityError, OperatorError
 
 
-def quoted(value: str | float | int | None, dialect: Dialect) -> str:
+def quoted(name: str) -> str:
+    """A name of a table or column as SQL writes it, whatever is in it. Raises OperatorError."""
+    if not name or "\0" in name:
+        raise OperatorError(f"{name!r:.60} is no name of a table or column")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: str | float | int | None, dialect: Dialect) -> str:
     """A value as a literal. Raises CapabilityError for a text that cannot be one."""
     if value is None:
         return "NULL"
