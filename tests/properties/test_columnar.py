@@ -22,14 +22,10 @@ _ROUNDS, _EXPRESSIONS, _EVENTS = 1, 60, 60 if TIMES > 1 else 30
 
 ALONE = 1 << 30
 """Recent rows that never come to an end: everything stays in the delta."""
-STEPPED = {"stepped_slots": 0, "repeated_share": 0.01}
-"""Steps, wherever there can be any."""
 STATES: dict[str, dict[str, Any]] = {
     "as planned": {},
     "clusters": {"layouts": ("cluster",)},
-    "steps": {"layouts": ("cluster",), "settings": STEPPED},
     "clusters, never compacted": {"layouts": ("cluster",), "settings": {"compacted_rows": 0}},
-    "steps, never compacted": {"layouts": ("cluster",), "settings": {**STEPPED, "compacted_rows": 0}},
     "lists": {"layouts": ("list",)},
     "pools": {"layouts": ("pool",)},
     "sketches": {"layouts": ("sketch",)},

@@ -189,6 +189,6 @@ def found_by(group: dict[str, Any]) -> str:
     parts = {
         "key": told(group["key"]),
         "filter of": told(group["key"], *group["filter"]) if group["filter"] else "",
-        "range of": told(group["range"]) + (f" in {group['steps']} steps" if group["steps"] else ""),
+        "range of": told(group["range"]),
     }
     return ", ".join(f"{what} {columns}" for what, columns in parts.items() if columns) or "all"

@@ -16,11 +16,6 @@ Without a range, the slots of one key are sorted by what they ask of one column 
 end by that, and then the others by their lower end. Where nothing else is compared, and all intervals have one end,
 those that hold for an event follow each other. Of no more than 64 slots that is noticed, and they are a run.
 
-Where a long run would have to be compared in one other column, in which all rows ask for an interval with one end, the
-cluster may have steps: for some places among its slots, all slots from there on to the end that events need, sorted by
-their bounds in that column, again the upper ends first. An event takes a run of ids from those at the last step within
-its run, and compares only the few slots up to that step. So rows stand in several places.
-
 A cluster that no cache holds has a sketch: tiles of 64 slots, in which every column that is compared takes one byte a
 slot, or two, of the upper bits of its codes. These settle nearly all slots; only where the upper bits of an event's
 code are those of a bound are the bounds themselves read. What an event reads then lies together, and is a quarter.
@@ -61,23 +56,14 @@ from harken.kernels.frozen import Grid
     FILTER_BITS,
     FILTER_COLUMNS,
     FILTER_COUNT,
-    STEP_START,
-    STEP_SIZE,
-    STEP_COLUMN,
-    STEP_WIDE,
-) = range(27)
-CLUSTER_FIELDS = 27
+) = range(23)
+CLUSTER_FIELDS = 23
 # The fields of a column that is compared: the column of the event, whether it is wide, where its low codes and spans
 # stand, where its bytes stand in a tile, and by how many bits codes are shifted there. Where all intervals of a column
 # have one end there are no spans: in place of a low code stands twice the highest code that is admitted or, of an
 # interval without a high end, twice the code before the lowest, and one more.
 REST_COLUMN, REST_WIDE, REST_LOW, REST_SPAN, REST_PLANE, REST_SHIFT = range(6)
 REST_FIELDS = 6
-# The fields of a step, of which each has two: its slots with an upper end in the step's column, and those with a lower
-# one, whose ids stand behind those of the former. Where their ids start in `step_ids` and their bounds in `narrow` or
-# `wide`, and how many they are.
-STEP_IDS, STEP_BOUNDS, STEP_COUNT = range(3)
-STEP_FIELDS = 3
 NONE = -1
 # Multiplying by this and keeping the upper bits spreads codes over a table (Fibonacci hashing).
 _SCATTER = np.uint64(2654435769)
@@ -108,10 +94,6 @@ class Clusters(NamedTuple):
     """The sketches."""
     filters: NDArray[np.uint64]
     """2**bits bits for each cluster that has a filter, and at least a word."""
-    steps: Grid[np.int64]
-    """Two rows of fields for each step."""
-    step_ids: NDArray[np.int32]
-    """The numbers of the subscriptions at the steps. Padded by 64."""
     list_starts: NDArray[np.int32]
     list_columns: NDArray[np.int32]
     list_low: NDArray[np.uint32]

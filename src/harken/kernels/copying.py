@@ -60,8 +60,8 @@ _thawed, _thawed_deleted, _thawed_batch = thawing(RunCopying), thawing(Deleted),
 def copy_runs(copying, gone, batch, codes, out, first, events):
     """A stage: append the runs to their events' ids.
 
-    Whole runs are copied from the ids of all slots or of those that are not deleted, or from those at steps; what
-    passed a comparison, from the ids of all slots. Streaming, lines go past the cache: a line that is written
+    Whole runs are copied from the ids of all slots or of those that are not deleted; what passed a comparison, from the
+    ids of all slots. Streaming, lines go past the cache: a line that is written
     completely need not be read first, and what does not fit into the cache anyway does not drive out what is needed
     there.
     """
@@ -69,8 +69,8 @@ def copy_runs(copying, gone, batch, codes, out, first, events):
     runs = given.runs
     streaming = offsets[first + events] - offsets[first] > given.cached
     of_event, whole, part, passed = runs.of_event, pointer(runs.whole), pointer(runs.part), pointer(runs.passed)
-    slots, room, most = given.ids.size, runs.passed.size, given.staged.size - 2 * ROWS
-    ids, live, step_ids = pointer(given.ids), pointer(deleted.live), pointer(deleted.step_live)
+    room, most = runs.passed.size, given.staged.size - 2 * ROWS
+    ids, live = pointer(given.ids), pointer(deleted.live)
     ends, staged, out = pointer(given.ends), pointer(given.staged), pointer(out)
     back = of_event.shape[0] - 1
     runs_in_all = np.int64(0)
@@ -86,11 +86,7 @@ def copy_runs(copying, gone, batch, codes, out, first, events):
                 prefetch_read(passed, _start(of_event[back - i, event + 2 * near], room))
         if event + near < events:
             for i in range(whole[event + near]):
-                start = np.int64(of_event[i, event + near] & _START)
-                if start < slots:
-                    prefetch_read(live, start)
-                else:
-                    prefetch_read(step_ids, start - slots)
+                prefetch_read(live, np.int64(of_event[i, event + near] & _START))
             for i in range(part[event + near]):
                 slot = np.int64(passed[_start(of_event[back - i, event + near], room)])
                 prefetch_read(ids, slot)
@@ -103,11 +99,7 @@ def copy_runs(copying, gone, batch, codes, out, first, events):
         for i in range(whole[event]):
             start, length = np.int64(of_event[i, event] & _START), np.int64(of_event[i, event] >> _LENGTH)
             ends[event] += length
-            source = live
-            if start >= slots:
-                source = step_ids
-                start -= slots
-            since, held, line = _append(source, start, length, staged, since, held, most, out, line, streaming)
+            since, held, line = _append(live, start, length, staged, since, held, most, out, line, streaming)
         for i in range(part[event]):
             start, length = np.int64(of_event[back - i, event] & _START), np.int64(of_event[back - i, event] >> _LENGTH)
             ends[event] += length

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import inlined, inner, kernel
-from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, first_bits, ones, spread_word, trailing_zeros
+from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, first_bits, ones, spread_word
 
 NONE_DELETED, MARKED, COMPACT = range(3)
 """What is known of deleted slots: there are none; there is a bitmap; there is a list of those that are left as well."""
@@ -28,10 +28,6 @@ class Deleted(NamedTuple):
     """If compact, by word of the bitmap: how many slots are deleted before it."""
     live: NDArray[np.int32]
     """If compact, the ids of the slots that are left, padded by 64; else of all."""
-    step_bitmap: NDArray[np.uint64]
-    step_before: NDArray[np.int32]
-    step_live: NDArray[np.int32]
-    """The same for the ids at the steps of clusters."""
 
 
 @inner
@@ -91,13 +87,3 @@ def take_out(ids, dead, size, before, live):
         if first < size:
             end = spread_word(ids, first, ~dead[word] & first_bits(size - first), live, end)
     return end
-
-
-@kernel
-def mark_numbers(ids, dead, size, gone):
-    """Set `gone` for the number of every deleted slot among the first `size`."""
-    for word in range((size + ROWS - 1) // ROWS):
-        left = dead[word] & first_bits(size - word * ROWS)
-        while left != NO_BITS:
-            gone[ids[word * ROWS + trailing_zeros(left)]] = True
-            left &= left - ONE_BIT

@@ -36,13 +36,6 @@ from harken.kernels.clusters import (
     REST_WIDE,
     SLOT_COUNT,
     SLOT_START,
-    STEP_BOUNDS,
-    STEP_COLUMN,
-    STEP_COUNT,
-    STEP_IDS,
-    STEP_SIZE,
-    STEP_START,
-    STEP_WIDE,
     TILE_BYTES,
     TILE_START,
     WORD_BITS,
@@ -89,7 +82,7 @@ class Runs(NamedTuple):
     """The runs of each event, a column of room for each: where one begins and, above 32 bits, how many ids it has.
 
     Runs of which all ids are copied stand in the first rows: one begins at a slot (a place in `live`, where deleted
-    slots are left out) or, behind all slots, in the ids of steps.
+    slots are left out).
     What passed a comparison stands in the last rows, the first one last: it begins in `passed` or, behind that, as bits
     there. Rows that no event needs are not touched: where events have few runs these are near each other.
     """
@@ -132,20 +125,19 @@ def find_runs(search, gone, batch, codes, out, first, events):
     searched, deleted, events_of = _thawed(search), _thawed_deleted(gone), _thawed_batch(batch)
     index, runs, presence = searched.clusters, searched.runs, searched.presence
     mark_present(codes, events_of.has_value, first, events, events_of.skipped, presence)
-    clusters, compared, steps, of_event, present = index.clusters, index.rest, index.steps, runs.of_event, presence.bits
+    clusters, compared, of_event, present = index.clusters, index.rest, runs.of_event, presence.bits
     masks, starts, hashed = pointer(index.masks), pointer(index.starts), pointer(index.hashed)
     narrow, wide = pointer(index.narrow), pointer(index.wide)
     tiles, filters, anyone = pointer(index.tiles), pointer(index.filters), presence.anyone
     list_starts, list_columns = pointer(index.list_starts), pointer(index.list_columns)
     list_low, list_span = pointer(index.list_low), pointer(index.list_span)
     dead, before = pointer(deleted.bitmap), pointer(deleted.before)
-    step_dead, step_before = pointer(deleted.step_bitmap), pointer(deleted.step_before)
     has_dead, is_compact = deleted.state != NONE_DELETED, deleted.state == COMPACT
     copies_runs = is_compact or not has_dead
     whole, part, passed, room = pointer(runs.whole), pointer(runs.part), pointer(runs.passed), runs.passed.size
     numbers, who = pointer(runs.numbers), pointer(runs.who)
     begins, stops = pointer(runs.begins), pointer(runs.stops)
-    slots_in_all, ids, codes = searched.ids.size, pointer(searched.ids), borrowed(codes)
+    ids, codes = pointer(searched.ids), borrowed(codes)
     counts, candidates, seen = pointer(searched.counts), pointer(events_of.candidates), pointer(searched.seen)
     back = of_event.shape[0] - 1
     for event in range(events):
@@ -166,12 +158,6 @@ def find_runs(search, gone, batch, codes, out, first, events):
         if cluster[RANGE_COLUMN] != NONE:
             count = _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops)
         looked_at = passed_here = np.int64(0)
-        if cluster[STEP_START] != NONE and copies_runs:
-            count, at_steps = _by_steps(
-                cluster, narrow, wide, steps, codes, first, count, who, begins, stops, slots_in_all, step_dead,
-                step_before, is_compact, of_event, whole, counts,
-            )  # fmt: skip
-            seen[number] += at_steps
         if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and copies_runs:
             slots = cluster[SLOT_START]
             for k in range(count):
@@ -339,48 +325,6 @@ def _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops):
         who[kept], begins[kept], stops[kept] = who[i], start, end
         kept += np.int64(start < end)
     return kept
-
-
-@inlined
-def _by_steps(
-    cluster, narrow, wide, steps, codes, first, count, who, begins, stops, slots, dead, before, is_compact, of_event,
-    whole, counts,
-):  # fmt: skip
-    """Find the run at the last step within what each event has to look at, and leave the slots up to it.
-
-    Returns how many events have slots left, and how many ids there are in the runs.
-    """
-    start_of_steps, size, is_up_to = cluster[STEP_START], cluster[STEP_SIZE], cluster[RANGE_CLASS] == UP_TO
-    column, is_wide = cluster[STEP_COLUMN], cluster[STEP_WIDE] != 0
-    is_keyed, zero = np.bool_(False), np.int64(0)  # not as literals: Numba would compile the search once more for these
-    kept = at_steps = np.int64(0)
-    for i in range(count):
-        event, start, end = np.int64(who[i]), begins[i], stops[i]
-        if is_up_to:
-            number = (start + size - 1) // size
-            end = min(number * size, end)
-        else:
-            number = end // size
-            start = number * size
-        if number * size <= cluster[SLOT_COUNT]:
-            code, step = np.int64(codes[column, first + event]), start_of_steps + 2 * number
-            # The last of the upper ends, and the first of the lower ends, which stand behind these: one run.
-            uppers = steps[step, STEP_COUNT]
-            from_upper = _first_from(narrow, wide, is_wide, steps[step, STEP_BOUNDS], zero, uppers, is_keyed, code)
-            step += 1
-            to_lower = _first_from(
-                narrow, wide, is_wide, steps[step, STEP_BOUNDS], zero, steps[step, STEP_COUNT], is_keyed, code + 1
-            )
-            begin = steps[step, STEP_IDS] - uppers + from_upper
-            stop = steps[step, STEP_IDS] + to_lower
-            at_steps += stop - begin
-            if is_compact:
-                begin, stop = live_place(dead, before, begin), live_place(dead, before, stop)
-            _add(of_event, whole, counts, event, slots + begin, stop - begin)
-        if start < end:
-            who[kept], begins[kept], stops[kept] = event, start, end
-            kept += 1
-    return kept, at_steps
 
 
 @inlined

@@ -12,11 +12,11 @@ from harken.cli.plan_view import found_by
 @pytest.mark.parametrize(
     ("group", "told"),
     [
-        ({"key": None, "filter": [], "range": None, "steps": 0}, "all"),
-        ({"key": "a number", "filter": [], "range": "c number", "steps": 0}, "key a number, range of c number"),
-        ({"key": None, "filter": [], "range": "c number", "steps": 16}, "range of c number in 16 steps"),
+        ({"key": None, "filter": [], "range": None}, "all"),
+        ({"key": "a number", "filter": [], "range": "c number"}, "key a number, range of c number"),
+        ({"key": None, "filter": [], "range": "c number"}, "range of c number"),
         (
-            {"key": "a number", "filter": ["b string"], "range": None, "steps": 0},
+            {"key": "a number", "filter": ["b string"], "range": None},
             "key a number, filter of a number, b string",
         ),
         ({"directory": ["a number", "b string"]}, "directory of a number, b string"),

@@ -28,7 +28,6 @@ def texts(rng: Random) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    stepped = {"stepped_slots": 0, "repeated_share": 0.01}  # steps, wherever there can be any
     rng = Random(4)
     events = []
     for number in range(40):
@@ -41,7 +40,7 @@ def main() -> None:
         events.append(event)
     every = ("cluster", "list", "pool", "sketch", "sieve")
     for layouts in (every, *((each,) for each in every)):
-        engine = Engine(background=False, recent_rows=60, layouts=layouts, small_rows=0, settings=stepped)
+        engine = Engine(background=False, recent_rows=60, layouts=layouts, small_rows=0)
         for id, where in texts(Random(4))[:80]:
             engine.subscribe(id, where)
         engine.merge()
@@ -52,8 +51,6 @@ def main() -> None:
         assert [sorted(engine.match(event).ids) for event in events] == found
         engine.merge()
         assert [sorted(ids) for ids in engine.match_batch(events).ids] == found
-        groups = [group for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]]
-        assert any(group.get("steps") for group in groups) == ("cluster" in layouts and len(layouts) == 1)
         print(layouts[0], len(layouts), found)
 
 

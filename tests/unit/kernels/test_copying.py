@@ -29,7 +29,7 @@ def copy(drawn: Drawn, ends: np.ndarray, room: int, out: np.ndarray, *, streamin
     words, counts = np.empty(0, np.uint64), np.empty(0, np.int32)
     offsets = np.append(ends, ends[-1] + len(out))
     copying = RunCopying(drawn.runs, drawn.ids, ends, aligned(room, np.int32), -1 if streaming else 1 << 40)
-    deleted = Deleted(NONE_DELETED, words, counts, drawn.ids, words, counts, drawn.step_ids)
+    deleted = Deleted(NONE_DELETED, words, counts, drawn.ids)
     batch = Batch(np.empty(0, np.bool_), np.empty(0, np.bool_), nothing, offsets, nothing)
     copier = stage(copy_runs, copying)
     _call(frozen(copier), frozen(deleted), frozen(batch), np.empty((0, events), np.uint32), out, events)
@@ -40,23 +40,20 @@ class Drawn:
 
     def __init__(self, rng: np.random.Generator, events: int, longest: int) -> None:
         self.ids = np.concatenate([rng.permutation(IDS), np.full(ROWS, -1)]).astype(np.int32)
-        self.step_ids = np.concatenate([rng.permutation(IDS), np.full(ROWS, -1)]).astype(np.int32)
         self._passed: list[int] = []
         sizes = rng.permutation(np.concatenate([np.arange(2 * LANES + 2), rng.integers(0, longest, 60)]))
         whole: list[list[tuple[int, list[int]]]] = [[] for _ in range(events)]
         part: list[list[tuple[int, bool, list[int]]]] = [[] for _ in range(events)]
         for size, kind, event in zip(
-            sizes, rng.integers(0, 4, len(sizes)), rng.integers(0, events, len(sizes)), strict=True
+            sizes, rng.integers(0, 3, len(sizes)), rng.integers(0, events, len(sizes)), strict=True
         ):
             slots = self._drawn(rng, int(size), int(kind))
             if len(slots) == 0:
                 continue
             if kind == 0:
                 whole[event].append((int(slots[0]), self.ids[slots].tolist()))
-            elif kind == 1:
-                whole[event].append((len(self.ids) + int(slots[0]), self.step_ids[slots].tolist()))
             else:
-                part[event].append((self._keep(slots, is_bits=kind == 3), kind == 3, self.ids[slots].tolist()))
+                part[event].append((self._keep(slots, is_bits=kind == 2), kind == 2, self.ids[slots].tolist()))
         passed = np.array(self._passed, np.uint64)
         width = max(len(front) + len(back) for front, back in zip(whole, part, strict=True))
         of_event = np.zeros((width, events), np.uint64)
@@ -82,7 +79,7 @@ class Drawn:
     @staticmethod
     def _drawn(rng: np.random.Generator, size: int, kind: int) -> np.ndarray:
         begin = int(rng.integers(0, IDS - 2 * size - 1))
-        if kind <= 1:
+        if kind == 0:
             return np.arange(begin, begin + size)
         return np.sort(rng.permutation(2 * size)[:size]) + begin
 

@@ -170,92 +170,6 @@ def test_there_is_no_filter_where_most_events_would_pass_it_or_rows_ask_for_rang
     assert not filters(engine)
 
 
-STEPPED = {"repeated_share": 0.1, "stepped_slots": 1}
-"""Settings for steps wherever they are of any use."""
-
-
-def steps(engine: Engine) -> list[int]:
-    engine.merge()
-    groups = [group for layer in engine.stats()["matcher"]["layers"] for group in layer["groups"]]
-    return sorted(group["steps"] for group in groups if group["steps"])
-
-
-@pytest.mark.seconds
-@pytest.mark.parametrize(("size", "top"), [(600, 500), (1_023, 500), (1_024, 500), (2_000, 90_000)])
-@pytest.mark.parametrize("compacts", [False, True])
-def test_steps_spare_comparing_in_a_second_column(size: int, top: int, compacts: bool) -> None:
-    draw = Random(size)
-    asked = {f"{n}": (draw.choice("<>"), draw.randrange(top), draw.randrange(top)) for n in range(size)}
-    signs = {"<": ("<=", ">"), ">": (">=", "<")}
-    compacted_rows = DEFAULT_SETTINGS.compacted_rows if compacts else 0
-    engine = columnar(layouts=["cluster"], settings={**STEPPED, "compacted_rows": compacted_rows})
-    # Half of the rows with an upper end in x, and half with a lower one, ask for either in y.
-    engine.subscribe_many(
-        (id, f"x {signs[sign][0]} {x} AND y {signs[sign][int(id) % 2]} {y}") for id, (sign, x, y) in asked.items()
-    )
-    # So many constants make codes wide.
-    engine.subscribe_many((f"c{n}", f"z = 1 AND x = {3 * n} AND y = {3 * n + 1}") for n in range(top // 3))
-    assert len(steps(engine)) >= 2
-    assert all(1 <= each <= DEFAULT_SETTINGS.most_steps for each in steps(engine))
-    values = [-1, top, *(each for _, x, y in list(asked.values())[:20] for each in (x, y))]
-    events = [(draw.choice(values), draw.choice(values)) for _ in range(300)]
-
-    def holds(id: str, event: tuple[int, int]) -> bool:
-        (x, y), (sign, *bounds) = event, asked[id]
-        first = x <= bounds[0] if sign == "<" else x >= bounds[0]
-        if int(id) % 2 == 0:
-            return first and (y <= bounds[1] if sign == "<" else y >= bounds[1])
-        return first and (y > bounds[1] if sign == "<" else y < bounds[1])
-
-    def check() -> list[int]:
-        found = engine.match_batch([{"x": x, "y": y} for x, y in events])
-        for event, ids in zip(events, found.ids, strict=True):
-            assert sorted(ids, key=int) == [id for id in asked if holds(id, event)]
-        return found.candidates
-
-    with_steps = check()
-    (layer,) = engine.stats()["matcher"]["layers"]
-    seen = sum(group["seen_candidates"] for group in layer["groups"])
-    assert seen == pytest.approx(sum(with_steps) / len(events), abs=0.01), "at steps too"
-    for id in list(asked)[::7]:
-        engine.unsubscribe(id)
-        del asked[id]
-    deleted = sum(check())
-    if compacts:
-        assert deleted < sum(with_steps)
-    else:
-        assert sum(with_steps) < 0.8 * deleted, "what is only marked keeps events from steps, and all is compared"
-    engine.merge()
-    assert sum(check()) < (1.1 if compacts else 0.8) * deleted
-    assert not engine.match({"x": 1}).ids
-    several = engine.match({"x": [-1, top], "y": [-1, top]}).ids
-    every = [(x, y) for x in (-1, top) for y in (-1, top)]
-    assert sorted(several) == sorted(id for id in asked if any(holds(id, event) for event in every))
-
-
-def test_there_are_no_steps_where_they_would_not_pay_or_cannot_be() -> None:
-    draw = Random(1)
-    pairs = [(draw.randrange(900), draw.randrange(900)) for _ in range(2_000)]
-
-    def filled(sign: str = "<", **settings: float) -> Engine:
-        engine = columnar(layouts=["cluster"], settings=settings)
-        engine.subscribe_many((f"{n}", f"x {sign} {x} AND y {sign} {y}") for n, (x, y) in enumerate(pairs))
-        return engine
-
-    assert not steps(filled()), "more rows would be repeated than a quarter of all"
-    for sign, repeated in (("<", 2_000 * 16 - 128 * 15 * 16 // 2), (">", 128 * 15 * 16 // 2)):
-        for share, is_stepped in ((2_000 / repeated, True), (2_000 / (repeated - 1), False)):
-            assert bool(steps(filled(sign, repeated_share=share * 0.99999))) == is_stepped
-    assert steps(filled(repeated_share=0.1))
-    assert not steps(filled(repeated_share=0.1, stepped_slots=1_500)), "no event has so much to compare"
-    engine = filled(**STEPPED)
-    engine.subscribe_many((f"t{n}", f"x < {x} AND y < {y} AND z < {y}") for n, (x, y) in enumerate(pairs))
-    engine.subscribe_many((f"k{n}", f"k = {n % 3} AND y < {y}") for n, (x, y) in enumerate(pairs))
-    assert len(steps(engine)) == 1, "neither for two more columns nor behind a key"
-    engine.subscribe_many([("odd", "x < 5 AND y <> 3"), ("even", "x <> 3 AND y < 5")])
-    assert not steps(engine), "what is not one value is no run"
-
-
 def test_a_prefix_is_a_range_of_strings() -> None:
     engine = columnar()
     engine.subscribe_many((n, f"name LIKE 'n{n:05}%'") for n in range(2_000))
@@ -761,22 +675,21 @@ def test_what_an_event_matches_behind_a_key_is_one_run(monkeypatch: pytest.Monke
 
 
 def test_runs_may_fill_the_room_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One event that has a run in every cluster, and two where there are steps, and no room for more."""
+    """One event that has a run in every cluster, and no room for more."""
     rooms: list[Runs] = []
     make_room = index._runs
     monkeypatch.setattr(index, "_runs", lambda *given: rooms.append(make_room(*given)) or rooms[-1])
-    engine = columnar(layouts=["cluster"], settings=STEPPED)
-    asked = {f"{n}": (n % 997, n * 7 % 991) for n in range(2_000)}
-    engine.subscribe_many((id, f"x >= {x} AND y >= {y}") for id, (x, y) in asked.items())
+    engine = columnar(layouts=["cluster"])
+    asked = {f"{n}": n % 997 for n in range(2_000)}
+    engine.subscribe_many((id, f"x >= {x}") for id, x in asked.items())
     engine.subscribe_many((id, f"{name} = 1") for id, name in (("p", "p"), ("q", "q"), ("r", "r")))
-    assert len(steps(engine)) == 1
-    found = engine.match_batch([{"x": x, "y": y, "p": 1, "q": 1, "r": 1} for x in range(450, 600) for y in (500, 990)])
-    for place, (x, y) in enumerate((x, y) for x in range(450, 600) for y in (500, 990)):
-        expected = [id for id, (low, other) in asked.items() if low <= x and other <= y]
-        assert sorted(found.ids[place]) == sorted([*expected, "p", "q", "r"])
+    engine.merge()
+    found = engine.match_batch([{"x": x, "p": 1, "q": 1, "r": 1} for x in range(450, 600)])
+    for place, x in enumerate(range(450, 600)):
+        assert sorted(found.ids[place]) == sorted([*(id for id, low in asked.items() if low <= x), "p", "q", "r"])
     (room,) = (each for each in rooms if each.of_event.shape[0] > 1)
-    assert room.of_event.shape[0] == 5
-    assert (room.whole + room.part).max() == 5
+    assert room.of_event.shape[0] == 4
+    assert (room.whole + room.part).max() == 4
 
 
 # Fresh subscriptions, and small engines

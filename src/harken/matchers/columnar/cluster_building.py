@@ -36,8 +36,6 @@ class ClusterBuilder:
         self._rest: list[tuple[int, ...]] = []
         self._tiles = _Pile(np.uint8)
         self._filters = _Pile(np.uint64)
-        self._steps: list[tuple[int, ...]] = []
-        self._step_rows = _Pile(np.int64)
         self._list_starts = _Pile(np.int32)
         self._list_columns = _Pile(np.int32)
         self._list_low = _Pile(np.uint32)
@@ -77,16 +75,12 @@ class ClusterBuilder:
             if planes:
                 fields[layout.TILE_BYTES] = ROWS * len(planes)
                 fields[layout.TILE_START] = self._tiles.add(_tiled(planes))
-            if group.step:
-                self._add_steps(members, group, fields)
         self._fields.append(fields)
         self.order.append(members)
         self._slots += len(members)
 
-    def arrays(self, numbers: NDArray[np.int32]) -> layout.Clusters:
-        """The clusters, given the numbers of the rows' subscriptions."""
-        step_ids = _Pile(np.int32)
-        step_ids.add(numbers[self._step_rows.array()])
+    def arrays(self) -> layout.Clusters:
+        """The clusters."""
         return layout.Clusters(
             np.array(self._fields, np.int64).reshape(-1, layout.CLUSTER_FIELDS),
             self._masks.array(),
@@ -97,8 +91,6 @@ class ClusterBuilder:
             np.array(self._rest, np.int64).reshape(-1, layout.REST_FIELDS),
             self._tiles.array(),
             self._filters.array(),
-            np.array(self._steps, np.int64).reshape(-1, layout.STEP_FIELDS),
-            step_ids.array(ROWS),
             self._list_starts.array(),
             self._list_columns.array(),
             self._list_low.array(),
@@ -197,29 +189,6 @@ class ClusterBuilder:
             planes += [low.astype(np.uint8), np.where(is_hidden, 255, high - low).astype(np.uint8)]
             self._rest.append((column, int(wide), pile.add(lows), pile.add(spans), at, shift))
         return 1
-
-    def _add_steps(self, members: NDArray[np.int64], group: GroupPlan, fields: list[int]) -> None:
-        """Add steps: at each, the rows that lie behind it for an event, by their ends in the other column."""
-        rows, step = self._rows, group.step
-        (column,) = (int(each) for each in group.columns if each != group.bound)
-        top = int(rows.tops[column])
-        lows, spans = np.empty(len(members), np.uint32), np.empty(len(members), np.uint32)
-        kernels.interval_of(rows.starts, rows.columns, rows.low, rows.high, members, column, lows, spans)
-        is_upper, highs = lows == 1, lows + spans
-        wide = top >= _WIDE_FROM - 1
-        pile = self._wide if wide else self._narrow
-        bounds = np.where(is_upper, highs, lows)
-        places, order = np.arange(len(members)), np.argsort(bounds, kind="stable")
-        fields[layout.STEP_START], fields[layout.STEP_SIZE] = len(self._steps), step
-        fields[layout.STEP_COLUMN], fields[layout.STEP_WIDE] = column, int(wide)
-        for at in range(0, len(members) + 1, step):
-            is_needed = places >= at if group.bound_class == kernels.UP_TO else places < at
-            for wanted in (is_upper, ~is_upper):
-                chosen = order[(is_needed & wanted)[order]]
-                ends = bounds[chosen]
-                self._steps.append(
-                    (self._step_rows.add(members[chosen]), pile.add(np.append(ends, ends[ROWS - 1 :: ROWS])), len(ends))
-                )
 
     def _add_lists(self, members: NDArray[np.int64], group: GroupPlan, fields: list[int]) -> None:
         rows = self._rows

@@ -22,12 +22,6 @@ class ColumnarSettings:
     """Slots in the average run of a sketch, at most."""
     filter_below: float = 1.0
     """A cluster has a filter if fewer of its rows than this are expected to agree with an event in all equalities."""
-    most_steps: int = 16
-    """Steps of a cluster besides its end, at most."""
-    stepped_slots: int = 256
-    """A cluster has steps only if an event would have to compare at least this many slots."""
-    repeated_share: float = 4
-    """The steps of an index repeat at most 1/repeated_share of its rows."""
     buckets_an_asking: int = 512
     """Buckets that a column of a sieve would have if all rows asked for it: it has as many as rows ask for it."""
     least_buckets: int = 16
@@ -44,7 +38,7 @@ class ColumnarSettings:
     least_passed: int = 1 << 16
     """Room, at least, for the slots of a chunk that pass a comparison."""
     most_places: int = 1 << 32
-    """Slots of an index with those at its steps, at most: where a run begins is kept in 32 bits."""
+    """Slots of an index, at most: where a run begins is kept in 32 bits."""
     first_ids: int = 1 << 15
     """Room that is taken before anything is found: enough for the ids of most single events."""
     cached_ids: int = 1 << 20

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.kernels.clusters import LIST_START, NONE, REST_COUNT, STEP_START, Clusters
-from harken.kernels.deletes import COMPACT, MARKED, NONE_DELETED, Deleted, mark_numbers, take_out
+from harken.kernels.clusters import LIST_START, NONE, REST_COUNT, Clusters
+from harken.kernels.deletes import COMPACT, MARKED, NONE_DELETED, Deleted, take_out
 from harken.kernels.frozen import frozen
 from harken.kernels.pool import Pools
 from harken.kernels.vector import ROWS
 
-_NO_WORDS = np.empty(0, np.uint64)
 _NO_COUNTS = np.empty(0, np.int32)
 
 
@@ -28,7 +27,7 @@ class Deletions:
         self, clusters: Clusters, pools: Pools, ids: NDArray[np.int32], rows: int, bitmap: NDArray[np.uint64]
     ) -> None:
         self.bitmap = bitmap
-        self._clusters, self._ids, self._rows = clusters, ids, rows
+        self._ids, self._rows = ids, rows
         self._clustered = pools.first_slot
         """The slots of clusters. Those of pools are looked up by the bitmap, which takes hardly any time."""
         self._events = 0
@@ -36,8 +35,7 @@ class Deletions:
         """Keeps alive what is frozen: threads may still use the first."""
         self._frozen = frozen(self._kept[0])
         copied = (clusters.clusters[:, REST_COUNT] == 0) & (clusters.clusters[:, LIST_START] == NONE)
-        gains = (copied | (clusters.clusters[:, STEP_START] != NONE)).any()
-        self._may_compact = bool(gains) and self._kept[0].state == MARKED
+        self._may_compact = bool(copied.any()) and self._kept[0].state == MARKED
 
     def frozen_for(self, events: int, rows_an_event: int) -> Any:
         """What a kernel needs to know. Compacts if one event in so many rows has come, with those to come now."""
@@ -49,20 +47,11 @@ class Deletions:
 
     def _marked(self) -> Deleted:
         state = MARKED if self.bitmap.any() else NONE_DELETED
-        step_ids = self._clusters.step_ids
-        return Deleted(state, self.bitmap, _NO_COUNTS, self._ids, _NO_WORDS, _NO_COUNTS, step_ids)
+        return Deleted(state, self.bitmap, _NO_COUNTS, self._ids)
 
     def _compact(self) -> None:
-        ids, step_ids = self._ids, self._clusters.step_ids
-        gone = np.zeros(int(ids.max(initial=0)) + 1, np.bool_)
-        mark_numbers(ids, self.bitmap, self._clustered, gone)
-        repeated = len(step_ids) - ROWS
-        packed = np.packbits(gone[step_ids[:repeated]], bitorder="little")
-        step_bitmap = np.zeros(repeated // ROWS + 2, np.uint64)
-        step_bitmap.view(np.uint8)[: len(packed)] = packed
-        before, live = _taken_out(ids, self.bitmap, self._clustered)
-        step_before, step_live = _taken_out(step_ids, step_bitmap, repeated)
-        self._kept.append(Deleted(COMPACT, self.bitmap, before, live, step_bitmap, step_before, step_live))
+        before, live = _taken_out(self._ids, self.bitmap, self._clustered)
+        self._kept.append(Deleted(COMPACT, self.bitmap, before, live))
         self._frozen = frozen(self._kept[-1])
         self._may_compact = False
 

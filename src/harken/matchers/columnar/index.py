@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harken.codes.encode import EncodedBatch
 from harken.errors import CapabilityError
-from harken.kernels.clusters import MASK_COUNT, NONE, SLOT_COUNT, STEP_START, Clusters
+from harken.kernels.clusters import MASK_COUNT, SLOT_COUNT, Clusters
 from harken.kernels.columnar import IndexSearch, match_codes
 from harken.kernels.copying import RunCopying, copy_runs
 from harken.kernels.deletes import bury
@@ -138,8 +138,8 @@ def build(
     filled = np.flatnonzero(blocked >= 0)
     ids[first_slot + filled] = numbers[blocked[filled]]
     dead = np.zeros(len(ids) // 64 + 2, np.uint64)
-    index = ColumnarIndex(builder.arrays(numbers), pools, sieve, ids, len(numbers), dead)
-    if max(len(ids) + len(index.clusters.step_ids), 2 * _most_passed(index, 0)) > most_places:
+    index = ColumnarIndex(builder.arrays(), pools, sieve, ids, len(numbers), dead)
+    if max(len(ids), 2 * _most_passed(index, 0)) > most_places:
         raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
     return index
 
@@ -152,9 +152,8 @@ class Finder:
         self._settings = settings
         self._columns = columns
         """The columns whose codes the index knows. Others may stand behind them."""
-        # Each cluster may find a run, or one more at a step, and each column has a bitmap, for each event of a chunk.
-        clusters = index.clusters.clusters
-        runs = len(clusters) + int((clusters[:, STEP_START] != NONE).sum())
+        # Each cluster may find a run, and each column has a bitmap, for each event of a chunk.
+        runs = len(index.clusters.clusters)
         self._chunk = max(64, min(settings.chunk_events, settings.most_runs // max(1, columns, runs) // 64 * 64))
         self.seen = np.zeros(index.parts(), np.int64)
         """By cluster, then by pool, and of the sieve: the slots that were looked at so far."""

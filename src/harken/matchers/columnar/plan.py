@@ -47,8 +47,6 @@ class GroupPlan:
     bound_class: int
     filtered: NDArray[np.int32]
     """Other columns than the key's in which all of its rows ask for one value, if a filter is to go by them."""
-    step: int
-    """How many slots lie between its steps, where it is to have them; else 0."""
     candidates: float
     """Slots that an event is expected to look at."""
     cost: float
@@ -300,43 +298,7 @@ class _Keyed:
         bounds = np.flatnonzero(np.diff(group[order], prepend=group[order[0]] - 1 if len(order) else 0))
         if not len(chosen):
             return []
-        return self._with_steps([self._group(chosen[each]) for each in np.split(order, bounds[1:])])
-
-    def _with_steps(self, groups: list[GroupPlan]) -> list[GroupPlan]:
-        """The groups, of which those that have most to compare get steps."""
-        left = int(len(self._rows) / self._settings.repeated_share)
-        for place in sorted(range(len(groups)), key=lambda place: -groups[place].candidates):
-            group = groups[place]
-            step = -(-group.size // self._settings.most_steps // ROWS) * ROWS
-            steps = group.size // step
-            repeated = step * steps * (steps + 1) // 2
-            if group.bound_class == kernels.UP_TO:  # at its steps stands what is behind them
-                repeated = (steps + 1) * group.size - repeated
-            if repeated <= left and self._gains_by_steps(group):
-                left -= repeated
-                groups[place] = self._stepped(group, step)
-        return groups
-
-    def _gains_by_steps(self, group: GroupPlan) -> bool:
-        """Whether long runs of a cluster are compared in one column, where all rows ask for intervals of one end."""
-        has_runs = group.layout == CLUSTER and group.key < 0 and group.bound >= 0 and not group.is_within
-        if not has_runs or len(group.columns) != 2:
-            return False
-        if self._here[self._cluster_of[group.rows[0]]] < self._settings.stepped_slots:
-            return False
-        starts = self._rows.starts[group.rows]
-        classes = self._rows.classes[np.concatenate([starts, starts + 1])]
-        return bool(((classes == kernels.UP_TO) | (classes == kernels.FROM)).all())
-
-    def _stepped(self, group: GroupPlan, step: int) -> GroupPlan:
-        """The group with steps: half a step is compared, and by two look-ups a run is found in which all match."""
-        costs = self._costs
-        before = self._here[self._cluster_of[group.rows[0]]]
-        chance = group.candidates / before
-        (other,) = group.columns[group.columns != group.bound]
-        share = self._shares[[kernels.UP_TO, kernels.FROM], other].mean() / max(self._present[other], 1e-9)
-        cost = costs.cluster + chance * (3 * costs.look_up + step / 2 * costs.slot)
-        return replace(group, step=step, candidates=float(chance * (before * share + step / 2)), cost=float(cost))
+        return [self._group(chosen[each]) for each in np.split(order, bounds[1:])]
 
     def _group(self, members: NDArray[np.int64]) -> GroupPlan:
         first = int(members[0])
@@ -355,7 +317,7 @@ class _Keyed:
             candidates = (self._tested[part] / self._counts[part]).sum()
             cost = (self._cost[part] / self._counts[part]).sum()
         return GroupPlan(
-            members, layout, columns, key, bound, bound_class, filtered, 0, float(candidates), float(cost), len(members)
+            members, layout, columns, key, bound, bound_class, filtered, float(candidates), float(cost), len(members)
         )
 
 

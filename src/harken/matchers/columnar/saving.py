@@ -23,7 +23,7 @@ from harken.matchers.roles import Write
 from harken.versions.array_file import ArrayFile
 
 INDEX, STATISTICS = "index", "statistics"
-LAYOUT_OF = {INDEX: 6, STATISTICS: 2}
+LAYOUT_OF = {INDEX: 7, STATISTICS: 2}
 """Each to be counted up whenever its arrays come to mean something else: those of dictionaries are in both."""
 _REMEDIES = {
     INDEX: "load it with `Engine.load`, and save or publish it again",
