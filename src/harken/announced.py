@@ -1,4 +1,4 @@
-"""What has a name in Harken: what it brings, and what installed packages announce by entry points."""
+"""Registries of names: Harken's own, and those that installed packages announce by entry points."""
 
 from __future__ import annotations
 
@@ -18,64 +18,64 @@ LABORATORY = "harken-lab"
 
 
 class Announced(MutableMapping[str, T], Generic[T]):
-    """Values by name: our own first, then those that packages announce in a group of entry points.
+    """Values by name: Harken's own first, then those that packages announce in a group of entry points.
 
-    Packages are looked for when a name is asked for that is not our own, or all names are.
+    Entry points are read when a name is looked up that is not Harken's own, or when all names are listed.
     """
 
     def __init__(self, group: str, own: Mapping[str, T], read: Callable[[EntryPoint], T], laboratory: str = "") -> None:
-        """`laboratory` has the names, separated by spaces, that the laboratory brings where it is installed."""
+        """`laboratory`: the names that the laboratory announces if it is installed, separated by spaces."""
         self._group, self._read = group, read
         self.laboratory = tuple(laboratory.split())
-        self._known = dict(own)
-        self._found: dict[str, EntryPoint] | None = None
+        self._values = dict(own)
+        self._entries: dict[str, EntryPoint] | None = None
 
     def __getitem__(self, name: str) -> T:
-        return self._known[name] if name in self._known else self._read(self._others()[name])
+        return self._values[name] if name in self._values else self._read(self._announced()[name])
 
     def __setitem__(self, name: str, value: T) -> None:
-        self._known[name] = value
+        self._values[name] = value
 
     def __delitem__(self, name: str) -> None:
-        was_found = self._others().pop(name, None)
-        if self._known.pop(name, None) is None and was_found is None:
+        entry = self._announced().pop(name, None)
+        if self._values.pop(name, None) is None and entry is None:
             raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known or name in self._others()
+        return name in self._values or name in self._announced()
 
     def __iter__(self) -> Iterator[str]:
-        others = self._others()
-        return iter([*self._known, *(name for name in others if name not in self._known)])
+        others = self._announced()
+        return iter([*self._values, *(name for name in others if name not in self._values)])
 
     def __len__(self) -> int:
-        return len(self._known.keys() | self._others().keys())
+        return len(self._values.keys() | self._announced().keys())
 
     def hint(self, name: str) -> str | None:
-        """What to do about a name that is not known: install what has it, or write one that is near."""
+        """A hint for an unknown name: the package to install, or similar names."""
         if name in self.laboratory:
             return f"it is in the laboratory: pip install {LABORATORY}"
         return did_you_mean(name, self)
 
     def package(self, name: str) -> str | None:
-        """The distribution that announces a name; None if it is our own, or not known."""
-        found = self._others().get(name)
-        return found.dist.name if found is not None and found.dist is not None else None
+        """The distribution that announces a name; None if the name is Harken's own or unknown."""
+        entry = self._announced().get(name)
+        return entry.dist.name if entry is not None and entry.dist is not None else None
 
-    def _others(self) -> dict[str, EntryPoint]:
-        if self._found is None:
-            from importlib.metadata import entry_points  # it takes as long as all the rest of Harken's import
+    def _announced(self) -> dict[str, EntryPoint]:
+        if self._entries is None:
+            from importlib.metadata import entry_points  # takes as long as the rest of Harken's import
 
-            self._found = {each.name: each for each in sorted(entry_points(group=self._group))}
-        return self._found
+            self._entries = {each.name: each for each in sorted(entry_points(group=self._group))}
+        return self._entries
 
 
 def target_of(entry: EntryPoint) -> str:
-    """Where an entry point leads, as "module:name"."""
+    """The target of an entry point, as "module:name"."""
     return entry.value
 
 
 def imported(target: str) -> Any:
-    """What a "module:name" names."""
+    """The object that a "module:name" names."""
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)

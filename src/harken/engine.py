@@ -28,7 +28,7 @@ from harken.language.registry import DEFAULT_LANGUAGE
 from harken.language.sql.parser import parse, reads_like_condition
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.changes import Change
-from harken.live.home import Home
+from harken.live.home import SavedLocation
 from harken.live.live_set import LiveSet
 from harken.live.loading import (
     Checked,
@@ -70,7 +70,7 @@ class Engine:
     """Holds subscriptions and finds, for each event, those that are true of it.
 
     `len(engine)`, `id in engine` and `for each in engine` are about its subscriptions. Threads may share an engine:
-    matching waits for nobody, and a match that begins after `subscribe` or `unsubscribe` has returned knows of it.
+    matching never waits for changes, and a match that begins after `subscribe` or `unsubscribe` has returned sees them.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Engine:
     ) -> None:
         """Make an empty engine. With a `schema`, subscriptions and events have to fit it.
 
-        `algorithm` finds subscriptions over attributes (`harken algorithms` lists them, and `options` are its own),
+        `algorithm` finds subscriptions over attributes (`harken algorithms` lists them) and takes the `options`,
         `documents` those over XML documents. `limits` bound the size of texts and events. `operators` are what
         subscriptions may call: each made by `harken.operator`, or as "module:name", or the name of an entry point.
         `order` is the order in which their predicates are evaluated (or, with `matching_tree`, that of its tests).
@@ -99,11 +99,11 @@ class Engine:
         operating = Operating.of(operators, order, limits)
         compiler = Compiler(schema, limits, operating.operators.signatures)
         self._live = LiveSet(compiler, algorithm, options, operating=operating, documents=matching)
-        self._home = Home()
+        self._location = SavedLocation()
         self._compared = Compared()
         self._sampled = Sampled()
         self._unparsed = Unparsed()
-        # One at a time changes things. Matching goes on meanwhile.
+        # Held by changes. Matching does not take it.
         self._lock = fork_rlock(ENGINE)
 
     def __repr__(self) -> str:
@@ -115,11 +115,11 @@ class Engine:
         return html_table(repr(self).strip("<>"), [], _summary(self.stats()))
 
     def __reduce__(self) -> Any:
-        raise TypeError("an engine is not pickled: save(path) it, and let the other process call Engine.load(path)")
+        raise TypeError("an engine cannot be pickled: save(path) it, and call Engine.load(path) in the other process")
 
     @property
     def schema(self) -> Schema | None:
-        """What subscriptions and events have to fit, if there is one."""
+        """The schema that subscriptions and events have to fit, if there is one."""
         return self._live.schema
 
     @property
@@ -139,7 +139,7 @@ class Engine:
 
     @property
     def operators(self) -> OperatorSet:
-        """What subscriptions may call, by name."""
+        """The operators that subscriptions may call, by name."""
         return self._live.operating.operators
 
     @property
@@ -150,11 +150,11 @@ class Engine:
     @property
     def version(self) -> int | None:
         """The number of the version that was last saved or loaded."""
-        return self._home.version
+        return self._location.version
 
     @property
     def sequence(self) -> int | None:
-        """The last change that was applied, also before it was saved. A log is followed from here on."""
+        """The sequence number of the last change applied, which is saved too. Follow a log from here on."""
         return self._live.sequence
 
     def __len__(self) -> int:
@@ -171,14 +171,14 @@ class Engine:
     def subscription(self, id: str | int) -> Subscription:
         """The subscription of this id. Raises UnknownIdError."""
         wanted = checked_id(id)
-        found = self._live.catalogue.get(wanted)
-        if found is None:
+        subscription = self._live.catalogue.get(wanted)
+        if subscription is None:
             near = did_you_mean(wanted, self._live.catalogue.ids()) if len(self) <= _MOST_FOR_A_HINT else None
             raise UnknownIdError(f"there is no subscription {wanted!r:.60}", hint=near)
-        return found
+        return subscription
 
     def field_names(self) -> list[str]:
-        """The names of the fields that travel with subscriptions, such as `owner`."""
+        """The names of the fields of subscriptions, such as `owner`."""
         return list(self._live.catalogue.field_counts())
 
     # Subscribing
@@ -195,8 +195,8 @@ class Engine:
         """Add a subscription: events match it while its text `where` is true of them.
 
         An id that is taken raises DuplicateIdError or, with `replace`, gets the new text. `fields` are kept with the
-        subscription, such as its owner. `warnings` of the result say what is probably not meant. Raises LanguageError,
-        with the place of the fault, or LimitError.
+        subscription, such as its owner. `warnings` of the result point out what is probably a mistake. Raises
+        LanguageError, with the place of the fault, or LimitError.
         """
         record = Record(0, checked_id(id), where, language, dict(fields) if fields else NO_FIELDS)
         compiler = self._live.compiler
@@ -211,8 +211,8 @@ class Engine:
     ) -> Report:
         """Add subscriptions from (id, where) pairs, mappings or an Arrow table. Faulty ones are reported, not raised.
 
-        An Arrow table may have `predicates` in place of `where`: lists of attribute, operator and value, which are
-        taken without parsing. `progress` is told now and then how many have been read.
+        An Arrow table may have `predicates` in place of `where`: lists of attribute, operator and value, which need no
+        parsing. `progress` is called now and then with the number of subscriptions read.
         """
         if is_arrow(source):
             source = at_rest(source)
@@ -221,11 +221,11 @@ class Engine:
         return subscribe_table(self._changing, self._predicates(source), replace, progress)
 
     def replace_all(self, source: Iterable[Any], *, progress: Callable[[int], None] | None = None) -> Replacement:
-        """Have the subscriptions of a source, and no others. It comes as for `subscribe_many`.
+        """Replace all subscriptions by those of a source, which is as for `subscribe_many`.
 
-        A match sees all of the change or nothing of it. What says the same as before stays where it is. A faulty one is
-        reported, and what its id stood for before is kept. If the algorithm has no room for all of them, or cannot
-        remove any, LimitError or CapabilityError is raised and nothing changes.
+        A match sees the change whole or not at all. Unchanged subscriptions are not touched. A faulty one is reported,
+        and the subscription that had its id is kept. If the algorithm has no room for all of them, or cannot remove
+        any, LimitError or CapabilityError is raised and nothing changes.
         """
         if is_arrow(source):
             source = at_rest(source)
@@ -246,9 +246,9 @@ class Engine:
     def apply(self, changes: Iterable[Change], checked: Mapping[str, Checked] | None = None) -> Report:
         """Apply the changes of a log in their order. A match sees none of them or all of them.
 
-        Changes up to `sequence` were made before, and are passed over. A record that is rejected is reported, and what
-        its id stood for before is gone: by the log it is something else now. `checked` has, by id, what `check` gave
-        for the texts of records: these need not be understood again.
+        Changes up to `sequence` were applied before and are skipped. A rejected record is reported, and the
+        subscription that had its id is removed, because the log replaced it. `checked` has results of `check`, by id:
+        their texts are not compiled again.
         """
         return apply_changes(self._live, self._changing, changes, checked or {})
 
@@ -260,7 +260,7 @@ class Engine:
                 raise SchemaError("this engine has no schema to extend", hint=hint)
             extended = self.schema.extend(*extensions)
             compiler = Compiler(extended, self.limits, self._live.compiler.signatures)
-            # A new event type is a new value of `event_type`: what may speak of that is compiled again.
+            # A new event type is a new value of `event_type`: subscriptions that may test it are compiled again.
             touched = [each.record() for each in self if _EVENT_TYPE in each.where]
             self._live.use(compiler, [(record, self._live.compile(record, compiler)) for record in touched])
             return extended
@@ -270,22 +270,21 @@ class Engine:
     def match(self, event: Any) -> Matches:
         """Find the subscriptions that are true of an event: a mapping, dataclass, named tuple, pydantic model or bytes.
 
-        Bytes are an XML document, which is the attribute `document` of an event that has no other.
+        Bytes are an XML document: the attribute `document` of an event that has no other attribute.
 
-        Raises EventError if it is not a valid one. Attributes that no subscription asks for are not looked at.
+        Raises EventError if the event is not valid. Attributes that no subscription uses are ignored.
         """
         return _match_one(self._current(), event, perf_counter(), self._unparsed)
 
     def match_batch(self, events: Any, *, threads: int = 1, on_mismatch: OnMismatch = "warn") -> BatchMatches:
         """Find the subscriptions that are true of each event of a list, another iterable, an Arrow table or data frame.
 
-        Bad events are only refused. Raises SourceError for a column that no event can hold, if a subscription asks for
-        it. With several threads the events are shared among them: it pays from some thousand events on.
+        Invalid events are refused, and the others matched. Raises SourceError for a column that no event can hold, if a
+        subscription uses it. Several `threads` share the events, which pays from some thousand events on.
 
-        The columns of a table are compared with what subscriptions ask for. A name that is no column, or a value of
-        another type, is warned of once, by a MismatchWarning; `on_mismatch="fail"` raises MismatchError, "ignore" says
-        nothing. Where events come without types of columns, the first 1,000 tell: an attribute that is compared with
-        one type and always had another is warned of.
+        The columns of a table are compared with those that subscriptions use. If one is missing, or of another type,
+        there is a MismatchWarning, once; `on_mismatch="fail"` raises MismatchError, "ignore" does nothing. If events
+        have no column types, the first 1,000 are compared: an attribute that always had another type is warned of.
         """
         require_word(on_mismatch)
         if type(threads) is not int or threads < 1:
@@ -297,8 +296,8 @@ class Engine:
         if columns is not None:
             self._compared.tell(columns, live.asking(), live.catalogue, live.schema, on_mismatch)
         with _BatchMatch(live) as match:
-            compiler = match.seen.compiler
-            decoded = validate(events, compiler.schema, compiler.limits, match.seen.asked)
+            compiler = match.snapshot.compiler
+            decoded = validate(events, compiler.schema, compiler.limits, match.snapshot.decoded_names)
             self._sampled.look(decoded.batch, live, on_mismatch, has_types=columns is not None)
             if live.operating.operators:
                 decoded = decoded.with_source(events)
@@ -307,23 +306,23 @@ class Engine:
     def match_decoded(self, decoded: Decoded, *, threads: int = 1) -> BatchMatches:
         """Match events that were decoded before, with the schema of this engine and all names of `attributes()`.
 
-        Raises EventError if a subscription asks for an attribute that was not looked at then.
+        Raises EventError if a subscription uses an attribute that was not decoded.
         """
         live = self._current()
         with _BatchMatch(live) as match:
-            found = match.of(decoded, perf_counter(), threads, self._unparsed)
-        _refuse_narrow(decoded.batch.names, live.asked_of_decoders())
-        return found
+            matches = match.of(decoded, perf_counter(), threads, self._unparsed)
+        _refuse_narrow(decoded.batch.names, live.names_to_decode())
+        return matches
 
     def learn(self, events: Any) -> None:
-        """Plan the index for events like these. Bad ones are left out.
+        """Plan the index for events like these. Invalid ones are left out.
 
         Matching learns as well: this gives a new engine a head start.
         """
         live = self._live
         if not isinstance(live.matcher, Plans):
             raise CapabilityError(f"the algorithm `{self.algorithm}` does not learn from events")
-        decoded = validate(events, self.schema, self.limits, live.asked)
+        decoded = validate(events, self.schema, self.limits, live.decoded_names)
         batch = without_bad_documents(decoded, live.index.document_paths(), self.limits).batch
         for matcher in live.index.matchers().values():
             if isinstance(matcher, Plans):
@@ -331,32 +330,32 @@ class Engine:
         self.merge()
 
     def merge(self) -> None:
-        """Merge all layers of the index into one, planned anew, now. The engine also does it in the background.
+        """Merge all layers of the index into one, and plan it again, now. The engine also does it in the background.
 
-        Attributes that only removed subscriptions asked for are no longer looked at.
+        Attributes that only removed subscriptions used are no longer decoded.
         """
         live = self._live
         for matcher in live.index.matchers().values():
             if isinstance(matcher, Plans):
                 matcher.merge()
         with self._lock:
-            live.stop_looking()
+            live.drop_unused_names()
 
     def explain(self, subscription: str | int, event: Any, language: str | None = None) -> Explanation:
-        """Tell why an event matches a subscription or does not: print the result, or take `matched` and `tree`.
+        """Explain why an event matches a subscription or does not: print the result, or use `matched` and `tree`.
 
-        `subscription` is the id of one, or a text of more than one word. With a `language` it is always a text.
+        `subscription` is an id, or a text of more than one word. With a `language` it is always a text.
         """
         text = subscription if isinstance(subscription, str) else checked_id(subscription)
-        known = self._live.catalogue.get(text) if language is None else None
-        if known is None and language is None and _ONE_WORD.fullmatch(text):
-            known = self.subscription(text)  # raises: an id that was mistyped
+        by_id = self._live.catalogue.get(text) if language is None else None
+        if by_id is None and language is None and _ONE_WORD.fullmatch(text):
+            by_id = self.subscription(text)  # raises UnknownIdError: the id is mistyped
         compiler = self._live.compiler
 
         def find_event(names: frozenset[str]) -> Mapping[str, Any]:
             return Event.of(event, compiler.schema, compiler.limits, looked_at(names, compiler.schema)).attributes
 
-        where, language = (text, language or DEFAULT_LANGUAGE) if known is None else (known.where, known.language)
+        where, language = (text, language or DEFAULT_LANGUAGE) if by_id is None else (by_id.where, by_id.language)
         plan = compiler.compile(where, language).plan
         if plan.kind != OPERATORS:
             return compiler.explain(where, find_event, language)
@@ -370,7 +369,7 @@ class Engine:
     def stats(self) -> dict[str, Any]:
         """Return sizes and choices as plain data: subscriptions, layers and groups of the index, operators.
 
-        `unparsed` counts strings that were compared with timestamps or dates, and are none, by attribute and kind.
+        `unparsed` counts strings that are compared with timestamps or dates and are none, by attribute and kind.
         """
         live = self._live
         return {
@@ -385,32 +384,33 @@ class Engine:
         }
 
     def operator_plan(self) -> list[dict[str, Any]]:
-        """Return what is known of each predicate of operators, as plain data, the most useful first.
+        """Return statistics of each predicate of operators, as plain data, the most useful first.
 
-        `conjunctions` need it, it holds with the chance `holding`, which was learnt from `tried` outcomes or is still a
-        guess, and one evaluation is expected to settle `worth` conjunctions for each millisecond.
+        `conjunctions` is the number that need it; `holding` the probability that it is true, learnt from `tried`
+        outcomes or guessed if there are none; `worth` the number of conjunctions that evaluating it is expected to
+        settle per millisecond.
         """
         matcher = self._live.index.others().get(OPERATORS)
         return matcher.plan() if isinstance(matcher, CallsOperators) else []
 
-    # What subscriptions ask for
+    # What subscriptions use
 
     def attributes(self) -> frozenset[str] | None:
         """Return the names of the top-level attributes that matching looks at; None: all of them.
 
-        They are those that subscriptions ask for and those that the schema declares. With event types it is None: by
-        them the whole event is judged. What only subscriptions asked for that are gone is looked at until `merge`.
+        They are those that subscriptions use and those that the schema declares. With event types it is None, because
+        the whole event is checked. Attributes that only removed subscriptions used are included until `merge`.
         """
-        return self._live.asked_of_decoders()
+        return self._live.names_to_decode()
 
     def validated(self) -> frozenset[str] | None:
-        """Return those of `attributes()` that have to be valid. Others are for operators, and may hold anything."""
-        return self._live.asked
+        """Return those of `attributes()` whose values are checked. Others are for operators and may hold anything."""
+        return self._live.decoded_names
 
     def asks(self) -> list[tuple[Path, Kind | None]] | None:
-        """Return the attributes that subscriptions ask for, each with the kind of its values; None is any kind.
+        """Return the attributes that subscriptions use, each with the kind of its values; None is any kind.
 
-        Some may belong to removed subscriptions only. Returns None if the algorithm does not tell.
+        Some may belong to removed subscriptions only. Returns None if the algorithm does not list them.
         """
         asking = self._live.index.asking()
         if asking is None:
@@ -422,7 +422,7 @@ class Engine:
         return self._live.index.document_paths()
 
     def mismatches(self, columns: pa.Schema | EventColumns) -> Mismatches:
-        """What subscriptions ask for and events with these columns do not have: print it, or look at its items.
+        """The mismatches between subscriptions and events with these columns: print the result, or iterate over it.
 
         With an algorithm other than columnar, the first 10,000 subscriptions are compared.
         """
@@ -430,9 +430,9 @@ class Engine:
         return mismatches(self._live.asking(), self._live.catalogue, events, self.schema)
 
     def unknown_fields(self, names: Iterable[str]) -> list[tuple[str, str | None]]:
-        """Those of the names that no subscription has a field of, each with what was probably meant."""
-        known = self.field_names()
-        return [(name, did_you_mean(name, known, case_sensitive=False)) for name in names if name not in known]
+        """The names that are no field of any subscription, each with a hint at a similar one."""
+        fields = self.field_names()
+        return [(name, did_you_mean(name, fields, case_sensitive=False)) for name in names if name not in fields]
 
     def favourite(self) -> str | None:
         """Return the top-level attribute by which most subscriptions are found, if there is one.
@@ -449,11 +449,11 @@ class Engine:
     def save(self, path: str | PathLike[str]) -> int:
         """Write the engine to a folder, and return the number of the version that this makes.
 
-        Whatever happens, the folder has the version before or this one. Others who have loaded it may go on; those who
-        follow it see the new version. Raises SegmentError if somebody else has saved there since it was loaded.
+        Saving is atomic: a crash leaves the version before. Engines that have loaded the folder may go on; those that
+        follow it see the new version. Raises SegmentError if another engine was saved there since this one was loaded.
         """
         with self._lock:
-            return self._home.save(path, self._live)
+            return self._location.save(path, self._live)
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the engine to a folder as `save` does, without remembering that folder."""
@@ -476,62 +476,62 @@ class Engine:
     ) -> Engine:
         """An engine from a folder that one was saved to, mapped into memory. Raises SegmentError.
 
-        With `follow` it takes over every version that is saved there later, before the next match. With `rebuild` an
-        index that an earlier Harken saved is built anew from the texts; else it is refused. The operators that
-        subscriptions call are given again: they are code. Options are those of the algorithm, in place of the saved
-        ones.
+        With `follow`, a version that is saved there later is loaded before the next match. With `rebuild`, an index
+        that an earlier Harken saved is built again from the texts; else it is refused. The operators that
+        subscriptions call have to be given: they are code and are not saved. `options` override the saved options of
+        the algorithm.
         """
-        home = Home.at(path, follow=follow, rebuild=rebuild)
+        location = SavedLocation.at(path, follow=follow, rebuild=rebuild)
         if order not in ORDERS:  # then it is one of the algorithm's
             order, options = ORDERS[0], {**options, "order": order}
         try:
-            live = home.load(options, Operating.of(operators, order))
+            live = location.load(options, Operating.of(operators, order))
         except SegmentError as error:
             if isinstance(path, str) and reads_like_condition(path):
                 error.hint = "it reads like a condition: Engine().subscribe(id, where) takes one"
             raise
         engine = cls(live.schema, live.algorithm, live.limits, **live.options)
-        engine._live, engine._home = live, home
+        engine._live, engine._location = live, location
         return engine
 
     def refresh(self) -> bool:
-        """Take over a later version from the folder that the engine was loaded from, if there is one.
+        """Load a later version from the folder of the engine; return whether there was one.
 
         Raises SegmentError if that would lose changes that were not saved.
         """
-        if not self._home.is_behind():
+        if not self._location.is_behind():
             return False
         with self._lock:
-            found = self._home.newer(self._live)
-            self._live = found or self._live
-            return found is not None
+            newer = self._location.newer(self._live)
+            self._live = newer or self._live
+            return newer is not None
 
     def cut(self, parts: int) -> list[Engine]:
-        """Share the subscriptions out among so many new engines. An event costs about the same in each."""
+        """Divide the subscriptions among `parts` new engines. An event costs about the same in each."""
         from harken.live.parts import cut
 
         with self._changing() as live:
-            found = cut(live.index, live.catalogue, live.numbering.size, parts)
-            return [self._of_part(each, live.sequence) for each in found]
+            shards = cut(live.index, live.catalogue, live.numbering.size, parts)
+            return [self._of_part(each, live.sequence) for each in shards]
 
     @classmethod
     def join(cls, engines: Sequence[Engine]) -> tuple[Engine, list[str]]:
-        """One engine with the subscriptions of several that were made alike, and the ids that more than one had.
+        """One engine with the subscriptions of several that have the same settings, and the ids that more than one had.
 
-        Of those it has the first.
+        Of subscriptions with the same id, the first is kept.
         """
         from harken.live.parts import join
 
         sets = [each._live for each in engines]
-        part, twice = join([(each.index, each.catalogue, each.numbering.size) for each in sets])
-        known = [each.sequence for each in sets]
-        sequence = None if None in known else min(each for each in known if each is not None)
-        return engines[0]._of_part(part, sequence), twice
+        part, duplicates = join([(each.index, each.catalogue, each.numbering.size) for each in sets])
+        sequences = [each.sequence for each in sets]
+        sequence = None if None in sequences else min(each for each in sequences if each is not None)
+        return engines[0]._of_part(part, sequence), duplicates
 
     # Inside
 
     def _predicates(self, source: Any) -> TableOfSubscriptions:
-        """A table of predicates in place of texts."""
+        """The source as a table of predicates."""
         import pyarrow
 
         from harken.live.bulk import TableOfSubscriptions
@@ -540,12 +540,12 @@ class Engine:
 
     @contextmanager
     def _changing(self) -> Iterator[LiveSet]:
-        """One at a time: the live set, as it is once nobody else changes it."""
+        """Hold the write lock and yield the live set."""
         with self._lock:
             yield self._live
 
     def _of_part(self, part: Shard, sequence: int | None) -> Engine:
-        """An engine like this one, with other subscriptions, that knows a log up to a change."""
+        """An engine with the settings of this one, other subscriptions, and the changes of a log up to `sequence`."""
         engine = Engine(self.schema, self.algorithm, self.limits, **self.options)
         parts = part.index, part.catalogue, part.numbering
         live = self._live
@@ -555,42 +555,42 @@ class Engine:
         return engine
 
     def _current(self) -> LiveSet:
-        """What to match by: where a folder is followed, what it holds now."""
-        if self._home.follows:
+        """The live set to match with. If the engine follows a folder, a later version is loaded first."""
+        if self._location.follows:
             self.refresh()
         return self._live
 
 
 def _summary(stats: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """What is a single value among statistics, and what is one of a matcher's own."""
+    """The single values among statistics, and the numbers one level below."""
     for name, value in stats.items():
         if isinstance(value, int | float | str):
             yield name.replace("_", " "), value
         elif isinstance(value, Mapping):
-            own = {key: each for key, each in value.items() if isinstance(each, int | float)}
-            yield from ((f"{name}: {key.replace('_', ' ')}", each) for key, each in own.items())
+            numbers = {key: each for key, each in value.items() if isinstance(each, int | float)}
+            yield from ((f"{name}: {key.replace('_', ' ')}", each) for key, each in numbers.items())
 
 
 class _BatchMatch:
-    """A batch that is matched with what there is when it begins."""
+    """Matches one batch with the live set as it is at the beginning."""
 
     def __init__(self, live: LiveSet) -> None:
         self._live = live
-        self._reading = Reading(live.catalogue, live.numbering)  # first: numbers of the snapshot keep their meaning
-        self.seen = live.snapshot()
+        self._reading = Reading(live.catalogue, live.numbering)  # first, so that no number of the snapshot is reused
+        self.snapshot = live.snapshot()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.seen.indexes.release()
+        self.snapshot.indexes.release()
 
     def of(self, decoded: Decoded, started: float, threads: int, unparsed: Unparsed) -> BatchMatches:
         live = self._live
         decoded = without_bad_documents(decoded, live.index.document_paths(), live.limits)
         batch = decoded.batch
         began = perf_counter()
-        results = match_shared(batch, threads, self.seen.indexes, live.form_of())
+        results = match_shared(batch, threads, self.snapshot.indexes, live.form_of())
         seconds = {"decode": began - started, "match": perf_counter() - began}
         counts = of_batch(batch, live.readings(), len(results) > 1)
         unparsed.add(counts)
@@ -598,44 +598,42 @@ class _BatchMatch:
 
 
 def _match_one(live: LiveSet, raw: Any, started: float, unparsed: Unparsed) -> Matches:
-    """What one event, or a bare document, matches.
-
-    It needs none of what makes many answers cheap to keep and to ask for.
-    """
+    """Match one event, or a bare document, without what makes the results of a batch cheap to keep."""
     reading = live.numbering.begin()
     try:
-        seen = live.snapshot()
-        index, compiler = seen.indexes, seen.compiler
+        snapshot = live.snapshot()
+        index, compiler = snapshot.indexes, snapshot.compiler
         try:
             is_bare = type(raw) is bytes and compiler.schema is None
-            event = raw if is_bare else Event.of(raw, compiler.schema, compiler.limits, seen.asked)
+            event = raw if is_bare else Event.of(raw, compiler.schema, compiler.limits, snapshot.decoded_names)
             began = perf_counter()
             form_of = live.form_of()
             is_quick = index.is_quick and not is_bare
-            found = index.match_one(event, form_of) if is_quick else None
-            if found is None:
-                batch = EventBatch.of_one(event, live.limits, seen.asked, (raw,) if live.operating.operators else None)
+            match = index.match_one(event, form_of) if is_quick else None
+            if match is None:
+                source = (raw,) if live.operating.operators else None
+                batch = EventBatch.of_one(event, live.limits, snapshot.decoded_names, source)
                 for path in live.index.document_paths():
                     for _, error in batch.documents(path, live.limits).errors:
                         raise error
                 result = index.parts_of(batch, form_of)(0, 1) if is_quick else index.match(batch, form_of)
-                found = OneMatch.of(result)
+                match = OneMatch.of(result)
                 unparsed.add(of_batch(batch, live.readings()))
             elif readings := live.readings():
                 unparsed.add(of_event(event, readings))
         finally:
             index.release()
-        ids = live.catalogue.ids_of(found.numbers)
-        errors = [(live.catalogue.of(number).id, error) for _, number, error in found.errors] if found.errors else []
+        ids = live.catalogue.ids_of(match.numbers)
+        errors = [(live.catalogue.of(number).id, error) for _, number, error in match.errors] if match.errors else []
     finally:
         live.numbering.end(reading)
     seconds = {"decode": began - started, "match": perf_counter() - began}
-    return Matches(ids, found.candidates, errors, seconds)
+    return Matches(ids, match.candidates, errors, seconds)
 
 
-def _refuse_narrow(names: frozenset[str] | None, asked: frozenset[str] | None) -> None:
-    """Raise EventError if events in which only these names were looked at cannot tell what is asked for."""
-    if names is None or (asked is not None and asked <= names):
+def _refuse_narrow(names: frozenset[str] | None, needed: frozenset[str] | None) -> None:
+    """Raise EventError if events were decoded without an attribute that subscriptions use."""
+    if names is None or (needed is not None and needed <= names):
         return
-    unseen = "all of it" if asked is None else ", ".join(f"`{name}`" for name in sorted(asked - names)[:5])
+    unseen = "all of it" if needed is None else ", ".join(f"`{name}`" for name in sorted(needed - names)[:5])
     raise EventError(f"the events were decoded without {unseen}", hint="decode them with the names of `attributes()`")

@@ -5,35 +5,35 @@
     │   ├── ParseError           it is not in the language
     │   ├── CheckError           names or types do not fit the schema
     │   ├── ContradictionError   no event can ever match it
-    │   └── UnavailableError     it uses a part of the language that this build does not evaluate
+    │   └── UnavailableError     it uses a part of the language that this build cannot evaluate
     ├── SchemaError              a schema, or its file, is wrong
     │   └── ExtensionError       an extension conflicts with what the schema says already
     ├── EventError               an event is wrong
-    │   ├── DecodeError          its bytes are not what their format says
+    │   ├── DecodeError          its bytes are not valid in their format
     │   ├── InvalidValueError    a value is outside its domain, or of a type that Harken does not support
     │   ├── EventTypeError       rule R1: the event does not name its event types
     │   ├── AttributeRuleError   rule R2: a mandatory attribute is missing, or a unique one has several values
     │   └── ExtraAttributeError  rule R3: an attribute that none of its event types has
-    ├── SubscriptionError        the id, not the text
+    ├── SubscriptionError        a subscription's id is wrong
     │   ├── DuplicateIdError
     │   ├── UnknownIdError
     │   └── InvalidIdError
     ├── CapabilityError          the chosen matcher cannot do this; another can
     ├── LimitError               a named limit was exceeded
     ├── OperatorError            an operator is declared wrongly, or it failed on an event
-    ├── MismatchError            subscriptions ask for what the columns of the events do not have
-    ├── SourceError              a file cannot be read, or its kind is not known
+    ├── MismatchError            subscriptions use attributes that the columns of the events lack
+    ├── SourceError              a file cannot be read, or its format is unknown
     ├── ConfigError              a pipeline's configuration is wrong
-    ├── MissingExtraError        a library is missing that one of Harken's extras brings
+    ├── MissingExtraError        a library of one of Harken's extras is not installed
     ├── AccessError              a ticket or a key is missing, wrong, or does not allow this
     ├── StoreError               the store of a server cannot do this
-    │   └── StoreUnavailableError  not now: the disk is full or read-only, the connection is lost
-    └── SegmentError             a saved index cannot be read or written: torn, damaged, foreign, newer or not there
-        ├── OutdatedError        it was saved by an earlier Harken, in a layout that is not read any more
-        └── FolderLockedError    another writer is at work in its folder
+    │   └── StoreUnavailableError  temporarily: the disk is full or read-only, the connection is lost
+    └── SegmentError             a saved index cannot be read or written: torn, damaged, foreign, newer or missing
+        ├── OutdatedError        it was saved by an earlier Harken, in a layout that is no longer supported
+        └── FolderLockedError    another writer holds the lock of its folder
 
     HarkenWarning
-    └── MismatchWarning          subscriptions ask for what the columns of the events do not have
+    └── MismatchWarning          subscriptions use attributes that the columns of the events lack
 
 An error says what is wrong, where (line, column, the line itself with a caret), and what to write instead.
 """
@@ -59,12 +59,12 @@ _EXTRAS = {
 """The libraries of each of Harken's extras, by their import names."""
 
 BOOLEAN_OF_YAML = "in YAML no and off, yes and on are booleans: put them in quotes"
-"""What to do where a text belongs and a boolean came."""
+"""Hint for a boolean where a string is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is: a line and a column, both from 1, of a named source if it has a name."""
+    """A line and a column, both from 1, in a source that may have a name."""
 
     line: int
     column: int | None = None
@@ -80,7 +80,7 @@ class Place:
 
 
 class HarkenError(Exception):
-    """The root. `message` is one sentence; `place`, `excerpt` and `hint` are there where they help."""
+    """The root of all errors. `message` is one sentence; `place`, `excerpt` and `hint` are optional."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class HarkenError(Exception):
         self.hint = hint
 
     def at(self, place: Place, text: str | None = None) -> Self:
-        """The same error with its place filled in and, given the text, the line with a caret below it."""
+        """Set the place and, given the text, the excerpt: the line with a caret below it. Returns the error."""
         self.place = place
         if text is not None and place.column is not None:
             self.excerpt = caret_excerpt(text, place.line, place.column)
@@ -131,7 +131,7 @@ class HarkenError(Exception):
 
 
 def _rebuilt(kind: type[HarkenError], message: str, state: dict[str, Any]) -> HarkenError:
-    """An error as it was before it was pickled or copied."""
+    """Rebuild an error that was pickled or copied."""
     error = kind.__new__(kind, message)
     error.__dict__.update(state)
     return error
@@ -150,7 +150,7 @@ class CheckError(LanguageError):
 
 
 class ContradictionError(LanguageError):
-    """No event can ever make the expression true. `path` is the attribute on which conditions clash, if it is one."""
+    """No event can make the expression true. `path` is the attribute whose conditions conflict, if it is one."""
 
     def __init__(self, message: str, *, path: tuple[str, ...] | None = None, **where: Any) -> None:
         super().__init__(message, **where)
@@ -158,7 +158,7 @@ class ContradictionError(LanguageError):
 
 
 class UnavailableError(LanguageError):
-    """The text uses a part of the language that this build does not evaluate."""
+    """The text uses a part of the language that this build cannot evaluate."""
 
 
 class SchemaError(HarkenError):
@@ -174,7 +174,7 @@ class EventError(HarkenError):
 
 
 class DecodeError(EventError):
-    """The bytes of an event are not what their format says."""
+    """The bytes of an event are not valid in their format."""
 
 
 class InvalidValueError(EventError):
@@ -182,23 +182,23 @@ class InvalidValueError(EventError):
 
 
 class EventTypeError(EventError):
-    """Rule R1: an event carries the set of its event types."""
+    """Rule R1 is broken: an event must carry the set of its event types."""
 
 
 class AttributeRuleError(EventError):
-    """Rule R2: an event has every mandatory attribute, and one value for a unique one."""
+    """Rule R2 is broken: an event must have every mandatory attribute, and one value for each unique one."""
 
 
 class ExtraAttributeError(EventError):
-    """Rule R3: an event has no attributes but those of its event types."""
+    """Rule R3 is broken: an event must have only attributes of its event types."""
 
 
 class SubscriptionError(HarkenError):
-    """A subscription's identity is wrong; its text may be right."""
+    """A subscription's id is wrong; its text may be valid."""
 
 
 class DuplicateIdError(SubscriptionError):
-    """The id is taken."""
+    """Another subscription has this id."""
 
 
 class UnknownIdError(SubscriptionError):
@@ -206,7 +206,7 @@ class UnknownIdError(SubscriptionError):
 
 
 class InvalidIdError(SubscriptionError):
-    """This cannot be an id."""
+    """The value is not a valid id."""
 
 
 class CapabilityError(HarkenError):
@@ -214,7 +214,7 @@ class CapabilityError(HarkenError):
 
 
 class LimitError(HarkenError):
-    """A limit was exceeded. `limit` is its name, as `harken.Limits` spells it; the message always has it."""
+    """A limit was exceeded. `limit` is its name in `harken.Limits`, which the message contains."""
 
     def __init__(self, message: str, *, limit: str, **where: Any) -> None:
         named = message if f"`{limit}`" in message else f"{message}; the limit is `{limit}`"
@@ -226,11 +226,11 @@ class LimitError(HarkenError):
 
 
 class OperatorError(HarkenError):
-    """An operator is declared wrongly, or it failed on an event: what it was to decide is unknown there."""
+    """An operator is declared wrongly, or failed on an event, where its predicates are then unknown."""
 
 
 class MismatchError(HarkenError):
-    """Subscriptions ask for what the columns of the events do not have."""
+    """Subscriptions use attributes that the columns of the events lack."""
 
 
 class HarkenWarning(UserWarning):
@@ -238,15 +238,15 @@ class HarkenWarning(UserWarning):
 
 
 class MismatchWarning(HarkenWarning):
-    """Subscriptions ask for what the columns of the events do not have: as they are written, they find nothing."""
+    """Subscriptions use attributes that the columns of the events lack, and so cannot match as written."""
 
 
 class SourceError(HarkenError):
-    """A file cannot be read, or its kind is not known."""
+    """A file cannot be read, or its format is unknown."""
 
 
 class ConfigError(HarkenError):
-    """A pipeline's configuration is wrong. If several things are, `faults` lists them all."""
+    """A pipeline's configuration is wrong. `faults` lists all faults if there are several."""
 
     def __init__(self, message: str, *, faults: Sequence[ConfigError] = (), **where: Any) -> None:
         super().__init__(message, **where)
@@ -258,11 +258,11 @@ class ConfigError(HarkenError):
 
 
 class MissingExtraError(HarkenError, ImportError):
-    """A library is missing that one of Harken's extras brings. The hint says what to install."""
+    """A library of one of Harken's extras is not installed. The hint says what to install."""
 
 
 class AccessError(HarkenError):
-    """A ticket or a key is missing, wrong, or does not allow this. `is_known`: who asks is known, and may not."""
+    """A ticket or a key is missing, wrong, or does not allow this. `is_known`: the caller is known but not allowed."""
 
     def __init__(self, message: str, *, is_known: bool = False, **where: Any) -> None:
         super().__init__(message, **where)
@@ -274,7 +274,7 @@ class StoreError(HarkenError):
 
 
 class StoreUnavailableError(StoreError):
-    """The store cannot be used now: its disk is full or read-only, or the connection to it is lost."""
+    """The store cannot be used at present: its disk is full or read-only, or the connection to it is lost."""
 
 
 class SegmentError(HarkenError):
@@ -282,20 +282,20 @@ class SegmentError(HarkenError):
 
 
 class OutdatedError(SegmentError):
-    """A saved index is of an earlier Harken, in a layout that is not read any more."""
+    """A saved index is of an earlier Harken, in a layout that is no longer supported."""
 
 
 class FolderLockedError(SegmentError):
-    """Another writer is at work in the folder of a saved index."""
+    """Another writer holds the lock of a saved index's folder."""
 
 
 def require_extra(extra: str) -> None:
-    """Raise MissingExtraError, which says what to install, unless all libraries of an extra are there."""
+    """Raise MissingExtraError unless all libraries of an extra are installed."""
     require_libraries(f"harken[{extra}]", _EXTRAS[extra])
 
 
 def require_libraries(brought_by: str, libraries: Iterable[str]) -> None:
-    """Raise MissingExtraError unless all libraries are there that this installs."""
+    """Raise MissingExtraError unless all libraries are installed. `brought_by` is the package that contains them."""
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
         raise _missing(brought_by, missing)
@@ -337,7 +337,7 @@ def caret_excerpt(text: str, line: int, column: int) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], *, case_sensitive: bool = True) -> str | None:
-    """A hint that names what was probably meant, or None if nothing known is near."""
+    """A hint with the most similar known names, None if none is similar."""
     names = {name if case_sensitive else name.upper(): name for name in known}
     near = get_close_matches(word if case_sensitive else word.upper(), names, n=3, cutoff=0.6)
     if not near:
@@ -347,5 +347,5 @@ def did_you_mean(word: str, known: Iterable[str], *, case_sensitive: bool = True
 
 
 def in_backticks(name: str) -> str:
-    """A name as messages show it. A name that already has backticks stays as it is."""
+    """A name for messages. A name that already has backticks stays as it is."""
     return name if "`" in name else f"`{name}`"

@@ -12,21 +12,21 @@ class Limits:
     max_text_length: int = 1_048_576
     """Characters in the text of a subscription."""
     max_nesting: int = 100
-    """Levels of AND, OR and NOT inside one another."""
+    """Levels of nested AND, OR and NOT."""
     max_values: int = 10_000
     """Constants in the text of a subscription."""
     max_xpath_steps: int = 60
-    """Steps from the root to any node of an XPath expression. It can be raised to 1,000, not beyond."""
+    """Steps from the root to any node of an XPath expression. At most 1,000."""
     max_conjunctions: int = 1_024
     """Conjunctions in the normal form of a subscription."""
     max_bindings: int = 200_000
-    """Tests on elements of arrays that depend on each other, for one subscription on one event."""
+    """Tests of interdependent array elements, for one subscription on one event."""
     max_event_bytes: int = 16_777_216
     """Bytes of one encoded event."""
     max_event_depth: int = 64
-    """Levels of objects and arrays inside one another in an event."""
+    """Levels of nested objects and arrays in an event."""
     max_event_values: int = 100_000
-    """Values in one event; an array counts, and so does each of its elements, also a null."""
+    """Values in one event. An array counts, and so does each of its elements, including nulls."""
     max_document_nodes: int = 1_000_000
     """Nodes of one XML document: elements, attributes and texts."""
     max_operator_bindings: int = 100_000
@@ -34,7 +34,7 @@ class Limits:
     max_matrix_bytes: int = 1 << 30
     """Bytes of the matrix of predicates and subscriptions in `counting_bytes` and `counting_bits`."""
     max_table_values: int = 1 << 17
-    """Places of a predicate index's table, 32 bytes each: one an integer from the least constant to the greatest."""
+    """Entries of a predicate index's table, 32 bytes each: one per integer from the least to the greatest constant."""
     max_tree_nodes: int = 10_000_000
     """Nodes of the trees of `gough` and `matching_tree`, and whatever else grows with combinations of predicates."""
 

@@ -1,3 +1,3 @@
-"""Which version of Harken this is."""
+"""The version of Harken."""
 
 __version__ = "0.1.0"

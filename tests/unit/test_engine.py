@@ -859,7 +859,7 @@ def test_a_folder_of_an_earlier_harken_does_not_tell_what_is_asked_for(tmp_path:
     for algorithm in ("columnar", "naive"):
         engine = Engine(algorithm=algorithm)
         engine.subscribe_many([("1", "a = 1 AND b LIKE '%x%'"), ("2", "c < d")])
-        engine._live.catalogue.asked = None
+        engine._live.catalogue.used_names = None
         engine.save(tmp_path / algorithm)
         assert Engine.load(tmp_path / algorithm).attributes() == {"a", "b", "c", "d"}
 

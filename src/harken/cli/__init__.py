@@ -1,6 +1,6 @@
 """The command line: `harken match`, `check`, `explain`, `run`, `serve` and others.
 
-A file holds a command. Each imports what it needs only when it runs, so that `harken --help` answers at once.
+There is a module for each command. It imports what it needs only when it runs, so that `harken --help` answers at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from harken.cli.unsubscribe import unsubscribe
 from harken.cli.warm_up import warm_up
 from harken.release import __version__
 
-# Typer's framed help and errors are cut into pieces at 80 columns, and bring control codes into logs of CI machines.
+# Typer's framed help and errors break lines at 80 columns, and put control codes into the logs of CI machines.
 app = typer.Typer(
     name="harken",
     cls=Commands,
@@ -89,8 +89,8 @@ def main() -> None:
     """The program `harken`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # Files and pipes are UTF-8 everywhere. A terminal keeps its encoding, and what it lacks is escaped.
+            # Files and pipes are UTF-8 everywhere. A terminal keeps its encoding; what that lacks is escaped.
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
-    # As an exception, so that no half-written file is left behind.
+    # SIGTERM raises an exception, so that no half-written file is left behind.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(ExitCode.TERMINATED))
     app(prog_name="harken")

@@ -1,4 +1,4 @@
-"""`harken algorithms`: which matching algorithms there are, and what each can do."""
+"""`harken algorithms`: the matching algorithms and what each can do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH_FOR_NAMES = 150
 def algorithms(json: Json = False, verbose: Verbose = 0) -> None:
     """List the matching algorithms and what each can do.
 
-    All of them give the same answers. One that cannot do what a subscription asks for refuses it.
+    All of them give the same answers. An algorithm refuses a subscription that it cannot match.
     """
     with session(json, verbose) as screen:
         if json:

@@ -1,4 +1,4 @@
-"""What subscriptions ask for and no event of the input has: probably a misspelt name, or another type."""
+"""Warnings of attributes that subscriptions use and no event has: probably a misspelt name, or another type."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ if TYPE_CHECKING:
     from harken.engine import Engine
 
 _MOST_ASKED = 256
-"""The most attributes that are looked for. If subscriptions ask for more, there is no warning."""
+"""At most this many attributes are looked for. If subscriptions use more, there is no warning."""
 _ROWS_FOR_A_HINT = 100
 ABOUT_DOCUMENTS = "an XPath subscription is about XML, or the string attribute `document`"
 _ANY = Leaf(None, "null")
 """A column of which only the name is known."""
 
 
-class AskedInVain:
-    """Looks for each attribute that subscriptions ask for, with a value of the kind that they compare it with."""
+class MissingAttributes:
+    """Looks in events for the attributes that subscriptions use, with values of the kind that they compare with."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._wanted: dict[Path, set[Kind | None]] = {}
-        """What no event had so far, by path; None stands for any value."""
+        """The kinds of values that no event had so far, by path; None stands for any kind."""
         self._kinds: dict[Path, set[Kind]] = {}
         """The kinds of values that events had at the paths looked for."""
         self._events = 0
         self._is_sampled = False
-        self._names: set[str] = set()
+        self._warned: set[str] = set()
         """The attributes that were warned of."""
         asks = engine.asks() or ()
         if len(asks) <= _MOST_ASKED:
             for path, kind in asks:
                 self._wanted.setdefault(path, set()).add(kind)
-        self._asked = list(self._wanted)
+        self._used = list(self._wanted)
         self._documents = set(engine.documents())
-        """Where subscriptions expect an XML document, and no event had one so far."""
+        """The attributes that subscriptions read as XML documents, and no event had as one so far."""
 
     def look(self, batch: EventBatch) -> None:
-        """Look at more events. What was found once is not looked for again."""
+        """Look at more events. A kind that was seen once is not looked for again."""
         self._events += len(batch)
         for path, kinds in list(self._wanted.items()):
-            found = batch.cells(path)
-            there = _kinds_of(found)
-            self._kinds.setdefault(path, set()).update(there)
-            if self._engine.schema is None and Kind.STRING in there:
+            cells = batch.cells(path)
+            seen = _kinds_of(cells)
+            self._kinds.setdefault(path, set()).update(seen)
+            if self._engine.schema is None and Kind.STRING in seen:
                 for kind in READ_AS:
-                    there |= _kinds_of(batch.cells(reading_of(path, kind))) if kind in kinds else set()
-            kinds.difference_update(there, [None] if found.present.any() else [])
+                    seen |= _kinds_of(batch.cells(reading_of(path, kind))) if kind in kinds else set()
+            kinds.difference_update(seen, [None] if cells.present.any() else [])
             if not kinds:
                 del self._wanted[path]
         limits = self._engine.limits
@@ -71,12 +71,12 @@ class AskedInVain:
             return
         if self._documents:
             yield HarkenError(without_documents(self._events), hint=ABOUT_DOCUMENTS)
-        error = self._told(self._columns(_names_in(events, format))) if self._wanted else None
+        error = self._new_warning(self._columns(_names_in(events, format))) if self._wanted else None
         if error is not None:
             yield error
 
     def early_warning(self) -> HarkenError | None:
-        """The same once, after a sample, of attributes that had values of another type only; others may still come."""
+        """One warning after a sample, of attributes that always had another type: missing ones may still come."""
         if self._events < SAMPLE or self._is_sampled:
             return None
         self._is_sampled = True
@@ -84,21 +84,21 @@ class AskedInVain:
         columns = self._columns(())
         for path in self._wanted.keys() - seen:
             _put(columns.columns, path, _ANY)
-        return self._told(columns)
+        return self._new_warning(columns)
 
-    def _told(self, columns: EventColumns) -> HarkenError | None:
-        """The warning about these columns, unless there is nothing new in it."""
-        found = self._engine.mismatches(columns)
-        names = {each.attribute for each in found}
-        if not (found.never or found.partly) or names <= self._names:
+    def _new_warning(self, columns: EventColumns) -> HarkenError | None:
+        """The warning about these columns, unless all of them were warned of before."""
+        mismatches = self._engine.mismatches(columns)
+        names = {each.attribute for each in mismatches}
+        if not (mismatches.never or mismatches.partly) or names <= self._warned:
             return None
-        self._names |= names
-        return HarkenError(str(found))
+        self._warned |= names
+        return HarkenError(str(mismatches))
 
     def _columns(self, names: Iterable[str]) -> EventColumns:
-        """The columns that events turned out to have, and some names that nobody asks for, for hints."""
-        columns = Fields({name: _ANY for name in names if all(path[0] != name for path in self._asked)})
-        for path in self._asked:
+        """The columns that events had, and other names of attributes, for hints."""
+        columns = Fields({name: _ANY for name in names if all(path[0] != name for path in self._used)})
+        for path in self._used:
             kinds = self._kinds.get(path, set())
             if path not in self._wanted or len(kinds) > 1:
                 _put(columns, path, _ANY)
@@ -111,12 +111,12 @@ class AskedInVain:
 
 
 def without_documents(events: int) -> str:
-    """What is said of events that XPath subscriptions cannot match."""
+    """The warning about events that XPath subscriptions cannot match."""
     return "the event has no document" if events == 1 else f"none of the {events:,} events has a document"
 
 
-def _kinds_of(found: PathCells) -> set[Kind]:
-    return {each.kind for each in found.cells if len(each.rows)}
+def _kinds_of(cells: PathCells) -> set[Kind]:
+    return {each.kind for each in cells.cells if len(each.rows)}
 
 
 def _put(columns: Fields, path: Path, leaf: Leaf) -> None:

@@ -16,8 +16,8 @@ Examples:
   harken check --events monday.csv --events 'older/*.csv.gz' --json
 
 \b
-Warnings that say the same of several subscriptions are shown as one, with the
-first of them. -v and --json list all.
+Equal warnings about several subscriptions are shown as one, with the first of
+them. -v and --json list all.
 
 \b
 With --json there is an object a line for every fault and warning. Its `kind`

@@ -29,9 +29,9 @@ _STEP = 1_000
 
 
 class Checking:
-    """Checks inputs one after another and counts what it finds. Faults are told as they come, warnings at the end.
+    """Checks inputs one after another and counts findings. Faults are shown at once, warnings grouped at the end.
 
-    With `lists_all` warnings are told as they come too, every one of them.
+    With `lists_all` every warning is shown at once too.
     """
 
     def __init__(self, screen: Screen, *, lists_all: bool, operators: OperatorSet) -> None:
@@ -44,7 +44,8 @@ class Checking:
         self._is_readable = True
         self._schema: Schema | None = None
         self._has_faulty_schema = False
-        self._doubtful: list[tuple[InputFinding, Compiled]] = []
+        self._compiled: list[tuple[InputFinding, Compiled]] = []
+        """The valid subscriptions, each with a warning about it that has no text yet."""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -53,7 +54,7 @@ class Checking:
         return ExitCode.FAULTS if self._faults else ExitCode.OK
 
     def schema(self, file: str) -> None:
-        """Check a schema. If it can be used, what comes later is checked against it."""
+        """Check a schema. If it can be used, later inputs are checked against it."""
         faults: list[SchemaError] = []
         with self._reading("schema", [file]):
             try:
@@ -61,7 +62,7 @@ class Checking:
             except SchemaError:
                 _, faults = check_schema(Path(file).read_text("utf-8-sig"), file)
         for fault in faults:
-            self._tell(InputFinding("schema", file, fault))
+            self._report(InputFinding("schema", file, fault))
         self._has_faulty_schema = self._schema is None
 
     def subscriptions(self, names: Sequence[str]) -> None:
@@ -79,7 +80,7 @@ class Checking:
                 raise SourceError(f"there is no subscription in {title_of(files)}")
 
     def _check_saved(self, folder: str) -> None:
-        """Check what an engine was saved with: against its own schema unless another is given."""
+        """Check the subscriptions of a saved engine: against its own schema unless another is given."""
         saved = SavedRecords(folder, self._operators)
         if self._schema is None and not self._has_faulty_schema:
             self._schema = saved.engine.schema
@@ -90,7 +91,7 @@ class Checking:
         with self._screen.progress("checking subscriptions") as advance:
             for count, record in enumerate(records, 1):
                 for finding in self._findings(*records.origin(record.position), record, ids, compiler):
-                    self._tell(finding)
+                    self._report(finding)
                 self._checked["subscription"] = count
                 if count % _STEP == 0:
                     advance(_STEP)
@@ -111,22 +112,22 @@ class Checking:
             for fault in compiler.faults(record.where, record.language) or [error]:
                 yield of_fault(file, record.fault(fault), first)
             return
-        about = replace(of_fault(file, record.fault(HarkenError("")), first), is_warning=True)
+        template = replace(of_fault(file, record.fault(HarkenError("")), first), is_warning=True)
         for warning in compiled.warnings:
-            yield replace(about, error=HarkenError(warning))
-        self._doubtful.append((about, compiled))
+            yield replace(template, error=HarkenError(warning))
+        self._compiled.append((template, compiled))
 
     def events(self, names: Sequence[str], format: str | None, split: str | None = None) -> None:
-        """Check events against the schema; without one, warn of subscriptions that ask for what no event has."""
+        """Check events against the schema; without one, warn of subscriptions on attributes that no event has."""
         self._checked["event"] = 0
         observed = Observed()
         with self._reading("event", names), self._screen.progress("checking events") as advance:
             files = EventFiles(event_files(names, format), format, self._schema, split=split)
-            documents = [DOCUMENT] if any(each.plan.kind == DocumentPlan.kind for _, each in self._doubtful) else []
+            documents = [DOCUMENT] if any(each.plan.kind == DocumentPlan.kind for _, each in self._compiled) else []
             for batch in files:
                 decoded = without_bad_documents(batch.decoded, documents, DEFAULT_LIMITS)
                 for refused in decoded.refused:
-                    self._tell(of_refused(batch, refused))
+                    self._report(of_refused(batch, refused))
                 self._checked["event"] += batch.size
                 advance(batch.size)
                 if self._schema is None:
@@ -135,9 +136,9 @@ class Checking:
             if not self._checked["event"]:
                 raise SourceError(f"there is no event in {files.title}")
         if observed.events:
-            for finding, compiled in self._doubtful:
+            for template, compiled in self._compiled:
                 for message, hint in observed.doubts(compiled):
-                    self._tell(replace(finding, error=HarkenError(message, hint=hint)))
+                    self._report(replace(template, error=HarkenError(message, hint=hint)))
 
     def show_summary(self) -> None:
         """Show what was checked, and the result."""
@@ -152,9 +153,9 @@ class Checking:
             self._screen.show(
                 f"The schema cannot be used: {' and '.join(_plural(self._checked))} were checked without it."
             )
-        found = [counted(self._faults, "fault"), *([counted(self._warnings, "warning")] if self._warnings else [])]
+        findings = [counted(self._faults, "fault"), *([counted(self._warnings, "warning")] if self._warnings else [])]
         checked = [counted(count, name) for name, count in self._checked.items()] or ["the schema"]
-        self._screen.show(f"{', '.join(found)} in {' and '.join(checked)}")
+        self._screen.show(f"{', '.join(findings)} in {' and '.join(checked)}")
 
     @contextmanager
     def _reading(self, kind: Kind, names: Sequence[str]) -> Iterator[None]:
@@ -163,9 +164,9 @@ class Checking:
             yield
         except (SourceError, SegmentError) as error:
             self._is_readable = False
-            self._tell(InputFinding(kind, title_of(names), error))
+            self._report(InputFinding(kind, title_of(names), error))
 
-    def _tell(self, finding: InputFinding) -> None:
+    def _report(self, finding: InputFinding) -> None:
         if finding.is_warning:
             self._warnings += 1
         else:
@@ -179,7 +180,7 @@ class Checking:
 
 
 class SavedRecords:
-    """The subscriptions of a saved engine, as if they were read from files."""
+    """The subscriptions of a saved engine, with the interface of `SubscriptionFiles`."""
 
     def __init__(self, folder: str, operators: OperatorSet) -> None:
         self._folder = folder
@@ -189,7 +190,7 @@ class SavedRecords:
         return (replace(each.record(), position=position) for position, each in enumerate(self.engine))
 
     def origin(self, position: int) -> tuple[str, int]:
-        """The folder, as `SubscriptionFiles` tells the file."""
+        """The folder, where `SubscriptionFiles` gives the file."""
         return self._folder, 0
 
 

@@ -1,4 +1,4 @@
-"""The frame around a command: logging before it, and after it an exit code instead of a traceback."""
+"""The frame around a command: logging, and an exit code instead of a traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 @contextmanager
 def session(json: bool, verbose: int) -> Iterator[Screen]:
-    """Run a command. Errors are shown, never raised: what leaves is `typer.Exit`, or wrong usage for Typer to show."""
+    """Run a command. Errors are shown, and only `typer.Exit` is raised, or wrong usage, which Typer shows."""
     screen = Screen(json)
     with _logging(screen, verbose):
         try:
@@ -53,7 +53,7 @@ def session(json: bool, verbose: int) -> Iterator[Screen]:
 
 
 def show_error(screen: Screen, error: HarkenError) -> None:
-    """The error that ends the command: message, place, excerpt and hint."""
+    """Show the error that ends the command: message, place, excerpt and hint."""
     from rich.text import Text
 
     text = Text.assemble(("error: ", "bold red"), printable_lines(str(error)))
@@ -72,7 +72,7 @@ def _show_bug(screen: Screen, error: Exception, verbose: int) -> None:
 
 
 def _abandon_output() -> None:
-    """Discard what is still in the buffer, or Python would complain on exit."""
+    """Discard what is still in the buffer: else Python reports an error on exit."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The commands of `harken`: our own, and those that installed packages announce."""
+"""The commands of `harken`: the built-in ones, and those that installed packages announce."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ ANNOUNCED: Announced[str] = Announced(
     "harken.commands", {}, target_of, laboratory="bench demo experiment generate report tour warm-up-papers"
 )
 """Each as "module:name" of a function with Typer's annotations, or of a `typer.Typer` with several commands. The help
-of a function ends with `EXAMPLES` of its module, if there are any; what it raises is shown as an error, not as a
-traceback, and ends it with an exit code."""
+of a function ends with `EXAMPLES` of its module, if there are any. An error that it raises is shown without a
+traceback, and ends the command with an exit code."""
 
 
 class Commands(TyperGroup):
-    """A group whose help tells apart what comes with Harken and what comes with other packages.
+    """A group whose help lists commands of Harken, of its laboratory and of other packages separately.
 
     Commands of packages are imported when they are used, or when help lists all.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        ours = super().list_commands(ctx)
-        return [*ours, *(name for name in ANNOUNCED if name not in ours)]
+        built_in = super().list_commands(ctx)
+        return [*built_in, *(name for name in ANNOUNCED if name not in built_in)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        ours = super().get_command(ctx, cmd_name)
-        return _command(cmd_name) if ours is None and cmd_name in ANNOUNCED else ours
+        built_in = super().get_command(ctx, cmd_name)
+        return _command(cmd_name) if built_in is None and cmd_name in ANNOUNCED else built_in
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         hint = ANNOUNCED.hint(args[0]) if args and self.get_command(ctx, args[0]) is None else None
@@ -44,16 +44,15 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        ours = super().list_commands(ctx)
         names = {
-            "Commands": ours,
+            "Commands": super().list_commands(ctx),
             "Laboratory": [name for name in ANNOUNCED if ANNOUNCED.package(name) == LABORATORY],
         }
         names["Of other packages"] = [name for name in ANNOUNCED if all(name not in each for each in names.values())]
         for title, listed in names.items():
-            found = [(name, self.get_command(ctx, name)) for name in listed]
+            commands = [(name, self.get_command(ctx, name)) for name in listed]
             width = formatter.width - 6 - max(map(len, listed), default=0)
-            rows = [(name, each.get_short_help_str(width)) for name, each in found if not each.hidden]
+            rows = [(name, each.get_short_help_str(width)) for name, each in commands if not each.hidden]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
@@ -62,9 +61,9 @@ class Commands(TyperGroup):
 def _command(name: str) -> Any:
     target = imported(ANNOUNCED[name])
     if isinstance(target, typer.Typer):
-        found = get_command(target)
-        found.name = name
-        return found
+        command = get_command(target)
+        command.name = name
+        return command
     examples = getattr(sys.modules[target.__module__], "EXAMPLES", None)
     alone = typer.Typer(
         add_completion=False,
@@ -77,7 +76,7 @@ def _command(name: str) -> Any:
 
 
 def _framed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command whose errors are shown, with an exit code, as those of Harken's own are."""
+    """The command with its errors shown, and an exit code, as for Harken's own commands."""
 
     @wraps(command)
     def framed(*arguments: Any, **options: Any) -> Any:

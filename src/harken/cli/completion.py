@@ -1,4 +1,4 @@
-"""What the shell completes: names of algorithms and formats. The rest are files, which it knows itself."""
+"""Completion in the shell: names of algorithms and formats. The shell completes files by itself."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def format_names(incomplete: str) -> list[str]:
 
 
 def starting(names: Iterable[str], incomplete: str) -> list[str]:
-    """The names that begin with what is typed."""
+    """The names that begin with the incomplete word."""
     return [name for name in names if name.startswith(incomplete)]

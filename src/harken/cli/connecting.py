@@ -1,4 +1,4 @@
-"""What the commands that talk to a server share: their options, a client with the tickets that are known, and ids."""
+"""What the commands that talk to a server share: options, a client with the stored tickets, and a loop over ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ApiKey = Annotated[
         "--api-key",
         metavar="KEY",
         envvar="HARKEN_API_KEY",
-        help="A key, if the server asks for one.",
+        help="An API key, if the server requires one.",
         show_default=False,
     ),
 ]
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def connected(server: str, api_key: str | None, *, with_tickets: bool = False) -> Iterator[Client]:
-    """A client of a server, which knows the tickets that were kept if it needs them. Raises HarkenError."""
+    """A client of a server, with the stored tickets if it needs them. Raises HarkenError."""
     from harken.cli.tickets import TicketFile
     from harken.client import Client, ServerError
 
@@ -62,7 +62,7 @@ def connected(server: str, api_key: str | None, *, with_tickets: bool = False) -
 
 
 def one_by_one(screen: Screen, ids: Sequence[str], act: Callable[[str], None]) -> None:
-    """Do something for each id. What the server refuses is shown, and the others go on; the exit code tells of it."""
+    """Call `act` for each id. Refusals of the server are shown, do not stop the loop, and decide the exit code."""
     from harken.client import ServerError
 
     refused = 0
@@ -79,7 +79,7 @@ def one_by_one(screen: Screen, ids: Sequence[str], act: Callable[[str], None]) -
 
 
 def kept(change: Callable[[], None]) -> bool:
-    """Change the file of tickets, and tell whether it could be. The command itself has succeeded, so none is raised."""
+    """Change the file of tickets; return whether that worked. Nothing is raised: the command itself has succeeded."""
     try:
         change()
     except SourceError as error:
@@ -89,7 +89,7 @@ def kept(change: Callable[[], None]) -> bool:
 
 
 def _for_people(error: ServerError) -> ServerError:
-    """The error, which for want of a ticket or a key hints at options and not at headers."""
+    """The error; if a ticket or key is missing, with a hint at options instead of headers."""
     from harken.cli.tickets import TicketFile
 
     if error.status == _UNAUTHORIZED:

@@ -1,4 +1,4 @@
-"""Durations as they are written on the command line: 90, 30s, 15m, 1h30m, 7d, 2w."""
+"""Durations on the command line: 90, 30s, 15m, 1h30m, 7d, 2w."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def seconds_of(text: str) -> float:
 
 
 def seconds_option(text: str | None, option: str) -> float | None:
-    """The seconds of what an option was given. Raises BadParameter."""
+    """The seconds of an option's value. Raises BadParameter."""
     try:
         return None if text is None else seconds_of(text)
     except ValueError as error:

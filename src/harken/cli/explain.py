@@ -43,7 +43,7 @@ _SubscriptionsOption = Annotated[
 ]
 _LanguageOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Its language: sql, xpath, or a package's.  [default: sql]"),
+    typer.Option(metavar="NAME", help="The language of --where: sql, xpath, or a package's.  [default: sql]"),
 ]
 _EventOption = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="The position of the event, from 0.  [default: 0]")
@@ -76,25 +76,25 @@ def explain(
     """Show why an event matches a subscription, or why it does not.
 
     Every part of the condition is shown with its truth for the event, ✓ true, ✗ false or ? unknown, and with the
-    values that it met there.
+    values of the event that it was tested on.
 
-    With --plan: how the engine has laid out the subscriptions, group by group, and how many it expects to look at for
-    an event. With EVENTS the plan is made for them, and what was seen is shown beside what was expected.
+    With --plan: how the engine has indexed the subscriptions, group by group, and how many of them it expects to
+    examine for an event. With EVENTS the plan is made for them, and measured figures are shown beside the expected.
     """
     with session(json, verbose) as screen:
         from harken.cli.inputs import event_files, loaded_operators, subscription_files
 
-        of_events = event_files(events, format) if events else None
-        of_subscriptions = subscription_files(subscriptions) if subscriptions else None
+        files_of_events = event_files(events, format) if events else None
+        files_of_subscriptions = subscription_files(subscriptions) if subscriptions else None
         if plan:
             choices = [id, where, language, event, event_id, event_json]
-            _show_plan(screen, of_events, of_subscriptions, schema, format, split, operators, choices)
+            _show_plan(screen, files_of_events, files_of_subscriptions, schema, format, split, operators, choices)
             return
         from harken.cli.selecting import EventChoice, SubscriptionChoice
 
         explanation = _explained(
-            SubscriptionChoice(of_subscriptions, id, where, language),
-            EventChoice(of_events, event, event_id, event_json, format, split),
+            SubscriptionChoice(files_of_subscriptions, id, where, language),
+            EventChoice(files_of_events, event, event_id, event_json, format, split),
             schema,
             loaded_operators(operators),
         )
@@ -116,19 +116,19 @@ def _explained(
     from harken.schema import load_schema
 
     saved = saved_engine(subscription.files, {"--schema": schema}, operators) if subscription.files else None
-    known = saved.schema if saved is not None else None if schema is None else load_schema(schema)
+    used_schema = saved.schema if saved is not None else None if schema is None else load_schema(schema)
     limits = DEFAULT_LIMITS if saved is None else saved.limits
     text, language = subscription.find(saved)
 
     def find_event(names: frozenset[str]) -> Mapping[str, Any]:
-        return event.find(known, looked_at(names, known)).attributes
+        return event.find(used_schema, looked_at(names, used_schema)).attributes
 
-    compiler = Compiler(known, limits, operators.signatures)
+    compiler = Compiler(used_schema, limits, operators.signatures)
     if not operators or compiler.compile(text, language).plan.kind != OPERATORS:
         return compiler.explain(text, find_event, language)
-    engine = Engine(known, limits=limits, operators=operators)
+    engine = Engine(used_schema, limits=limits, operators=operators)
     engine.subscribe("explained", text)
-    return engine.explain("explained", event.find(known, None).attributes)
+    return engine.explain("explained", event.find(used_schema, None).attributes)
 
 
 def _show_plan(
@@ -144,18 +144,20 @@ def _show_plan(
     from harken.cli.plan_view import plan_of, show_plan
 
     if subscriptions is None:
-        raise typer.BadParameter("a plan is one of --subscriptions FILE", param_hint="--plan")
+        raise typer.BadParameter("it needs --subscriptions FILE", param_hint="--plan")
     if any(choice is not None for choice in choices):
-        raise typer.BadParameter("a plan is of all subscriptions: choose neither one nor an event", param_hint="--plan")
-    found = plan_of(screen, subscriptions, events, schema, format, split, operators)
+        raise typer.BadParameter(
+            "it covers all subscriptions: choose no subscription and no event", param_hint="--plan"
+        )
+    plan = plan_of(screen, subscriptions, events, schema, format, split, operators)
     if screen.json:
-        screen.line(found)
+        screen.line(plan)
     else:
-        show_plan(screen, found)
+        show_plan(screen, plan)
 
 
 def show_explanation(screen: Screen, explanation: Explanation) -> None:
-    """The verdict and the tree, in colours."""
+    """Show the verdict and the tree, in colours."""
     from rich.text import Text
 
     verdict = "matches" if explanation.matched else "does not match"

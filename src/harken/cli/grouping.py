@@ -1,4 +1,4 @@
-"""Warnings that say the same of several subscriptions, shown as one: how many there are, and the first of them."""
+"""Equal warnings about several subscriptions, shown as one: their number, and the first of them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_SHOWN = 20
 
 
 class Groups:
-    """Collects warnings by what they say."""
+    """Collects warnings by kind, message and hint."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str, str | None], list[InputFinding]] = {}
 
     def add(self, finding: InputFinding) -> None:
-        """Take in a warning."""
+        """Add a warning."""
         key = (finding.kind, finding.error.message, finding.error.hint)
         self._groups.setdefault(key, []).append(finding)
 

@@ -1,4 +1,4 @@
-"""Findings: what is wrong with an input or worth a look, with its place, for people and as data."""
+"""Findings: faults of an input and warnings about it, with their places, for people and as data."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class InputFinding:
     line: int | None = None
     """The line of the file."""
     id: str | None = None
-    """The subscription."""
+    """The id of the subscription."""
     raw: str | None = None
     is_warning: bool = False
     first: int = 0
-    """How many records the files before this one have."""
+    """Number of records in the files before this one."""
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as plain data. `line` and `column` are in the text of a subscription, `file_line` in its file."""
@@ -91,5 +91,5 @@ def of_refused(batch: FileBatch, refused: Refused) -> InputFinding:
 
 
 def indented(text: str, width: int) -> list[str]:
-    """The lines of a text without control codes, moved to the right."""
+    """The lines of a text, without control codes, indented."""
     return [" " * width + printable(line) for line in text.split("\n")]

@@ -1,6 +1,6 @@
-"""The files that a command line names, and the events and subscriptions that are read from them one after another.
+"""The files named on a command line, and the events and subscriptions in them.
 
-Several files are read as one: positions go on counting from file to file.
+Several files are read as one: positions are counted over all of them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ log = logging.getLogger(__name__)
 
 _MOST_TOLD = 3
 _BESIDE = (".", "_")
-"""What hidden files start with, and those that Spark writes beside its data."""
+"""First characters of hidden files, and of files that Spark writes beside its data."""
 
 
 def event_files(names: Iterable[str], format: str | None) -> list[str]:
-    """The files that are named by their paths, by patterns such as `logs/*.jsonl` or by folders. Raises SourceError."""
+    """The files of paths, of patterns such as `logs/*.jsonl`, and of folders. Raises SourceError."""
     return [file for name in names for file in _named(name, format)]
 
 
 def subscription_files(names: Sequence[str]) -> list[str]:
-    """The same for subscriptions; a folder that an engine was saved to stays as it is, if nothing else is named."""
+    """The files of subscriptions, or the folder of a saved engine if it is the only name. Raises SourceError."""
     if len(names) == 1 and is_saved_engine(names[0]):
         return list(names)
     for name in names:
@@ -51,7 +51,7 @@ def subscription_files(names: Sequence[str]) -> list[str]:
 
 
 def is_saved_engine(name: str) -> bool:
-    """Whether an engine was saved to a folder of this name."""
+    """Whether this is the folder of a saved engine."""
     return os.path.isfile(os.path.join(name, MANIFEST))
 
 
@@ -68,10 +68,10 @@ def saved_engine(
     operators: OperatorSet | None = None,
     database: str | None = None,
 ) -> Engine | None:
-    """The engine in a folder that stands in for files of subscriptions; None if there are files.
+    """The engine in a folder given in place of files of subscriptions; None if there are files.
 
-    Raises SourceError if one of the settings, by the names of their options, is given: the engine has its own. The URL
-    of its database it has not: that is not saved.
+    Raises SourceError if one of the `settings`, by names of options, is given: the engine has its own. Only the URL of
+    its `database` is not saved.
     """
     if not files or not is_saved_engine(files[0]):
         return None
@@ -85,7 +85,7 @@ def saved_engine(
 
 
 def title_of(files: Sequence[str]) -> str:
-    """What several files are called in a message."""
+    """How messages name several files."""
     first = "standard input" if files[0] == STANDARD_INPUT else files[0]
     return first if len(files) == 1 else f"{first} and {len(files) - 1:,} more"
 
@@ -96,7 +96,7 @@ class FileBatch:
 
     file: str
     first: int
-    """How many events the files before this one have."""
+    """Number of events in the files before this one."""
     decoded: Decoded
 
     @property
@@ -105,7 +105,7 @@ class FileBatch:
 
 
 class EventFiles:
-    """The events of files, in batches. Raises SourceError at once if a file is not there."""
+    """The events of files, in batches. Raises SourceError at once if a file is missing."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class EventFiles:
 
 
 class SubscriptionFiles:
-    """The subscriptions of files. Raises SourceError at once if a file is not there."""
+    """The subscriptions of files. Raises SourceError at once if a file is missing."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = files
@@ -159,7 +159,7 @@ class SubscriptionFiles:
                 yield replace(record, position=first + record.position) if first else record
 
     def origin(self, position: int) -> tuple[str, int]:
-        """The file that a subscription was read from, and how many the files before it have."""
+        """The file that a subscription was read from, and the number of subscriptions in the files before it."""
         place = bisect_right(self._firsts, position) - 1
         return self.files[place], self._firsts[place]
 
@@ -168,17 +168,17 @@ def _named(name: str, format: str | None) -> list[str]:
     if name == STANDARD_INPUT:
         return [name]
     if has_magic(name) and not os.path.lexists(name):
-        found = sorted(glob(name, recursive=True))
-        if not found:
+        paths = sorted(glob(name, recursive=True))
+        if not paths:
             raise SourceError(f"no file fits the pattern {name}")
-        return [file for each in found for file in _named(each, format)]
+        return [file for path in paths for file in _named(path, format)]
     return _in_folder(name, format) if os.path.isdir(name) else [name]
 
 
 def _in_folder(folder: str, format: str | None) -> list[str]:
-    """The files in a folder and the folders in it, by their paths. Those whose ending tells no format are left out."""
+    """The files in a folder and its subfolders, sorted. Files whose ending tells no format are left out."""
     if is_saved_engine(folder):
-        hint = "it stands in for the file of --subscriptions, with no other file beside it"
+        hint = "pass it as the only file of --subscriptions"
         raise SourceError(f"{folder} is a folder with a saved engine", hint=hint)
     every = sorted(
         os.path.join(path, file)
@@ -186,14 +186,14 @@ def _in_folder(folder: str, format: str | None) -> list[str]:
         for file in files
         if not any(part.startswith(_BESIDE) for part in (*_parts(path, folder), file))
     )
-    found = [file for file in every if format is not None or format_of(file) is not None]
+    readable = [file for file in every if format is not None or format_of(file) is not None]
     others = [os.path.relpath(file, folder) for file in every if format is None and format_of(file) is None]
-    if not found:
+    if not readable:
         has = f"it has {_listed(others)}" if others else "it is empty"
         raise SourceError(f"no file in the folder {folder} has an ending that tells its format", hint=has)
     if others:
         log.warning("%s: not read, because the ending tells no format: %s", folder, _listed(others))
-    return found
+    return readable
 
 
 def _parts(path: str, folder: str) -> list[str]:

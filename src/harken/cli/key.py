@@ -1,4 +1,4 @@
-"""`harken key`: API keys of a store, made without a server, so that there is a first one."""
+"""`harken key`: API keys of a store. No server is needed, so that the first one can be made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST = 200
 
 
 class Scope(StrEnum):
-    """What a key is for."""
+    """What a key allows."""
 
     publish = "publish"
     subscribe = "subscribe"
@@ -59,19 +59,19 @@ app = typer.Typer(
 
 @app.command(epilog="Example: harken key create --owner me --scope admin")
 def create(
-    owner: Annotated[str, typer.Option(metavar="NAME", help="Who the key is for.", show_default=False)],
+    owner: Annotated[str, typer.Option(metavar="NAME", help="The owner of the key.", show_default=False)],
     scope: Annotated[
         list[Scope],
-        typer.Option(metavar="SCOPE", help="publish, subscribe or admin, as often as need be.", show_default=False),
+        typer.Option(metavar="SCOPE", help="publish, subscribe or admin. Repeatable.", show_default=False),
     ],
-    name: Annotated[str | None, typer.Option(metavar="TEXT", help="What you know it by.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="TEXT", help="A name for people to know the key by.")] = None,
     store: StoreOption = "harken.db",
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Make a key, and print it: it is shown this once.
+    """Make a key, and print it: it is not shown again.
 
-    A server with --api-keys knows it within seconds, also one that runs.
+    A running server with --api-keys accepts it within seconds.
     """
     with session(json, verbose) as screen:
         from harken.server.api_keys import made_key, shown_key
@@ -88,7 +88,7 @@ def create(
             screen.line({**shown_key(key), "key": word})
         else:
             screen.aside(
-                {}, f"key {key.id} for {owner}: {', '.join(sorted(key.scopes))}. Keep it: this is the only time."
+                {}, f"key {key.id} for {owner}: {', '.join(sorted(key.scopes))}. Keep it: it is not shown again."
             )
             screen.show(word)
 
@@ -107,7 +107,7 @@ def remove(
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Remove keys. They work no more within seconds, also at a server that runs."""
+    """Remove keys. A running server refuses them within seconds."""
     with session(json, verbose) as screen, _opened(store) as opened:
         keys = opened.keys()
         unknown = set(ids) - {each.id for each in keys}

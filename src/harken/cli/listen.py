@@ -1,4 +1,4 @@
-"""`harken listen`: notifications of subscriptions as they come."""
+"""`harken listen`: print notifications of subscriptions as they come."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def listen(
     ids: Annotated[list[str], typer.Argument(metavar="ID", help="Subscriptions, by their ids.", show_default=False)],
     after: Annotated[
         str | None,
-        typer.Option(metavar="CURSOR", help="Begin behind the notification of this id, not now; 0 is the first."),
+        typer.Option(metavar="CURSOR", help="Begin after the notification of this id, not now; 0: with the first."),
     ] = None,
     count: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="End after so many notifications.", show_default=False)
+        int | None, typer.Option(metavar="N", min=1, help="End after this many notifications.", show_default=False)
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after the first notification.")] = False,
     server: Server = DEFAULT_SERVER,
@@ -39,8 +39,7 @@ def listen(
 ) -> None:
     """Print notifications of subscriptions as they come.
 
-    There is a JSON line for each, until Ctrl-C. If the connection is lost, it is made again, and goes on where it broke
-    off.
+    There is a JSON line for each, until Ctrl-C. A lost connection is opened again, and continues where it broke off.
     """
     if once and count is not None:
         raise typer.BadParameter("give one of them", param_hint="--once or --count")

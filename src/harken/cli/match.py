@@ -10,7 +10,7 @@ import typer
 from harken.cli.command_session import session
 from harken.cli.completion import algorithm_names, document_names
 from harken.cli.exits import ExitCode
-from harken.cli.options import EVENT_FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
+from harken.cli.options import EVENT_FILES, FILES, EventFormat, Json, Operators, SchemaFile, Split, Verbose
 from harken.language.registry import DEFAULT_LANGUAGE
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ _SubscriptionsOption = Annotated[
         "--subscriptions",
         "-s",
         metavar="FILE",
-        help="The same, with the fields id and where, as often as need be; or the folder of a saved engine.",
+        help=f"{FILES}, with the fields id and where; or the folder of a saved engine.",
     ),
 ]
 _WhereOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="TEXT", help="Match this text instead, which is its own id; as often as need be."),
+    typer.Option(metavar="TEXT", help="Match this text instead, which is its own id. Repeatable."),
 ]
 _LanguageOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Their language: sql, xpath, or a package's.  [default: sql]"),
+    typer.Option(metavar="NAME", help="The language of --where: sql, xpath, or a package's.  [default: sql]"),
 ]
 _AlgorithmOption = Annotated[
     str | None,
@@ -54,12 +54,12 @@ _AlgorithmOption = Annotated[
 ]
 _DocumentsOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The same, for XPath subscriptions.", autocompletion=document_names),
+    typer.Option(metavar="NAME", help="The algorithm for XPath subscriptions.", autocompletion=document_names),
 ]
 _DatabaseOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Where algorithms that match in a database do it: duckdb, sqlite, or a PostgreSQL URL."
+        metavar="NAME", help="The database for algorithms that match in one: duckdb, sqlite, or a PostgreSQL URL."
     ),
 ]
 _OutputOption = Annotated[
@@ -72,13 +72,13 @@ _OutputOption = Annotated[
     ),
 ]
 _EventIdOption = Annotated[
-    str | None, typer.Option(metavar="FIELD", help="Name events by a field of theirs, not by position from 0.")
+    str | None, typer.Option(metavar="FIELD", help="Name events by this field, not by position from 0.")
 ]
 _RefusedOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write all that was refused to this file, as JSON lines.")
+    str | None, typer.Option(metavar="FILE", help="Write everything refused to this file, as JSON lines.")
 ]
 _SaveOption = Annotated[
-    str | None, typer.Option(metavar="FOLDER", help="Save the engine there, to be used as FILE another time.")
+    str | None, typer.Option(metavar="FOLDER", help="Save the engine to this folder, to be used as FILE later.")
 ]
 
 
@@ -97,7 +97,7 @@ def match(
     format: EventFormat = None,
     split: Split = None,
     operators: Operators = None,
-    batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are matched at once.")] = 4_096,
+    batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Number of events matched together.")] = 4_096,
     threads: Annotated[int, typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.")] = 1,
     save: _SaveOption = None,
     replace: Annotated[bool, typer.Option("--replace", help="Of subscriptions with one id, take the last.")] = False,
@@ -109,19 +109,19 @@ def match(
 
     There is a row for every event and subscription that match, with all further fields of the subscription. On a
     terminal the first rows are shown as a table; a pipe gets all of them as JSON lines. A summary goes to standard
-    error. What cannot be understood is refused and reported there, and the rest goes on.
+    error. Invalid events and subscriptions are refused and reported there, and the others are matched.
     """
     with session(json, verbose) as screen:
         from harken.cli.inputs import event_files, subscription_files
         from harken.cli.matching_files import MatchRequest, run
 
         _refuse_contradictions(subscriptions, where, language)
-        of_events, of_subscriptions = event_files(events, format), subscription_files(subscriptions or [])
-        read = [*of_events, *of_subscriptions, *([] if schema is None else [schema])]
-        _refuse_confusion(read, {"--output": output, "--refused": refused, "--save": save})
+        files_of_events, files_of_subscriptions = event_files(events, format), subscription_files(subscriptions or [])
+        inputs = [*files_of_events, *files_of_subscriptions, *([] if schema is None else [schema])]
+        _refuse_confusion(inputs, {"--output": output, "--refused": refused, "--save": save})
         request = MatchRequest(
-            of_events,
-            of_subscriptions,
+            files_of_events,
+            files_of_subscriptions,
             schema,
             algorithm,
             output,
@@ -145,7 +145,7 @@ def match(
 
 
 def _exit(summary: MatchSummary, strict: bool) -> None:
-    """Tell by the exit code that nothing could be used, or that something was refused."""
+    """Exit with a code if no event could be used, or anything was refused under --strict."""
     if summary.events and summary.events == summary.refused_events:
         raise typer.Exit(ExitCode.UNUSABLE)
     if strict and summary.has_refusals:
@@ -156,11 +156,11 @@ def _refuse_contradictions(subscriptions: list[str] | None, where: list[str] | N
     if bool(subscriptions) is bool(where):
         raise typer.BadParameter("give one of them", param_hint="--subscriptions or --where")
     if language is not None and not where:
-        raise typer.BadParameter("it belongs to --where: a subscription has its own", param_hint="--language")
+        raise typer.BadParameter("only for --where: a subscription has its own language", param_hint="--language")
 
 
 def _refuse_confusion(inputs: list[str], outputs: dict[str, str | None]) -> None:
-    """Raise BadParameter if a file that is read or written would be overwritten, or standard input read twice."""
+    """Raise BadParameter if an output would overwrite another file of the command, or standard input is read twice."""
     if inputs.count("-") > 1:
         raise typer.BadParameter("standard input can be read only once", param_hint="-")
     used = {os.path.realpath(path) for path in inputs if path != "-"}

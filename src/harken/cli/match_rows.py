@@ -1,4 +1,4 @@
-"""The rows that `match` writes: an event, a subscription that it matches, and the fields that travel with that."""
+"""The rows that `match` writes: an event, a subscription that it matches, and the subscription's fields."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _FIRST = "owner"
 
 
 class EventNames:
-    """How rows name events: by position, or by the value of a field, all of one type."""
+    """The names of events in rows: their positions, or the values of a field, which have one type."""
 
     def __init__(self, field: str | None) -> None:
         self._field = field
         self._path = None if field is None else _path(field)
         self.type: type | None = int if field is None else None
 
-    def with_own(self, names: frozenset[str] | None) -> frozenset[str] | None:
-        """The names of attributes to look at, with that of the field; None for all."""
+    def with_field(self, names: frozenset[str] | None) -> frozenset[str] | None:
+        """The names of attributes to decode, with that of the field; None for all."""
         return names if names is None or self._path is None else names | {self._path[0]}
 
     def of(self, batch: EventBatch, first: int = 0) -> Iterator[Value | EventError]:
-        """The name of each event, or why it has none. `first` is how many events came before this input."""
+        """The name of each event, or why it has none. `first` is the number of events before this input."""
         if self._path is None:
             yield from (first + position for position in batch.positions)
             return
@@ -50,8 +50,8 @@ class EventNames:
 
     def _name(self, values: list[Any]) -> Value:
         if len(values) != 1 or isinstance(values[0], dict):
-            found = "is missing" if not values else "is an object" if len(values) == 1 else "has several values"
-            raise EventError(f"`{self._field}`, by which events are named, {found}")
+            problem = "is missing" if not values else "is an object" if len(values) == 1 else "has several values"
+            raise EventError(f"`{self._field}`, by which events are named, {problem}")
         name: Value = values[0]
         if self.type is None:
             self.type = type(name)
@@ -62,7 +62,7 @@ class EventNames:
 
 
 def _values(batch: EventBatch, path: Path) -> Iterator[list[Any]]:
-    """The values of each event at a path; no event is made for it where a column has them."""
+    """The values of each event at a path, from a column if there is one."""
     column = batch.dense(path)
     if column is None or column.kind is Kind.TIMESTAMP:
         return (event.values(path) for event in batch)
@@ -79,20 +79,20 @@ def _path(field: str) -> Path:
 
 
 class SubscriptionFields:
-    """The fields that travel with subscriptions, and the columns that they fill."""
+    """The fields of subscriptions, and the columns that they fill."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[int, Row] = {}
+        self._rows: dict[int, Row] = {}
         self.columns = columns_of(sorted(engine.field_names(), key=lambda name: name != _FIRST))
 
-    def of(self, number: int, id: str, found: BatchMatches) -> Row:
+    def of(self, number: int, id: str, matches: BatchMatches) -> Row:
         """The part of a row that is the same for every event: the subscription and its fields."""
-        row = self._known.get(number)
+        row = self._rows.get(number)
         if row is None:
             # Without fields the subscription need not be looked up.
-            fields = found.fields(number) if self.columns else NO_FIELDS
-            row = self._known[number] = encodable({SUBSCRIPTION: id, **self._named(fields)})
+            fields = matches.fields(number) if self.columns else NO_FIELDS
+            row = self._rows[number] = encodable({SUBSCRIPTION: id, **self._named(fields)})
         return row
 
     def values(self, column: str) -> Iterator[Any]:

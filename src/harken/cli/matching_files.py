@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
-from harken.cli.asked_in_vain import AskedInVain
+from harken.cli.asked_in_vain import MissingAttributes
 from harken.cli.input_findings import InputFinding, Kind, of_fault, of_refused
 from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, loaded_operators, saved_engine
 from harken.cli.match_rows import EventNames, Row, SubscriptionFields
@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MatchRequest:
-    """What was asked for on the command line."""
+    """The arguments of the command line."""
 
     events: Sequence[str]
     subscriptions: Sequence[str]
-    """Files, or the folder of a saved engine. None at all where there are texts."""
+    """Files, or the folder of a saved engine; empty if there are texts in `where`."""
     schema: str | None = None
     algorithm: str | None = None
     output: str | None = None
@@ -56,12 +56,12 @@ class MatchRequest:
     database: str | None = None
     where: Sequence[str] = ()
     language: str = DEFAULT_LANGUAGE
-    """That of the texts in `where`."""
+    """The language of the texts in `where`."""
 
 
 @dataclass(slots=True)
 class MatchSummary:
-    """What came of it. `failed` counts pairs of an event and a subscription that could not be evaluated."""
+    """The result of matching. `failed` counts pairs of an event and a subscription that could not be evaluated."""
 
     events: int = 0
     refused_events: int = 0
@@ -97,14 +97,14 @@ class MatchSummary:
 
 
 def run(request: MatchRequest, screen: Screen) -> MatchSummary:
-    """Do what the request asks for. Raises HarkenError where nothing can be done."""
+    """Match as requested. Raises HarkenError if nothing can be matched."""
     started = perf_counter()
     names = EventNames(request.event_id)
     operators = loaded_operators(request.operators)
     settings = {"--schema": request.schema, "--algorithm": request.algorithm, "--documents": request.documents}
     saved = saved_engine(request.subscriptions, settings, operators, request.database)
     engine = _new_engine(request, operators) if saved is None else saved
-    # Both say at once if there is no such file, before anything is written.
+    # Both raise at once if a file is missing, before anything is written.
     records = SubscriptionFiles(request.subscriptions) if saved is None and request.subscriptions else None
     events = EventFiles(request.events, request.format, engine.schema, request.batch_size, request.split)
     with destination(request.output, screen) as open_output, refusals(screen, request.refused) as refused:
@@ -116,10 +116,10 @@ def run(request: MatchRequest, screen: Screen) -> MatchSummary:
             log.info("version %d saved to %s", engine.save(request.save), request.save)
         fields = SubscriptionFields(engine)
         matching = _Matching(engine, request.threads, names, fields, refused)
-        asked = names.with_own(engine.attributes())
+        decoded_names = names.with_field(engine.attributes())
         loaded = perf_counter()
         with closing(open_output(names, fields)) as output, screen.progress("matching events") as advance:
-            for batch in events.batches(asked):
+            for batch in events.batches(decoded_names):
                 output.write(matching.rows(batch))
                 if STANDARD_INPUT in events.files:  # which may never end
                     matching.warn_of_types(events)
@@ -154,30 +154,30 @@ class _Matching:
         self._names = names
         self._fields = fields
         self._refused = refused
-        self._asked = AskedInVain(engine)
+        self._missing = MissingAttributes(engine)
         self.events = 0
         self.matches = 0
 
     def rows(self, batch: FileBatch) -> Iterator[Row]:
-        """The rows of a batch. What was refused of it is reported."""
-        found = self._engine.match_decoded(batch.decoded, threads=self._threads)
-        for each in found.refused:
+        """The rows of a batch. Refused events are reported."""
+        matches = self._engine.match_decoded(batch.decoded, threads=self._threads)
+        for each in matches.refused:
             self._refused.add(of_refused(batch, each))
-        for position, id, error in found.errors:
+        for position, id, error in matches.errors:
             self._refused.add(_of_event("match", batch, error, position, id))
-        self._asked.look(batch.decoded.batch)
-        self.events += len(found)
-        log.debug("%d events: %d matches, %s", len(found), len(found.numbers), found.seconds)
-        return self._named_rows(batch, found)
+        self._missing.look(batch.decoded.batch)
+        self.events += len(matches)
+        log.debug("%d events: %d matches, %s", len(matches), len(matches.numbers), matches.seconds)
+        return self._named_rows(batch, matches)
 
     def warn_of_types(self, events: EventFiles) -> None:
-        """Say so, once, if the first events had another type than subscriptions compare them with."""
-        error = self._asked.early_warning()
+        """Warn, once, if attributes of the first events had another type than subscriptions compare them with."""
+        error = self._missing.early_warning()
         if error is not None:
             self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
 
     def warn_of_unparsed(self, events: EventFiles) -> None:
-        """Say so if strings were compared with timestamps or dates, and are none."""
+        """Warn if strings are compared with timestamps or dates and are none."""
         for name, counts in self._engine.stats()["unparsed"].items():
             for kind, count in counts.items():
                 many = f"1 string is not a full ISO 8601 {kind}"
@@ -187,16 +187,16 @@ class _Matching:
                 self._refused.warn(InputFinding("event", events.title, HarkenError(message), is_warning=True))
 
     def warn_of_names(self, events: EventFiles, format: str | None) -> None:
-        """Say so if a subscription asks for what no event had."""
-        for error in self._asked.warnings(events, format):
+        """Warn if a subscription uses an attribute that no event had."""
+        for error in self._missing.warnings(events, format):
             self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
 
-    def _named_rows(self, batch: FileBatch, found: BatchMatches) -> Iterator[Row]:
-        ids = found.arrow_ids(plain=True).values.to_pylist()
-        numbers, starts = found.numbers.tolist(), found.offsets.tolist()
-        places = {position: place for place, position in enumerate(found.positions)}
+    def _named_rows(self, batch: FileBatch, matches: BatchMatches) -> Iterator[Row]:
+        ids = matches.arrow_ids(plain=True).values.to_pylist()
+        numbers, starts = matches.numbers.tolist(), matches.offsets.tolist()
+        places = {position: place for place, position in enumerate(matches.positions)}
         events = batch.decoded.batch
-        refused = {each.position for each in found.refused}
+        refused = {each.position for each in matches.refused}
         for position, name in zip(events.positions, self._names.of(events, batch.first), strict=True):
             if position in refused:
                 continue
@@ -206,11 +206,11 @@ class _Matching:
             matched = slice(starts[places[position]], starts[places[position] + 1])
             self.matches += matched.stop - matched.start
             for number, id in zip(numbers[matched], ids[matched], strict=True):
-                yield {EVENT: name, **self._fields.of(number, id, found)}
+                yield {EVENT: name, **self._fields.of(number, id, matches)}
 
 
 def _of_event(kind: Kind, batch: FileBatch, error: HarkenError, position: int, id: str | None = None) -> InputFinding:
-    """The finding for an event of a batch that could not be named, or not be matched with a subscription."""
+    """The finding for an event that has no name, or failed with a subscription."""
     return InputFinding(kind, batch.file, error, batch.first + position, id=id, first=batch.first)
 
 
@@ -227,7 +227,7 @@ def _new_engine(request: MatchRequest, operators: OperatorSet) -> Engine:
 
 
 def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: Screen, refused: Refusals) -> None:
-    """Load the subscriptions, and report those that are refused. Raises SourceError if none is left."""
+    """Load the subscriptions, and report refused ones. Raises SourceError if all are refused."""
     with screen.progress("loading subscriptions") as advance:
 
         def records() -> Iterator[Record | Fault]:
@@ -248,7 +248,7 @@ def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: S
 
 
 def _subscribe_text(engine: Engine, text: str, language: str, refused: Refusals) -> None:
-    """Subscribe a text under itself. Raises LanguageError if it is faulty: who typed it can put it right."""
+    """Subscribe a text with itself as id. A fault raises LanguageError, as it was just typed and is easy to mend."""
     for warning in engine.check(text, language).warnings:
         refused.warn(InputFinding("subscription", "--where", HarkenError(warning), id=text, is_warning=True))
     engine.subscribe(text, text, language)

@@ -1,4 +1,4 @@
-"""What attributes the checked events have, to warn of subscriptions that ask for something else."""
+"""The attributes of checked events, to warn of subscriptions that use others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_FOR_A_HINT = 1_000
 
 
 class Observed:
-    """The paths of all events, with the kinds of their values."""
+    """Collects the paths of all events, with the kinds of their values."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -31,17 +31,17 @@ class Observed:
         self._walk(event.attributes, ())
 
     def doubts(self, compiled: Compiled) -> Iterator[tuple[str, str | None]]:
-        """What looks odd about a subscription, compared with the events: messages, each with a hint or None."""
-        told: set[Path] = set()
+        """Warnings about a subscription, compared with the events: messages, each with a hint or None."""
+        reported: set[Path] = set()
         if isinstance(compiled.plan, DocumentPlan):
             if DOCUMENT not in self._kinds:
                 yield without_documents(self.events), ABOUT_DOCUMENTS
             return
         for path in (path for item in compiled.normal_form.conjunctions for path in item.paths()):
-            if path not in self._kinds and path not in told:
-                told.add(path)
+            if path not in self._kinds and path not in reported:
+                reported.add(path)
                 name = format_path(path)
-                names = [format_path(known) for known in self._kinds] if len(self._kinds) <= _MOST_FOR_A_HINT else []
+                names = [format_path(each) for each in self._kinds] if len(self._kinds) <= _MOST_FOR_A_HINT else []
                 hint = did_you_mean(name, names) or f"if a string is meant, it is written in single quotes: '{name}'"
                 yield f"none of the {self.events:,} events has `{name}`", hint
         for item in compiled.normal_form.conjunctions:
@@ -50,11 +50,11 @@ class Observed:
     def _unlike(self, item: Conjunction) -> Iterator[str]:
         for path, constraint in item.constraints:
             place = place_of(path)
-            found = self._kinds.get(place)
-            if found and isinstance(constraint, ValueSet):
+            kinds = self._kinds.get(place)
+            if kinds and isinstance(constraint, ValueSet):
                 wanted = [kind for kind, _ in constraint.parts]
-                if not found & {*wanted, *([Kind.STRING] if place != path else [])}:
-                    has = " or ".join(f"a {kind}" for kind in sorted(found))
+                if not kinds & {*wanted, *([Kind.STRING] if place != path else [])}:
+                    has = " or ".join(f"a {kind}" for kind in sorted(kinds))
                     asks = " or ".join(f"a {kind}" for kind in wanted)
                     yield f"`{format_path(path)}` is {has} in all events, which does not compare with {asks}"
 

@@ -15,9 +15,7 @@ EVENT_FILES = "JSON lines, CSV, Parquet, Arrow or XML: files, folders or quoted 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, also to standard error.")]
 Verbose = Annotated[
     int,
-    typer.Option(
-        "--verbose", "-v", count=True, show_default=False, help="Log to standard error; twice tells still more."
-    ),
+    typer.Option("--verbose", "-v", count=True, show_default=False, help="Log to standard error; twice for more."),
 ]
 SchemaFile = Annotated[
     str | None, typer.Option("--schema", metavar="FILE", help="A schema (TOML) that the input has to fit.")
@@ -27,7 +25,7 @@ Operators = Annotated[
     typer.Option(
         "--operators",
         metavar="MODULE:NAME",
-        help="Operators that subscriptions call, as often as need be; also the name of an entry point.",
+        help="Operators that subscriptions call; also the name of an entry point. Repeatable.",
     ),
 ]
 EventFormat = Annotated[
@@ -40,5 +38,5 @@ EventFormat = Annotated[
 ]
 Split = Annotated[
     str | None,
-    typer.Option("--split", metavar="TAG", help="Take every element of this name in XML as a document of its own."),
+    typer.Option("--split", metavar="TAG", help="Split XML into a document for every element of this name."),
 ]

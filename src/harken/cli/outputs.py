@@ -1,4 +1,4 @@
-"""Where the rows of `match` go: JSON lines, CSV, Parquet, or the beginning of them as a table on the terminal."""
+"""The outputs of `match`: JSON lines, CSV, Parquet, or the first rows as a table on the terminal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _AS_JSON = {b"format": b"json"}
 
 
 class Output(Protocol):
-    """Takes rows until it is closed."""
+    """An output that takes rows until it is closed."""
 
     def write(self, rows: Iterable[Row]) -> None:
         """Take some rows."""
 
     def close(self) -> None:
-        """Write what was held back."""
+        """Write buffered rows."""
 
 
 class JsonLinesOutput:
@@ -74,16 +74,16 @@ class Parquet:
         self._names = names
         self._fields = fields
         self._writer: Any = None
-        self._held: list[Row] = []
+        self._buffer: list[Row] = []
 
     def write(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            self._held.append(row)
-            if len(self._held) == _ROWS_IN_A_GROUP:
+            self._buffer.append(row)
+            if len(self._buffer) == _ROWS_IN_A_GROUP:
                 self._write_group()
 
     def close(self) -> None:
-        if self._held or self._writer is None:
+        if self._buffer or self._writer is None:
             self._write_group()
         self._writer.close()
 
@@ -92,16 +92,16 @@ class Parquet:
         from pyarrow.parquet import ParquetWriter
 
         if self._writer is None:
-            # Opened only now, because the type of the event column is that of the first event.
+            # Opened only now: the type of the event column is that of the first event.
             self._writer = ParquetWriter(self._stream, self._schema())
         columns = [self._column(field) for field in self._writer.schema]
         self._writer.write_table(pyarrow.Table.from_arrays(columns, schema=self._writer.schema))
-        self._held.clear()
+        self._buffer.clear()
 
     def _column(self, field: Any) -> Any:
         import pyarrow
 
-        values = [row.get(field.name) for row in self._held]
+        values = [row.get(field.name) for row in self._buffer]
         if field.metadata == _AS_JSON:
             values = [None if value is None else to_json(value) for value in values]
         return pyarrow.array(values, field.type)
@@ -116,12 +116,12 @@ class Parquet:
         import pyarrow
 
         try:
-            found = pyarrow.array(self._fields.values(column)).type
+            kind = pyarrow.array(self._fields.values(column)).type
         except (pyarrow.ArrowException, OverflowError, ValueError, TypeError):
-            found = None
-        if found is None or "struct<>" in str(found):  # Parquet has no place for an object without keys
+            kind = None
+        if kind is None or "struct<>" in str(kind):  # Parquet cannot store an object without keys
             return pyarrow.field(column, pyarrow.string(), metadata=_AS_JSON)
-        return pyarrow.field(column, pyarrow.string() if pyarrow.types.is_null(found) else found)
+        return pyarrow.field(column, pyarrow.string() if pyarrow.types.is_null(kind) else kind)
 
 
 class FirstRows:
@@ -169,9 +169,9 @@ _MAKERS: dict[str, Callable[[BinaryIO, EventNames, SubscriptionFields], Output]]
 
 @contextmanager
 def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNames, SubscriptionFields], Output]]:
-    """The output at the path, or standard output, to be opened when the fields are known. Raises SourceError.
+    """Yields a function that opens the output at the path, or standard output, once fields are known.
 
-    Without a path a terminal gets a table; `-` is JSON lines wherever they go.
+    Without a path a terminal gets a table; `-` always gets JSON lines. Raises SourceError.
     """
     if path is None or path == STANDARD_OUTPUT:
         if sys.stdout is None:
@@ -183,9 +183,9 @@ def destination(path: str | None, screen: Screen) -> Iterator[Callable[[EventNam
     compression = COMPRESSIONS.get(ending)
     make = _MAKERS.get(ending if compression is None else os.path.splitext(stem)[1])
     if make is None or (compression is not None and make is Parquet):
-        known = f"{', '.join(_MAKERS)}, and after those of text {', '.join(COMPRESSIONS)}"
+        endings = f"{', '.join(_MAKERS)}, and after those of text {', '.join(COMPRESSIONS)}"
         raise SourceError(
-            f"the ending of {path} does not tell what to write", hint=f"the endings for output are {known}"
+            f"the ending of {path} does not tell what to write", hint=f"the endings for output are {endings}"
         )
     with output_file(path) as file, nullcontext(file) if compression is None else compression.create(file) as stream:
         yield lambda names, fields: make(stream, names, fields)

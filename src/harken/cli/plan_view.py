@@ -1,4 +1,4 @@
-"""The work of `harken explain --plan`: how the engine has laid out subscriptions, and what it expects of events."""
+"""The work of `harken explain --plan`: how the engine has indexed subscriptions, and the expected costs of events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _EVENTS = 10_000
-"""How many events are matched, at most, to see what they cost."""
+"""At most this many events are matched to measure their costs."""
 
 
 def plan_of(
@@ -27,19 +27,19 @@ def plan_of(
     split: str | None = None,
     operators: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """What the engine says of its matcher, after some events if there are any. Raises HarkenError.
+    """The engine's statistics of its matcher, after some events if there are any. Raises HarkenError.
 
-    Rejected subscriptions are reported. A saved engine is shown as it was saved, without planning anew.
+    Rejected subscriptions are reported. A saved engine is shown as it was saved, not planned again.
     """
     from harken.cli.inputs import EventFiles, loaded_operators, saved_engine
     from harken.engine import Engine
     from harken.errors import CapabilityError
     from harken.schema import load_schema
 
-    called = loaded_operators(operators)
-    saved = saved_engine(subscriptions, {"--schema": schema}, called)
-    known = None if schema is None else load_schema(schema)
-    engine = Engine(known, operators=called) if saved is None else saved
+    loaded = loaded_operators(operators)
+    saved = saved_engine(subscriptions, {"--schema": schema}, loaded)
+    engine_schema = None if schema is None else load_schema(schema)
+    engine = Engine(engine_schema, operators=loaded) if saved is None else saved
     files = None if events is None else EventFiles(events, format, engine.schema, split=split)
     refused = 0 if saved is not None else _subscribe(engine, subscriptions, screen)
     if files is not None:
@@ -50,12 +50,12 @@ def plan_of(
     if "layers" not in stats["matcher"]:
         raise CapabilityError(f"the algorithm `{engine.algorithm}` makes no plan")
     programs = {"programs": stats["programs"]} if "programs" in stats else {}
-    calling = {"operators": engine.operator_plan()} if called else {}
+    calling = {"operators": engine.operator_plan()} if loaded else {}
     return {"subscriptions": len(engine), "refused": refused, **stats["matcher"], **programs, **calling}
 
 
 def _subscribe(engine: Engine, files: Sequence[str], screen: Screen) -> int:
-    """Load the subscriptions. Returns how many were rejected; the first of these are shown."""
+    """Load the subscriptions and show the first rejected ones. Returns the number rejected."""
     from harken.cli.inputs import SubscriptionFiles
     from harken.cli.matching_files import subscribe
     from harken.cli.refusals import refusals
@@ -77,7 +77,7 @@ def _match_some(engine: Engine, events: EventFiles, is_planned: bool) -> None:
 
 
 def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
-    """The layers and their groups, the most costly first."""
+    """Show the layers and their groups, the most costly first."""
     refused = f" ({plan['refused']:,} refused)" if plan["refused"] else ""
     screen.show(
         f"{counted(plan['subscriptions'], 'subscription')}{refused} in {counted(plan['rows'], 'row')}, "
@@ -102,7 +102,7 @@ def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
 
 
 def _show_costs(screen: Screen, plan: dict[str, Any]) -> None:
-    """What an event costs in all, as expected and as seen."""
+    """Show the total cost of an event, expected and measured."""
     besides = {what: each["expected_ns"] for what, each in plan["besides"].items()}
     searching = sum(group["expected_ns"] for layer in plan["layers"] for group in layer["groups"])
     parts = ", ".join(f"{what} {cost:,.0f}" for what, cost in {**besides, "searching": searching}.items())
@@ -111,7 +111,7 @@ def _show_costs(screen: Screen, plan: dict[str, Any]) -> None:
 
 
 def _show_operators(screen: Screen, literals: list[dict[str, Any]]) -> None:
-    """What is known of predicates of operators, in the order in which they are asked at the beginning."""
+    """Show the statistics of predicates of operators, in the order in which they are evaluated at first."""
     from rich import box
     from rich.table import Table
 
@@ -133,13 +133,13 @@ def _show_operators(screen: Screen, literals: list[dict[str, Any]]) -> None:
 
 
 def _show_programs(screen: Screen, programs: dict[str, Any]) -> None:
-    """The indexes of programs: how many of them an event was expected to run, and ran."""
+    """Show the indexes of programs: the number of programs run per event, expected and measured."""
     from rich import box
     from rich.table import Table
 
     memory = programs["memory"]["bytes"] / max(1, programs["subscriptions"])
-    found = counted(programs["subscriptions"], "subscription")
-    screen.show(f"\n{found} with patterns or many alternatives as programs, {memory:.0f} bytes each")
+    count = counted(programs["subscriptions"], "subscription")
+    screen.show(f"\n{count} with patterns or many alternatives as programs, {memory:.0f} bytes each")
     table = Table("programs", "patterns", "always run", "run", "seen", "ns", "seen", box=box.SIMPLE_HEAD)
     for column in table.columns:
         column.justify = "right"
@@ -179,16 +179,16 @@ def _table(groups: list[dict[str, Any]]) -> Table:
 
 
 def found_by(group: dict[str, Any]) -> str:
-    """What leads to the rows of a group."""
+    """How the index finds the rows of a group."""
 
-    def told(*columns: str | None) -> str:
+    def listed(*columns: str | None) -> str:
         return ", ".join(column for column in columns if column)
 
     if "directory" in group:
-        return "directory of " + told(*group["directory"]) if group["directory"] else "bitmaps"
+        return "directory of " + listed(*group["directory"]) if group["directory"] else "bitmaps"
     parts = {
-        "key": told(group["key"]),
-        "filter of": told(group["key"], *group["filter"]) if group["filter"] else "",
-        "range of": told(group["range"]),
+        "key": listed(group["key"]),
+        "filter of": listed(group["key"], *group["filter"]) if group["filter"] else "",
+        "range of": listed(group["range"]),
     }
     return ", ".join(f"{what} {columns}" for what, columns in parts.items() if columns) or "all"

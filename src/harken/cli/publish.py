@@ -1,4 +1,4 @@
-"""`harken publish`: events of files to a server."""
+"""`harken publish`: send events to a server."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def publish(
         bool, typer.Option("--dry-run", help="Publish nothing: show the subscriptions that match.")
     ] = False,
     refused: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write all that was refused to this file, as JSON lines.")
+        str | None, typer.Option(metavar="FILE", help="Write everything refused to this file, as JSON lines.")
     ] = None,
     format: EventFormat = None,
     split: Split = None,
-    batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Events that are sent at once.")] = 1_000,
+    batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Number of events sent together.")] = 1_000,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if any event was refused.")] = False,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
@@ -45,8 +45,8 @@ def publish(
 ) -> None:
     """Publish events to a server.
 
-    It notifies the subscriptions that are true of them. What cannot be understood is refused and reported, and the
-    rest goes on. A batch whose answer is lost is sent again, and counts once. A summary goes to standard error.
+    The server notifies the subscriptions that are true of them. Invalid events are refused and reported, and the others
+    published. A batch whose answer is lost is sent again, and counts once. A summary goes to standard error.
     """
     if (not events) is (not event):
         raise typer.BadParameter("give one of them", param_hint="EVENTS or --event")
@@ -54,8 +54,8 @@ def publish(
         from harken.cli.inputs import event_files
         from harken.cli.publishing import events_of_files, events_of_texts, run
 
-        found = events_of_texts(event) if event else events_of_files(event_files(events or [], format), format, split)
-        summary = run(client, found, batch_size, refused, screen, dry_run=dry_run)
+        source = events_of_texts(event) if event else events_of_files(event_files(events or [], format), format, split)
+        summary = run(client, source, batch_size, refused, screen, dry_run=dry_run)
         screen.aside(summary.to_dict(), str(summary))
         if summary.accepted + summary.duplicates == 0:
             raise typer.Exit(ExitCode.UNUSABLE)

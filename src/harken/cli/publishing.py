@@ -1,4 +1,4 @@
-"""The work of `harken publish`: events are read from files, sent batch by batch, and what was refused is reported."""
+"""The work of `harken publish`: events are read from files and sent in batches, and refused ones are reported."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from harken.limits import DEFAULT_LIMITS
 
 
 class EventItem(NamedTuple):
-    """One event to publish, or the reason why it cannot be read, and where it was."""
+    """One event to publish, or the reason why it cannot be read, and its place."""
 
     file: str
     first: int
-    """How many events the files before this one have."""
+    """Number of events in the files before this one."""
     position: int
     line: int | None
     event: Any
     raw: str | None = None
     error: HarkenError | None = None
     piece: Piece | None = None
-    """The document, where it is one."""
+    """The document, if the event is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What is published, and what it is called."""
+    """The events to publish, and the name of their source."""
 
     title: str
     items: Iterable[EventItem]
@@ -48,7 +48,7 @@ class Events:
 
 @dataclass(slots=True)
 class PublishSummary:
-    """What came of it. `matches` is counted in a dry run."""
+    """The result of publishing. `matches` is counted in a dry run."""
 
     events: int = 0
     accepted: int = 0
@@ -75,13 +75,13 @@ class PublishSummary:
 
 
 def events_of_texts(texts: Sequence[str]) -> Events:
-    """Events that are given as JSON. Raises HarkenError if one is none."""
+    """Events given as JSON. Raises HarkenError if one is not a JSON object."""
     objects = [decode_object(text.encode(errors="surrogateescape"), DEFAULT_LIMITS) for text in texts]
     return Events("--event", [EventItem("--event", 0, at, None, each) for at, each in enumerate(objects)])
 
 
 def events_of_files(files: Sequence[str], format: str | None, split: str | None) -> Events:
-    """The events of files. Raises SourceError at once if a file is not there."""
+    """The events of files. Raises SourceError at once if a file is missing."""
     sources = [find_source(file, _format(file, format, split)) for file in files]
     for source in sources:
         if split is not None and source.format != "xml":
@@ -92,7 +92,7 @@ def events_of_files(files: Sequence[str], format: str | None, split: str | None)
 def run(
     client: Client, events: Events, batch_size: int, file: str | None, screen: Screen, *, dry_run: bool
 ) -> PublishSummary:
-    """Publish events, or show what they match. Raises HarkenError where nothing can be done."""
+    """Publish events, or show what they match. Raises HarkenError if nothing can be published."""
     started = perf_counter()
     summary = PublishSummary(matches=0 if dry_run else None)
     what = "matching events" if dry_run else "publishing events"
@@ -122,7 +122,7 @@ def run(
 
 
 def _taken(items: Iterator[EventItem], size: int) -> tuple[list[EventItem], SourceError | None]:
-    """The next events, and what broke the file behind them: what came before is not lost."""
+    """The next events, and the error that broke the file after them, if there is one."""
     taken: list[EventItem] = []
     try:
         taken.extend(islice(items, size))
@@ -147,12 +147,12 @@ def _publish(client: Client, items: Sequence[EventItem], summary: PublishSummary
 def _match(
     client: Client, items: Sequence[EventItem], screen: Screen, summary: PublishSummary, refused: Refusals
 ) -> None:
-    found = client.match([item.event for item in items])
-    for each in found.rejected:
+    matched = client.match([item.event for item in items])
+    for each in matched.rejected:
         refused.add(_rejected(items[each.position], each))
-    summary.accepted += len(items) - len(found.rejected)
-    summary.matches = (summary.matches or 0) + sum(map(len, found))
-    for item, ids in zip(items, found, strict=True):
+    summary.accepted += len(items) - len(matched.rejected)
+    summary.matches = (summary.matches or 0) + sum(map(len, matched))
+    for item, ids in zip(items, matched, strict=True):
         for id in ids:
             screen.line({"event": item.first + item.position, "subscription": id})
 
@@ -189,7 +189,7 @@ def _unreadable(item: EventItem, error: HarkenError) -> InputFinding:
 
 
 def _rejected(item: EventItem, rejected: Rejected) -> InputFinding:
-    """The finding for an event that was rejected, with its place in the file, not in what was sent."""
+    """The finding for a rejected event, with its place in the file, not in the request."""
     kind = getattr(errors, rejected.error, HarkenError)
     is_plain = isinstance(kind, type) and issubclass(kind, HarkenError) and not issubclass(kind, LimitError)
     error = (kind if is_plain else HarkenError)(rejected.message, hint=rejected.hint)

@@ -1,4 +1,4 @@
-"""Rejected inputs of a command: the first are shown, all are counted, and all go to a file if there is one."""
+"""Refused inputs of a command: the first are shown, all are counted and, if there is a file, written to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES: dict[Kind, str] = {"event": "refused events", "subscription": "refused s
 
 
 class Refusals:
-    """Counts rejected inputs by kind."""
+    """Counts refused inputs by kind."""
 
     def __init__(self, screen: Screen, file: TextIO | None, more: str) -> None:
         self._screen = screen
@@ -27,7 +27,7 @@ class Refusals:
         self.counts: Counter[Kind] = Counter()
 
     def add(self, finding: InputFinding) -> None:
-        """Take in a fault."""
+        """Add a fault."""
         self.counts[finding.kind] += 1
         if self.counts[finding.kind] <= _MOST_SHOWN:
             self._screen.aside(finding.to_dict(), finding.to_text())
@@ -47,7 +47,7 @@ class Refusals:
             raise _unwritable(file.name, error) from error
 
     def show_rest(self) -> None:
-        """Say how many were not shown."""
+        """Show the number of those that were not shown."""
         hint = "" if self._file is not None else f"; {self._more}"
         for kind, count in self.counts.items():
             if count > _MOST_SHOWN:
@@ -58,9 +58,9 @@ class Refusals:
 
 @contextmanager
 def refusals(screen: Screen, path: str | None, more: str = "--refused FILE writes all of them") -> Iterator[Refusals]:
-    """Refusals that are written to the file at the path as they come, so that it is there even if the command fails.
+    """Refusals, written to the file at the path as they come: they are there even if the command fails.
 
-    `more` says how to see those that are not shown.
+    `more` tells the user how to see those that are not shown.
     """
     with nullcontext() if path is None else _opened(path) as file:
         reported = Refusals(screen, file, more)

@@ -1,4 +1,4 @@
-"""`harken renew`: have subscriptions of a server live longer."""
+"""`harken renew`: extend subscriptions of a server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def renew(
     ids: Annotated[list[str], typer.Argument(metavar="ID", help="Subscriptions, by their ids.", show_default=False)],
     valid_for: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="From now on: 30m, 12h, 7d. A day unless the server says otherwise."),
+        typer.Option(
+            metavar="TIME",
+            help="Time from now until they expire: 30m, 12h, 7d. A day unless the server says otherwise.",
+        ),
     ] = None,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
@@ -30,7 +33,7 @@ def renew(
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Have subscriptions live longer. One that is not renewed in time is gone."""
+    """Extend subscriptions before they expire. An expired subscription is gone."""
     seconds = seconds_option(valid_for, "--valid-for")
     with session(json, verbose) as screen, connected(server, api_key, with_tickets=ticket is None) as client:
         from harken.client.answers import in_text

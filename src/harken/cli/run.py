@@ -1,4 +1,4 @@
-"""`harken run`: a pipeline on Spark, as its configuration file says."""
+"""`harken run`: run a pipeline on Spark."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ every change of the subscriptions (change), and one at the end (end).
 def run(
     configuration: Annotated[str, typer.Argument(metavar="PIPELINE.TOML", help="The configuration of the pipeline.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what it would do, with sizes and costs, and do nothing of it.")
+        bool, typer.Option("--dry-run", help="Show what the pipeline would do, with sizes and costs, and do nothing.")
     ] = False,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Run a pipeline on Spark, as a file says.
+    """Run a pipeline on Spark.
 
-    Events come from a source, are matched with subscriptions, and go as notifications into sinks. The configuration is
-    checked completely before Spark starts, and every fault of it is listed. A batch ends by itself; a stream goes on
-    until Ctrl-C or SIGTERM, and ends after the batch that is running. A pipeline of a single batch is cancelled by
-    them. Events that are refused go to the dead letters with their reasons, and the rest goes on.
+    Events from a source are matched with subscriptions, and the notifications written to sinks. The configuration is
+    checked completely before Spark starts, and all its faults are listed. A batch ends by itself; a stream goes on
+    until Ctrl-C or SIGTERM, which end it after the running batch, and cancel a pipeline of a single batch. Refused
+    events go to the dead letters with their reasons, and the others are matched.
     """
     with session(json, verbose) as screen:
         config = _configured(screen, configuration)
@@ -58,8 +58,8 @@ def run(
             from harken.pipeline.batch_planning import plan
 
             with _working(screen, "starting Spark"):
-                found = plan(config)
-            _show_plan(screen, found)
+                pipeline_plan = plan(config)
+            _show_plan(screen, pipeline_plan)
             return
         from harken.pipeline.run import run as run_pipeline
         from harken.pipeline.run_metrics import Meter
@@ -115,7 +115,7 @@ def _show_plan(screen: Screen, plan: PipelinePlan) -> None:
 
     table = Table.grid(padding=(0, 2))
     table.add_column()
-    table.add_column(overflow="fold")  # a long path is shown as a whole
+    table.add_column(overflow="fold")  # long paths are shown whole
     for label, line in plan.lines():
         table.add_row(printable(label), printable(line))
     screen.show(table, wrap=True)
@@ -123,7 +123,7 @@ def _show_plan(screen: Screen, plan: PipelinePlan) -> None:
 
 @contextmanager
 def _working(screen: Screen, what: str) -> Iterator[Callable[[str], None]]:
-    """A status line on a terminal. What is yielded changes its text."""
+    """A status line on a terminal. The yielded function changes its text."""
     if screen.json or not screen.err.is_terminal:
         yield lambda text: None
         return

@@ -1,4 +1,4 @@
-"""What is written where: results to standard output, everything else to standard error; as text or as JSON lines."""
+"""Standard output for results, standard error for everything else; as text or as JSON lines."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Screen:
         return not self.json and _is_terminal(sys.stdout)
 
     def line(self, data: Mapping[str, Any]) -> None:
-        """A result as a JSON line."""
+        """Print a result as a JSON line."""
         print(to_json(data))
 
     def show(self, shown: RenderableType, *, wrap: bool = False) -> None:
-        """A result for people. Lines are kept whole unless they may wrap, as those of tables do."""
+        """Print a result for people. Long lines, except those of tables, are not wrapped unless `wrap` is set."""
         self.out.print(shown, soft_wrap=not wrap)
 
     def aside(self, data: Mapping[str, Any], text: RenderableType) -> None:
-        """What is not a result: data under --json, text otherwise. `kind` in the data says what it is."""
+        """Print what is not a result: `data`, whose `kind` says what it is, with --json, else `text`."""
         if self.json and sys.stderr is not None:
             print(to_json(data), file=sys.stderr)
         elif not self.json:
@@ -64,12 +64,12 @@ class Screen:
 
 
 def printable(text: str) -> str:
-    """The text on one line without control codes: what comes from outside must not steer the terminal."""
+    """The text on one line without control codes: input from outside must not control the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def printable_lines(text: str) -> str:
-    """The text without control codes, on as many lines as it has."""
+    """The lines of the text, without control codes."""
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -1,4 +1,4 @@
-"""Which subscription and which event `harken explain` is about."""
+"""The subscription and the event that `harken explain` explains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChoice:
-    """A subscription of files by its id, or a text. Raises BadParameter where it is neither or both."""
+    """A subscription of files by its id, or a text. Raises BadParameter if it is neither or both."""
 
     files: Sequence[str] | None
     id: str | None
@@ -35,19 +35,19 @@ class SubscriptionChoice:
         if (self.id is None) is (self.where is None):
             raise typer.BadParameter("give one of them", param_hint="--id or --where")
         if (self.id is None) is not (self.files is None):
-            raise typer.BadParameter("they belong together", param_hint="--subscriptions and --id")
+            raise typer.BadParameter("give both or neither", param_hint="--subscriptions and --id")
         if self.language is not None and self.where is None:
-            raise typer.BadParameter("it belongs to --where: a subscription has its own", param_hint="--language")
+            raise typer.BadParameter("only for --where: a subscription has its own language", param_hint="--language")
 
     def find(self, saved: Engine | None) -> tuple[str, str]:
-        """The text and its language, from the engine in place of the files if there is one. Raises HarkenError."""
+        """The text and its language; by id from the engine, if there is one, else from files. Raises HarkenError."""
         if self.where is not None:
             return self.where, self.language or "sql"
         assert self.files is not None
         assert self.id is not None
         if saved is not None:
-            found = saved.subscription(self.id)
-            return found.where, found.language
+            subscription = saved.subscription(self.id)
+            return subscription.where, subscription.language
         seen: list[str] = []
         for record in SubscriptionFiles(self.files):
             if record.id == self.id:
@@ -62,7 +62,7 @@ class SubscriptionChoice:
 
 @dataclass(frozen=True, slots=True)
 class EventChoice:
-    """An event of files by its position or by the value of a field, or one that is given as JSON."""
+    """An event of files by its position or by the value of a field, or an event given as JSON."""
 
     files: Sequence[str] | None
     position: int | None
@@ -78,7 +78,7 @@ class EventChoice:
             raise typer.BadParameter("give only one of them", param_hint="--event, --event-id or --event-json")
 
     def find(self, schema: Schema | None, names: frozenset[str] | None) -> Event:
-        """The event, with the attributes of these names. Raises HarkenError if it is not there or was refused."""
+        """The event, with the attributes of these names. Raises HarkenError if it is missing or was refused."""
         if self.json is not None:
             content = decode_object(self.json.encode(errors="surrogateescape"), DEFAULT_LIMITS)
             return Event.of(content, schema, names=names)

@@ -1,4 +1,4 @@
-"""`harken serve`: the match server, on one file or on PostgreSQL."""
+"""`harken serve`: run the match server, on SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Examples:
   curl localhost:8080/subscriptions -d '{"where": "price < 5"}'
 """
 _BACKLOG = 4_096
-"""Connections that wait to be taken."""
+"""At most this many connections wait to be accepted."""
 _MOST_UNSENT = 1 << 17
-"""Bytes that the system holds for one client and has not sent."""
+"""At most this many unsent bytes are buffered by the system for one client."""
 
 
 _StoreOption = Annotated[
@@ -42,7 +42,7 @@ _StoreOption = Annotated[
 _SnapshotOption = Annotated[
     str | None, typer.Option(metavar="FOLDER", help="Where the index is saved.  [default: beside the store]")
 ]
-_ApiKeysOption = Annotated[bool, typer.Option("--api-keys", help="Ask for API keys: `harken key` makes the first.")]
+_ApiKeysOption = Annotated[bool, typer.Option("--api-keys", help="Require API keys: `harken key` makes the first.")]
 _SecretsKeyOption = Annotated[
     str | None,
     typer.Option(
@@ -53,7 +53,7 @@ _SecretsKeyOption = Annotated[
 ]
 _OperatorsOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="MODULE:NAME", help="Operators that subscriptions may call, as often as need be."),
+    typer.Option(metavar="MODULE:NAME", help="Operators that subscriptions may call. Repeatable."),
 ]
 _SettingOption = Annotated[
     list[str] | None,
@@ -94,8 +94,8 @@ def serve(
 ) -> None:
     """Serve subscriptions, events and notifications over HTTP.
 
-    There is a page to look at them, too. Everything that was answered with 2xx is on disk. The server stops on Ctrl-C
-    or SIGTERM, after what is under way is done.
+    There is a page to look at them, too. Everything that was answered with 2xx is on disk. On Ctrl-C or SIGTERM the
+    server finishes running requests and stops.
     """
     with session(json, verbose) as screen:
         from harken.server.configuring import describe_settings, secrets_keys, settings_of
@@ -109,7 +109,7 @@ def serve(
             names = (*names, host)
         elif not names:
             hint = "--allowed-host NAME for each name in the clients' URLs; '*' takes any, also that of a hostile page"
-            raise ConfigError(f"others can reach {host}: it has to be said under which names", hint=hint)
+            raise ConfigError(f"other machines can reach {host}: the allowed names are missing", hint=hint)
         settings = settings_of(
             setting or (),
             store=store,
@@ -140,7 +140,7 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
     service = app.state.service
 
     class Server(uvicorn.Server):
-        """Tells the service of a signal first: uvicorn waits for streams, which would never end."""
+        """On a signal, ends the service's streams first: uvicorn waits for them, and they never end by themselves."""
 
         ended_by: int | None = None
 
@@ -167,8 +167,8 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
         server = Server(config)
         try:
             server.run(sockets=[listener])
-            # uvicorn raises it again inside its loop, where asyncio may only cancel what has ended by then; and who was
-            # started to ignore a signal, as by `&` in a script, would take no notice.
+            # uvicorn raises the signal again inside its loop, where asyncio may only cancel what has ended by then; and
+            # a process started to ignore the signal, as by `&` in a script, would not stop.
             if server.ended_by == signal.SIGINT:
                 raise KeyboardInterrupt
             if server.ended_by is not None:
@@ -179,19 +179,19 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises SourceError if the port is taken, or the address not one of this machine."""
+    """A listening socket. Raises SourceError if the port is taken, or the address is not one of this machine."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         reason = error if error.errno is None else os.strerror(error.errno)
-        raise SourceError(f"{host} cannot be listened on at port {port}: {reason}") from None
+        raise SourceError(f"cannot listen on {host}, port {port}: {reason}") from None
 
 
 def _bound_silent_clients(listener: socket.socket, seconds: float) -> None:
-    """Have the system hold little for clients that take nothing, and cut their connections after so long.
+    """Limit what the system buffers for clients that do not read, and drop their connections after `seconds`.
 
-    To close a connection would wait until its client has taken everything.
+    Closing a connection instead would wait until its client has read everything.
     """
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, math.ceil(seconds * 1_000))
@@ -200,7 +200,7 @@ def _bound_silent_clients(listener: socket.socket, seconds: float) -> None:
 
 
 def _allow_many_connections() -> None:
-    """Raise the number of files that the process may have open as far as it may: a stream is one."""
+    """Raise the limit of open files to the highest that is allowed: every stream is one."""
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
         import resource
 

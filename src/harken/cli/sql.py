@@ -1,4 +1,4 @@
-"""`harken sql`: subscriptions as tables and a query of SQL, for use elsewhere."""
+"""`harken sql`: subscriptions as SQL tables and a query, for use elsewhere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sql(
         typer.Option(metavar="NAME", help=f"One of {', '.join(_DIALECTS)}.", autocompletion=lambda: list(_DIALECTS)),
     ] = "duckdb",
     rows: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many rows of subscriptions are written at most.")
+        int, typer.Option(metavar="N", min=0, help="At most this many rows of subscriptions are written.")
     ] = 100_000,
     schema: SchemaFile = None,
     json: Json = False,
@@ -46,8 +46,8 @@ def sql(
 ) -> None:
     """Print subscriptions as tables and a query of SQL.
 
-    It is what the algorithm relational_anchored does inside a database. Subscriptions that cannot be understood are
-    told on standard error, and the exit code is 1 then.
+    The algorithm relational_anchored does the same inside a database. Invalid subscriptions are reported on standard
+    error, and then the exit code is 1.
     """
     with session(json, verbose) as screen:
         if dialect not in _DIALECTS:
@@ -70,7 +70,7 @@ def sql(
 
 
 def _read(screen: Screen, script: Script, names: list[str], schema: str | None) -> int:
-    """Take the subscriptions of files. Returns how many were rejected."""
+    """Add the subscriptions of files to the script. Returns the number rejected."""
     from harken.cli.inputs import SubscriptionFiles, event_files
     from harken.errors import CapabilityError, HarkenError
     from harken.language.compiled import Compiler
@@ -87,7 +87,7 @@ def _read(screen: Screen, script: Script, names: list[str], schema: str | None) 
             try:
                 compiled = compiler.compile(record.where, record.language)
                 if compiled.plan.kind not in (FLAT, PROGRAMS):
-                    raise CapabilityError("the subscription asks for more than flat attributes, which SQL cannot say")
+                    raise CapabilityError("the subscription needs more than flat attributes, which SQL cannot express")
                 script.add(record.id, compiled.normal_form)
                 continue
             except HarkenError as error:

@@ -1,4 +1,4 @@
-"""`harken subscribe`: one subscription at a server, or many from files."""
+"""`harken subscribe`: add one subscription to a server, or many from files."""
 
 from __future__ import annotations
 
@@ -35,41 +35,45 @@ _FileOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE",
-        help=f"{FILES}, with the field where, and id, language, owner, labels, valid_for if they have them.",
+        help=f"{FILES}, with the field where, and optionally id, language, owner, labels, valid_for.",
     ),
 ]
 _LabelOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=TEXT", help="To find it by, as often as need be.")
+    list[str] | None, typer.Option(metavar="NAME=TEXT", help="A label to find the subscription by. Repeatable.")
 ]
 _ValidForOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="How long it lives if it is not renewed: 30m, 12h, 7d.")
+    str | None, typer.Option(metavar="TIME", help="Time until it expires unless it is renewed: 30m, 12h, 7d.")
 ]
 _WebhookSecretOption = Annotated[
     str | None,
     typer.Option(
-        metavar="SECRET", envvar="HARKEN_WEBHOOK_SECRET", help="Sign them with this; else the server makes one."
+        metavar="SECRET",
+        envvar="HARKEN_WEBHOOK_SECRET",
+        help="Sign notifications with this; else the server makes one.",
     ),
 ]
 _MaxDelayOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Let notifications wait this long, to come together.")
+    str | None, typer.Option(metavar="TIME", help="Let notifications wait up to this long, to be sent together.")
 ]
 _ThrottleOption = Annotated[
-    str | None, typer.Option(metavar="COUNT/TIME", help="At most so many notifications in so long: 10/60, 1/1h.")
+    str | None, typer.Option(metavar="COUNT/TIME", help="At most COUNT notifications per TIME: 10/60, 1/1h.")
 ]
 _RefusedOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="With --file: write all that was refused there, as JSON lines.")
+    str | None, typer.Option(metavar="FILE", help="With --file: write everything refused to this file, as JSON lines.")
 ]
 
 
 def subscribe(
     where: _WhereArgument = None,
     file: _FileOption = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Made by the server if none is given.")] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The subscription's id. By default the server makes one.")
+    ] = None,
     language: Annotated[str, typer.Option(metavar="NAME", help="The language of the text: sql or xpath.")] = "sql",
-    owner: Annotated[str | None, typer.Option(metavar="NAME", help="Whose it is.")] = None,
+    owner: Annotated[str | None, typer.Option(metavar="NAME", help="The subscription's owner.")] = None,
     label: _LabelOption = None,
     valid_for: _ValidForOption = None,
-    webhook: Annotated[str | None, typer.Option(metavar="URL", help="Post notifications there.")] = None,
+    webhook: Annotated[str | None, typer.Option(metavar="URL", help="Post notifications to this URL.")] = None,
     webhook_secret: _WebhookSecretOption = None,
     cloudevents: Annotated[bool, typer.Option("--cloudevents", help="Deliver notifications as CloudEvents.")] = False,
     max_delay: _MaxDelayOption = None,
@@ -86,13 +90,13 @@ def subscribe(
     The ticket, by which the subscription is read, renewed and ended, is shown and kept for `harken listen` and the
     other commands.
 
-    With --file, all subscriptions of files. The options are for those that do not say otherwise; fields of other names
-    become labels. A report goes to standard output, a JSON line for each.
+    With --file, all subscriptions of files. The options are defaults for fields that a subscription lacks; fields of
+    other names become labels. A report goes to standard output, a JSON line for each.
     """
     if (where is None) is (not file):
         raise typer.BadParameter("give one of them", param_hint="TEXT or --file")
     if file and id is not None:
-        raise typer.BadParameter("subscriptions of files have their own", param_hint="--id")
+        raise typer.BadParameter("only for TEXT: subscriptions of files have their own ids", param_hint="--id")
     delivery = _delivery(webhook, webhook_secret, cloudevents, max_delay, throttle)
     given: dict[str, Any] = {
         "language": language,
@@ -136,7 +140,7 @@ def _subscribe_files(
 
 
 def _show(screen: Screen, server: str, made: Ticketed) -> None:
-    """The new subscription, whose ticket is kept."""
+    """Show the new subscription, and keep its ticket."""
     from harken.cli.tickets import TicketFile
     from harken.client.answers import in_text
 
@@ -145,12 +149,12 @@ def _show(screen: Screen, server: str, made: Ticketed) -> None:
     for warning in made.warnings:
         screen.aside({"kind": "warning", "id": made.id, "message": warning}, f"! {printable(warning)}")
     secret = {} if made.webhook_secret is None else {"webhook_secret": made.webhook_secret}
-    told = {"id": made.id, "ticket": made.ticket, "expires_at": in_text(made.expires_at), **secret}
+    shown = {"id": made.id, "ticket": made.ticket, "expires_at": in_text(made.expires_at), **secret}
     if not screen.is_table:
-        screen.line(told)
+        screen.line(shown)
         return
-    told["ticket"] += f"   (kept in {file.path})" if is_kept else ""
-    screen.show("\n".join(f"{name.replace('_', ' '):<14} {value}" for name, value in told.items()))
+    shown["ticket"] += f"   (kept in {file.path})" if is_kept else ""
+    screen.show("\n".join(f"{name.replace('_', ' '):<14} {value}" for name, value in shown.items()))
 
 
 def _delivery(

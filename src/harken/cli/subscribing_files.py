@@ -1,4 +1,4 @@
-"""The work of `harken subscribe --file`: subscriptions of files are sent, and what came of each is reported."""
+"""The work of `harken subscribe --file`: subscriptions of files are sent, and the result for each is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIELDS = ("id", "where", "language", "owner", "valid_for", "delivery")
 
 @dataclass(slots=True)
 class SubscribeSummary:
-    """What came of it."""
+    """The result of subscribing."""
 
     accepted: int
     rejected: int
@@ -39,7 +39,7 @@ class SubscribeSummary:
 
 
 class _Origin(NamedTuple):
-    """Where a subscription was read."""
+    """Where a subscription was read, and its id."""
 
     file: str
     position: int
@@ -50,9 +50,9 @@ class _Origin(NamedTuple):
 def subscribe_files(
     client: Client, files: Sequence[str], given: Mapping[str, Any], file: str | None, screen: Screen
 ) -> SubscribeSummary:
-    """Subscribe to all that files have, and write what was refused to `file`.
+    """Add all subscriptions of files, and write refused ones to `file`.
 
-    `given` is what subscriptions are that do not say otherwise.
+    `given` has defaults for fields that a subscription lacks.
     """
     started = perf_counter()
     sources = [(each, read_rows(each, types=False)) for each in files]
@@ -71,7 +71,7 @@ def subscribe_files(
 
 
 class _Reading:
-    """Reads subscriptions from rows of files, and remembers where those were that are under way."""
+    """Reads subscriptions from rows of files, and remembers the origin of those sent and not reported yet."""
 
     def __init__(
         self, sources: Sequence[tuple[str, Iterator[Row]]], given: Mapping[str, Any], refused: Refusals
@@ -80,9 +80,9 @@ class _Reading:
         self._given = given
         self._refused = refused
         self.origins: dict[int, _Origin] = {}
-        """By the number of the subscription among those that were sent, from 1."""
+        """The origins, by the position of the subscription among those sent, from 1."""
         self.fault: SourceError | None = None
-        """What broke a file. What came before is not lost."""
+        """The error that broke a file, if any. Subscriptions before it are sent."""
 
     def subscriptions(self) -> Iterator[Mapping[str, Any]]:
         sent = 0
@@ -109,23 +109,23 @@ class _Reading:
 
 def described(content: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The subscription that a row describes. Raises SubscriptionError."""
-    own = {name: content[name] for name in _FIELDS if content.get(name) is not None}
-    if "where" not in own:
+    fields = {name: content[name] for name in _FIELDS if content.get(name) is not None}
+    if "where" not in fields:
         raise SubscriptionError("the subscription has no `where`")
-    if "id" in own:
-        own["id"] = _id(own)
-    if isinstance(own.get("valid_for"), str):
+    if "id" in fields:
+        fields["id"] = _id(fields)
+    if isinstance(fields.get("valid_for"), str):
         try:
-            own["valid_for"] = seconds_of(own["valid_for"])
+            fields["valid_for"] = seconds_of(fields["valid_for"])
         except ValueError as error:
             raise SubscriptionError(str(error)) from None
     labels = content.get("labels")
     if labels is not None and not isinstance(labels, Mapping):
         raise SubscriptionError("`labels` are an object of texts")
-    further = {name: value for name, value in content.items() if name not in (*_FIELDS, "labels")}
-    named = {name: to_text(value) for name, value in {**further, **(labels or {})}.items() if value is not None}
-    every = {**given.get("labels", {}), **named}
-    return {**given, **own, **({"labels": every} if every else {})}
+    others = {name: value for name, value in content.items() if name not in (*_FIELDS, "labels")}
+    texts = {name: to_text(value) for name, value in {**others, **(labels or {})}.items() if value is not None}
+    all_labels = {**given.get("labels", {}), **texts}
+    return {**given, **fields, **({"labels": all_labels} if all_labels else {})}
 
 
 def _id(content: Mapping[str, Any]) -> str | None:
@@ -135,7 +135,7 @@ def _id(content: Mapping[str, Any]) -> str | None:
 
 
 def _reported(report: LineReport, origin: _Origin, screen: Screen, refused: Refusals) -> bool:
-    """Report what came of one subscription, and return whether it was accepted."""
+    """Report the result for one subscription, and return whether it was accepted."""
     if report.error is not None:
         refused.add(_finding(origin, report.error))
         return False

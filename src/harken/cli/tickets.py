@@ -1,4 +1,4 @@
-"""The tickets that the command line has got, in a file that nobody else may read: $XDG_STATE_HOME/harken/tickets.json.
+"""The tickets of the command line, in a file only its owner may read: $XDG_STATE_HOME/harken/tickets.json.
 
 They are kept by server and by id, so that `harken listen alice` works after `harken subscribe … --id alice`.
 """
@@ -30,21 +30,21 @@ class TicketFile:
 
     def of(self, server: str) -> dict[str, str]:
         """The tickets for a server, by id. Raises SourceError."""
-        with self._told():
+        with self._file_errors():
             return self._read().get(canonical(server), {})
 
     def keep(self, server: str, tickets: Mapping[str, str]) -> None:
         """Add tickets for a server. Raises SourceError."""
-        self._change(server, lambda known: known | dict(tickets))
+        self._change(server, lambda kept: kept | dict(tickets))
 
     def forget(self, server: str, ids: Iterable[str]) -> None:
         """Remove the tickets of these subscriptions. Raises SourceError."""
         gone = set(ids)
         if gone & self.of(server).keys():
-            self._change(server, lambda known: {id: ticket for id, ticket in known.items() if id not in gone})
+            self._change(server, lambda kept: {id: ticket for id, ticket in kept.items() if id not in gone})
 
     def _change(self, server: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        with self._told():
+        with self._file_errors():
             self.path.parent.mkdir(mode=_FOLDER_OF_OWNER, parents=True, exist_ok=True)
             with locked(self.path.with_suffix(".lock")):
                 every = self._read()
@@ -53,22 +53,23 @@ class TicketFile:
 
     def _read(self) -> Tickets:
         try:
-            found = json.loads(self.path.read_bytes())
+            tickets = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return {}
         except ValueError:
-            found = None
-        if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-            raise SourceError(f"{self.path} is damaged", hint="move it away: subscriptions can be made anew")
-        return found
+            tickets = None
+        if not isinstance(tickets, dict) or not all(isinstance(each, dict) for each in tickets.values()):
+            raise SourceError(f"{self.path} is damaged", hint="move it away: subscriptions can be made again")
+        return tickets
 
     def _write(self, tickets: Tickets) -> None:
         with replacing(self.path, durable=True) as stream:
-            os.fchmod(stream.fileno(), _OWNER_ONLY)  # before there is anything to read in it
+            os.fchmod(stream.fileno(), _OWNER_ONLY)  # before anything is written
             stream.write(json.dumps(tickets, ensure_ascii=False, indent=1).encode() + b"\n")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _file_errors(self) -> Iterator[None]:
+        """Turns an OSError into a SourceError with the path."""
         try:
             yield
         except OSError as error:
@@ -76,12 +77,12 @@ class TicketFile:
 
 
 def state_folder() -> Path:
-    """Where programs keep what should survive a restart, after the XDG base directory specification."""
+    """The folder for state that survives a restart, after the XDG base directory specification."""
     named = os.environ.get("XDG_STATE_HOME", "")
     return (Path(named) if os.path.isabs(named) else Path.home() / ".local" / "state") / "harken"
 
 
 def canonical(server: str) -> str:
-    """One spelling of the address of a server."""
+    """The address of a server in its canonical spelling."""
     parts = urlsplit(server)
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"

@@ -1,4 +1,4 @@
-"""`harken unsubscribe`: end subscriptions of a server."""
+"""`harken unsubscribe`: remove subscriptions from a server."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from harken.cli.screen import Screen
 
 
 def warm_up(json: Json = False, verbose: Verbose = 0) -> None:
-    """Compile what matching runs on, once, and keep it on disk.
+    """Compile the kernels of matching, once, and keep them on disk.
 
-    It takes about a minute. Without it, what is needed is compiled when it is first needed. Run it when an image is
-    built. What is compiled is kept beside the installed package or, where that cannot be written, in the user's cache
-    folder; NUMBA_CACHE_DIR names another folder, for this command and for whoever matches later. It fits this kind of
+    It takes about a minute. Otherwise each kernel is compiled when it is first needed. Run it when an image is built.
+    The compiled kernels are kept beside the installed package or, if that cannot be written, in the user's cache
+    folder; NUMBA_CACHE_DIR names another folder, for this command and for later matching. They fit this kind of
     processor only.
     """
     with session(json, verbose) as screen:
@@ -26,7 +26,7 @@ def warm_up(json: Json = False, verbose: Verbose = 0) -> None:
 
 
 def warming(screen: Screen, rehearse: Callable[[Callable[[str], None]], int], kernels: int) -> None:
-    """Let something be rehearsed that compiles about so many kernels, and tell how far it is and where they are."""
+    """Call `rehearse`, which compiles about `kernels` kernels, and show the progress and where they are kept."""
     from harken.kernels.compile import compiling_silently, kept_in
 
     started = perf_counter()

@@ -1,8 +1,8 @@
 """Clients of a Harken server: `harken.Client` and `harken.AsyncClient`, which have the same methods.
 
-What is sent and what an answer means is written once, without input or output: `exchange` has requests, answers and
+What is sent and how answers are read is written once, without input or output: `exchange` has requests, answers and
 retries, the modules of calls have a flow for each method, and `listening` has the stream of notifications. `blocking`
-and `asynchronous` drive these over httpx, which is imported when a client is made.
+and `asynchronous` run these over httpx, which is imported when a client is made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the methods of a client return: the server's answers as plain typed objects."""
+"""The server's answers as plain typed objects, which the methods of a client return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Ticketed:
-    """A new subscription. Whoever has the ticket may read, change, renew and end it."""
+    """A new subscription. The ticket allows to read, change, renew and end it."""
 
     id: str
     ticket: str = field(repr=False)
@@ -30,7 +30,7 @@ class Ticketed:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A subscription that was changed or renewed, and until when it lives now."""
+    """A changed or renewed subscription, and when it expires now."""
 
     id: str
     expires_at: datetime
@@ -43,7 +43,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class LineReport:
-    """What came of one subscription of many: a ticket, or an error. `line` counts what was given, from 1."""
+    """The result for one subscription of many: a ticket, or an error. `line` is its position in the input, from 1."""
 
     line: int
     id: str | None
@@ -56,7 +56,7 @@ class LineReport:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionState:
-    """A subscription as the server has it. To those who may not read it, most fields are None."""
+    """A subscription of the server. If the client may not read it, most fields are None."""
 
     id: str
     language: str
@@ -86,7 +86,7 @@ class SubscriptionState:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An event that was not accepted: its position in what was given, from 0, and why."""
+    """An event that was not accepted: its position in the input, from 0, and the reason."""
 
     position: int
     error: str
@@ -100,22 +100,22 @@ class Rejected:
     def of(cls, plain: Json) -> Rejected:
         line = plain.get("line")
         place = None if line is None else Place(line, plain.get("column"))
-        told = (plain["position"], plain["error"], plain["message"])
-        return cls(*told, place, plain.get("excerpt"), plain.get("hint"))
+        what = (plain["position"], plain["error"], plain["message"])
+        return cls(*what, place, plain.get("excerpt"), plain.get("hint"))
 
     @classmethod
     def because(cls, error: HarkenError, position: int) -> Rejected:
-        """The rejection of an event that could not even be sent."""
+        """The rejection of an event that could not be sent."""
         return cls(position, type(error).__name__, error.message, error.place, error.excerpt, error.hint)
 
     def at(self, position: int) -> Rejected:
-        """The same at another position."""
+        """The rejection with another position."""
         return replace(self, position=position)
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What came of publishing. `duplicates` were accepted before, under the same idempotency key."""
+    """The result of publishing. `duplicates` were accepted before, under the same idempotency key."""
 
     accepted: int
     rejected: tuple[Rejected, ...] = ()
@@ -132,7 +132,7 @@ class Matched(list[list[str]]):
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """An event that a subscription is true of. Its id is a cursor: `after=` this id goes on behind it."""
+    """An event that matched a subscription. The notification's id is a cursor: `after=id` continues after it."""
 
     id: str
     subscription: str
@@ -141,13 +141,13 @@ class Notification:
     event_id: str
     time: datetime
     suppressed: int = 0
-    """Notifications that were left out before this one, because the subscription is throttled."""
+    """The number of notifications left out before this one, because the subscription is throttled."""
     event_gone: str | None = None
-    """Why there is no event any more, where `event` is None."""
+    """Why the event is no longer available, if `event` is None."""
 
     @classmethod
     def of(cls, plain: Json) -> Notification:
-        """Read one, with a CloudEvent around it or without."""
+        """A notification from JSON, plain or in a CloudEvent."""
         plain = plain["data"] if "specversion" in plain else plain
         return cls(
             str(plain["id"]),
@@ -168,13 +168,13 @@ class Notification:
             "time": in_text(self.time),
             "event": self.event,
         }
-        more = {"suppressed": self.suppressed or None, "event_gone": self.event_gone}
-        return plain | {name: value for name, value in more.items() if value is not None}
+        optional = {"suppressed": self.suppressed or None, "event_gone": self.event_gone}
+        return plain | {name: value for name, value in optional.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationPage:
-    """Notifications, oldest first, and the cursor to ask for those behind them."""
+    """Notifications, oldest first, and the cursor to continue after them."""
 
     notifications: tuple[Notification, ...]
     next: str
@@ -186,7 +186,7 @@ class NotificationPage:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A notification that a webhook did not take, after all attempts."""
+    """A notification that could not be delivered to a webhook, after all attempts."""
 
     id: str
     event: Any
@@ -195,7 +195,7 @@ class DeadLetter:
     attempts: int
     reason: str
     event_gone: str | None = None
-    """Why there is no event any more, where `event` is None."""
+    """Why the event is no longer available, if `event` is None."""
 
     @classmethod
     def of(cls, plain: Json) -> DeadLetter:
@@ -212,7 +212,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Whether and why an event matches. `str()` draws the tree; `tree` is the same as data."""
+    """Whether and why an event matches. `str()` draws the tree; `tree` has it as data."""
 
     matched: bool
     tree: Json
@@ -228,7 +228,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An event of the journal that a backtest found."""
+    """An event of the journal that matched in a backtest."""
 
     event_id: str
     time: datetime
@@ -254,12 +254,12 @@ class Backtested:
 
 
 def moment(text: str) -> datetime:
-    """A time of an answer."""
+    """A time in an answer, in UTC."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def in_text(time: datetime) -> str:
-    """A time as answers have it: ISO 8601 in UTC, with microseconds and Z."""
+    """A time in the format of answers: ISO 8601 in UTC, with microseconds and Z."""
     return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

@@ -36,7 +36,7 @@ def _call(
 def _iteration(
     pages: Callable[Concatenate[Access, P], Pages[T]],
 ) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
-    """The method that iterates over what is on pages."""
+    """The method that iterates over the items of all pages."""
 
     @presented(pages, "AsyncIterator[{}]")
     async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
@@ -50,7 +50,7 @@ def _iteration(
 class AsyncClient:
     """A client of a Harken server whose calls are awaited. Close it, or use it in an `async with` statement.
 
-    It has the methods of `harken.Client`; those that iterate there are for `async for` here.
+    It has the methods of `harken.Client`. Those that return an iterator there return an asynchronous one here.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class AsyncClient:
 
         self._access = Access(server, api_key, {} if tickets is None else tickets, retries, backoff or Backoff())
         self._http = httpx.AsyncClient(timeout=timeout) if http is None else http
-        self._is_own = http is None
+        self._owns_http = http is None
 
     @property
     def tickets(self) -> dict[str, str]:
@@ -109,15 +109,15 @@ class AsyncClient:
     ) -> AsyncGenerator[Notification, None]:
         """Iterate over the notifications of subscriptions as they come, each once, without end.
 
-        It begins now, or behind a cursor. A lost stream is opened again where it broke off. Raises ServerError where
-        the server refuses it, and UnreachableError if it cannot be opened the first time. `contextlib.aclosing` ends
-        the stream where the loop over it is left early.
+        It begins now, or after a cursor. A lost stream is reopened where it broke off. Raises ServerError if the server
+        refuses it, and UnreachableError if it cannot be opened the first time. Use `contextlib.aclosing` to end the
+        stream when the loop over it is left early.
         """
         return self._listen(Listening(self._access, ids, after, ticket))
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._is_own:
+        if self._owns_http:
             await self._http.aclose()
 
     async def __aenter__(self) -> Self:

@@ -33,7 +33,7 @@ def _call(flow: Callable[Concatenate[Access, P], Flow[T]]) -> Callable[Concatena
 
 
 def _iteration(pages: Callable[Concatenate[Access, P], Pages[T]]) -> Callable[Concatenate[Client, P], Iterator[T]]:
-    """The method that iterates over what is on pages."""
+    """The method that iterates over the items of all pages."""
 
     @presented(pages, "Iterator[{}]")
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
@@ -46,10 +46,10 @@ def _iteration(pages: Callable[Concatenate[Access, P], Pages[T]]) -> Callable[Co
 class Client:
     """A client of a Harken server. Close it, or use it in a `with` statement.
 
-    Tickets of subscriptions that it makes are in `tickets`, by id, and are used by its other calls. Calls that can be
-    repeated without harm are, after lost connections and while the server refuses for now, `retries` times, with the
-    pauses of `backoff`. A client of httpx that is given as `http` brings its own settings for certificates, proxies and
-    timeouts, and stays open. Threads may share a client.
+    Tickets of new subscriptions are kept in `tickets`, by id, for later calls. A call that is safe to repeat is retried
+    after a lost connection or a temporary refusal, at most `retries` times, with the pauses of `backoff`. An httpx
+    client given as `http` keeps its own settings for certificates, proxies and timeouts, and is not closed. Threads may
+    share a client.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Client:
 
         self._access = Access(server, api_key, {} if tickets is None else tickets, retries, backoff or Backoff())
         self._http = httpx.Client(timeout=timeout) if http is None else http
-        self._is_own = http is None
+        self._owns_http = http is None
 
     @property
     def tickets(self) -> dict[str, str]:
@@ -108,14 +108,14 @@ class Client:
     ) -> Generator[Notification, None, None]:
         """Iterate over the notifications of subscriptions as they come, each once, without end.
 
-        It begins now, or behind a cursor. A lost stream is opened again where it broke off. Raises ServerError where
-        the server refuses it, and UnreachableError if it cannot be opened the first time.
+        It begins now, or after a cursor. A lost stream is reopened where it broke off. Raises ServerError if the server
+        refuses it, and UnreachableError if it cannot be opened the first time.
         """
         return self._listen(Listening(self._access, ids, after, ticket))
 
     def close(self) -> None:
         """Close the connections."""
-        if self._is_own:
+        if self._owns_http:
             self._http.close()
 
     def __enter__(self) -> Self:

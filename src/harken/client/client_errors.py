@@ -17,7 +17,7 @@ from harken.errors import HarkenError, Place
 
 _UNTYPED = "about:blank"
 _MOST_SHOWN = 200
-"""Characters that are shown of an answer that is no problem document: that of a proxy, say."""
+"""At most this many characters are shown of an answer that is no problem document, such as that of a proxy."""
 
 
 class ServerError(HarkenError):
@@ -39,28 +39,28 @@ class ServerError(HarkenError):
         self.status = status
         self.type = type
         self.request_id = request_id
-        """By what the log of the server knows the request."""
+        """The id of the request in the server's log."""
         self.retry_after = retry_after
-        """Seconds after which the server wants to be asked again."""
+        """Seconds to wait before another attempt, as the server says."""
         self.limit = limit
-        """The name of the limit that was exceeded, if it was one."""
+        """The name of the limit that was exceeded; None for other problems."""
         self.rejected = rejected
-        """The events that were rejected, where none was accepted."""
+        """The rejected events, if none was accepted."""
         self.is_repeat = False
-        """Whether an earlier attempt of the same call got no answer: it may have been carried out."""
+        """Whether an earlier attempt of the same call got no answer, and may have been carried out."""
 
     def to_dict(self) -> dict[str, Any]:
-        told = {"status": self.status, "type": self.type, "limit": self.limit, "request_id": self.request_id}
-        return super().to_dict() | {name: value for name, value in told.items() if value not in (None, _UNTYPED)}
+        more = {"status": self.status, "type": self.type, "limit": self.limit, "request_id": self.request_id}
+        return super().to_dict() | {name: value for name, value in more.items() if value not in (None, _UNTYPED)}
 
 
 class UnreachableError(HarkenError):
-    """No answer came from the server. Whether the request was carried out is not known, unless it was never sent."""
+    """The server did not answer. Unless the request was never sent, it may have been carried out."""
 
     def __init__(self, message: str, *, is_unsent: bool = False, **where: Any) -> None:
         super().__init__(message, **where)
         self.is_unsent = is_unsent
-        """Whether there was no connection that the request could have been sent on."""
+        """Whether the request was never sent, for lack of a connection."""
 
 
 def error_of_problem(
@@ -85,7 +85,7 @@ def error_of_problem(
 def error_of_text(
     message: str | None, text: str, status: int, request_id: str | None = None, retry_after: float | None = None
 ) -> ServerError:
-    """The error for an answer that is no problem document: something else than Harken may have written it."""
+    """The error for an answer that is no problem document: perhaps another program wrote it."""
     shown = " ".join(text.split())[:_MOST_SHOWN]
     return ServerError(
         message or _by_status(status),
@@ -96,15 +96,15 @@ def error_of_text(
     )
 
 
-def all_rejected(rejected: Sequence[Rejected], told: ServerError | None) -> ServerError:
-    """The error for a call of which no event was accepted. `told` is what the server said of the last ones."""
+def all_rejected(rejected: Sequence[Rejected], last: ServerError | None) -> ServerError:
+    """The error for a call if none of its events was accepted. `last` is the server's last refusal, if there is one."""
     first = rejected[0]
     message = first.message if len(rejected) == 1 else f"all {len(rejected):,} events were rejected: {first.message}"
     return ServerError(
         message,
-        status=422 if told is None else told.status,
-        type="urn:harken:event-error" if told is None else told.type,
-        request_id=None if told is None else told.request_id,
+        status=422 if last is None else last.status,
+        type="urn:harken:event-error" if last is None else last.type,
+        request_id=None if last is None else last.request_id,
         place=first.place,
         excerpt=first.excerpt,
         hint=first.hint,

@@ -1,4 +1,4 @@
-"""How notifications of a subscription are delivered, as `subscribe(delivery=…)` takes it."""
+"""How notifications of a subscription are delivered: the argument `delivery` of `subscribe`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, Required, TypedDict
 
 
 class Webhook(TypedDict, total=False):
-    """An address that notifications are posted to; without a secret to sign them by, the server makes one."""
+    """A URL that notifications are posted to. If no secret to sign them is given, the server makes one."""
 
     url: Required[str]
     secret: str
@@ -20,7 +20,7 @@ class Throttle(TypedDict):
 
 
 class Delivery(TypedDict, total=False):
-    """All parts are optional. `max_delay` lets notifications wait so many seconds, to be delivered as one digest."""
+    """All parts are optional. Notifications may wait up to `max_delay` seconds, to be delivered as one digest."""
 
     webhook: Webhook
     format: Literal["plain", "cloudevents"]

@@ -21,13 +21,13 @@ def publish(
 ) -> Flow[Published]:
     """Publish one event, or many: mappings, or the bytes of XML documents.
 
-    Many are sent in batches, while they are read. Each batch has an idempotency key, so that one whose answer is lost
-    is sent again and counts once; with a key of your own, the same goes for calls. With a content type, such as
-    `application/cloudevents+json`, all is sent in one request. Raises ServerError if no event was accepted.
+    Many are sent in batches, while they are read. Each batch has an idempotency key: if its answer is lost, it is sent
+    again and counts once. With a key of your own, the same holds for repeated calls. With a content type, such as
+    `application/cloudevents+json`, all events are sent in one request. Raises ServerError if no event was accepted.
     """
     key = uuid4().hex if idempotency_key is None else idempotency_key
     accepted, duplicates, rejected = 0, 0, list[Rejected]()
-    told: ServerError | None = None
+    last_refusal: ServerError | None = None
     for body in bodies(events, content_type):
         if isinstance(body, Unsendable):
             rejected.append(Rejected.because(body.error, body.position))
@@ -37,31 +37,31 @@ def publish(
         except ServerError as error:
             if not error.rejected:
                 raise
-            told = error
+            last_refusal = error
             rejected += _placed(error.rejected, body)
         else:
             plain = answer.json
             accepted, duplicates = accepted + plain["accepted"], duplicates + (plain.get("duplicates") or 0)
             rejected += _rejected(answer, body)
     if rejected and not accepted + duplicates:
-        raise all_rejected(rejected, told)
+        raise all_rejected(rejected, last_refusal)
     return Published(accepted, tuple(rejected), duplicates)
 
 
 def match(access: Access, events: Event | Iterable[Event], *, content_type: str | None = None) -> Flow[Matched]:
-    """For each event the subscriptions that are true of it. Nothing is published, and nobody is notified."""
-    found: dict[int, list[str]] = {}
+    """For each event the subscriptions that are true of it. Nothing is published or notified."""
+    ids: dict[int, list[str]] = {}
     rejected: list[Rejected] = []
     for body in bodies(events, content_type):
         if isinstance(body, Unsendable):
             rejected.append(Rejected.because(body.error, body.position))
-            found[body.position] = []
+            ids[body.position] = []
             continue
         answer = yield from sent(access, _of_events(access, body, None))
         rejected += _rejected(answer, body)
         matches = answer.json["matches"]
-        found |= zip(range(len(matches)) if body.positions is None else body.positions, matches, strict=True)
-    return Matched((found[position] for position in sorted(found)), tuple(rejected))
+        ids |= zip(range(len(matches)) if body.positions is None else body.positions, matches, strict=True)
+    return Matched((ids[position] for position in sorted(ids)), tuple(rejected))
 
 
 def explain(
@@ -76,10 +76,10 @@ def explain(
     """Why an event matches a text, or a subscription of the server, or why it does not."""
     if (where is None) is (subscription is None):
         raise TypeError("explain() takes one of where= and subscription=")
-    known = () if subscription is None else (subscription,)
+    ids = () if subscription is None else (subscription,)
     shown = event.decode() if isinstance(event, bytes) else event
     body = present(where=where, subscription=subscription, language=language, event=shown)
-    request = Request("POST", "/explain", (), access.headers(*known, ticket=ticket), is_repeatable=True)
+    request = Request("POST", "/explain", (), access.headers(*ids, ticket=ticket), is_repeatable=True)
     answer = yield from sent(access, carrying(body, request))
     return Explained.of(answer.json)
 
@@ -87,7 +87,7 @@ def explain(
 def backtest(
     access: Access, where: str, *, language: str = "sql", limit: int = 20, events: int = 10_000
 ) -> Flow[Backtested]:
-    """What a text would have matched among the newest events, with examples, `limit` of them at most."""
+    """What a text would have matched among the newest events, with at most `limit` examples."""
     body = present(where=where, language=language, limit=limit, events=events)
     request = Request("POST", "/backtest", (), access.headers(), is_repeatable=True)
     answer = yield from sent(access, carrying(body, request))
@@ -102,7 +102,7 @@ def check(access: Access, where: str, *, language: str = "sql") -> Flow[tuple[st
 
 
 def _of_events(access: Access, body: Body, key: str | None) -> Request:
-    """The request that publishes a batch; without a key, the dry run of it."""
+    """The request that publishes a batch; without a key, a dry run."""
     headers = access.headers(Content_Type=body.content_type)
     if key is None:
         return Request("POST", "/events", [("dry_run", "true")], headers, body.content, is_repeatable=True)
@@ -110,7 +110,7 @@ def _of_events(access: Access, body: Body, key: str | None) -> Request:
 
 
 def _key_of(body: Body, key: str) -> str:
-    """The key of a batch. It is the same when the same events are published again."""
+    """The idempotency key of a batch: the same if the same events are published again."""
     return key if not body.positions or body.positions[0] == 0 else f"{key}-{body.positions[0]}"
 
 
@@ -120,6 +120,6 @@ def _rejected(answer: Answer, body: Body) -> list[Rejected]:
 
 
 def _placed(rejected: Iterable[Rejected], body: Body) -> list[Rejected]:
-    """The same with positions in all that was given, not in the batch."""
-    taken = body.positions
-    return [each if taken is None else each.at(taken[each.position]) for each in rejected]
+    """The rejections with positions in the whole input, not in the batch."""
+    positions = body.positions
+    return [each if positions is None else each.at(positions[each.position]) for each in rejected]

@@ -1,7 +1,7 @@
 """Requests, answers and retries, without input or output.
 
-A call is a *flow*: a generator that yields requests and pauses, is sent what came of each, and returns its result. A
-client drives it. So each call is written once, for clients that block and for clients that await.
+A call is a *flow*: a generator that yields requests and pauses, is sent the outcome of each, and returns its result. A
+client runs it, so that each call is written once, for clients that block and for clients that await.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _TOO_MANY_REQUESTS = 429
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to the server, whose path is below the server's address."""
+    """A request to the server. `path` is relative to the server's address."""
 
     method: str
     path: str
     query: Sequence[tuple[str, str]] = ()
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they have tickets and keys
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may have tickets and keys
     content: bytes | None = None
     is_repeatable: bool = False
-    """Whether sending it twice does no more than sending it once."""
+    """Whether the request is idempotent."""
     wait: float = 0.0
-    """Seconds that the server may take to answer, besides the usual timeout."""
+    """Seconds that the server may take to answer, in addition to the client's timeout."""
     expected: frozenset[int] = frozenset()
-    """Statuses that are answers here, besides those of success."""
+    """Statuses besides 2xx that are no errors here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """The body, read as JSON. Raises ServerError if it is none: something else answered."""
+        """The body, read as JSON. Raises ServerError if it is not JSON: another program answered."""
         return self._read(self.content)
 
     @property
@@ -85,12 +85,12 @@ class Pause:
 Outcome: TypeAlias = Answer | UnreachableError
 Flow: TypeAlias = Generator[Request | Pause, Outcome | None, T]
 Pages: TypeAlias = Iterator[Flow[Sequence[T]]]
-"""A flow for each page of a long answer. The next one is asked for when the one before has returned."""
+"""A flow for each page of a long answer. Take the next flow only after the one before has returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses between attempts: each twice as long as the one before, up to a longest, less up to half at random."""
+    """Pauses between attempts: doubled each time up to `longest`, then shortened by up to half at random."""
 
     first: float = 0.25
     longest: float = 10.0
@@ -103,7 +103,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The server that a client talks to, and what lets it in."""
+    """The server that a client talks to, the client's credentials, and how it retries."""
 
     server: str = DEFAULT_SERVER
     api_key: str | None = field(default=None, repr=False)
@@ -112,7 +112,7 @@ class Access:
     retries: int = 3
     backoff: Backoff = field(default_factory=Backoff)
     longest_wait: float = 60.0
-    """The longest pause, in seconds, that the server may ask for; beyond it, its refusal is raised."""
+    """The longest pause, in seconds, that the server may request. If it requests more, its refusal is raised."""
 
     def __post_init__(self) -> None:
         try:
@@ -125,27 +125,27 @@ class Access:
             raise UnreachableError(f"{self.server!r} is not the address of a server", hint=hint)
 
     def url(self, request: Request) -> str:
-        """The whole address of a request, without its query."""
+        """The URL of a request, without its query."""
         return self.server.rstrip("/") + request.path
 
     def headers(self, *ids: str, ticket: str | None = None, **more: str) -> dict[str, str]:
-        """The headers of a request about these subscriptions. A ticket that is given goes before those remembered."""
-        known = [self.tickets[id] for id in ids if id in self.tickets] if ticket is None else [ticket]
-        given = {TICKET: ", ".join(known)} if known else {}
-        key = {} if self.api_key is None else {"Authorization": f"Bearer {self.api_key}"}
-        return {**key, **given, **{name.replace("_", "-"): value for name, value in more.items()}}
+        """The headers of a request about these subscriptions. `ticket` takes precedence over remembered ones."""
+        tickets = [self.tickets[id] for id in ids if id in self.tickets] if ticket is None else [ticket]
+        with_tickets = {TICKET: ", ".join(tickets)} if tickets else {}
+        with_key = {} if self.api_key is None else {"Authorization": f"Bearer {self.api_key}"}
+        return {**with_key, **with_tickets, **{name.replace("_", "-"): value for name, value in more.items()}}
 
 
 def path_of(*parts: str) -> str:
-    """The path of these parts, whatever characters are in them."""
+    """The path of these parts, percent-encoded."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
 def sent(access: Access, request: Request) -> Flow[Answer]:
-    """Send a request and return the answer, a success or one that is expected. Raises ServerError or UnreachableError.
+    """Send a request and return the answer, a success or an expected one. Raises ServerError or UnreachableError.
 
-    What may be repeated is sent again after a lost connection and where the server refuses for now. A request that was
-    not carried out for sure is always sent again: it never left, or it came too soon after others (429).
+    A repeatable request is retried after a lost connection or a temporary refusal. Any request is retried if it was
+    certainly not carried out: it was never sent, or refused because of too many requests (429).
     """
     is_repeat = False
     for attempt in range(access.retries + 1):
@@ -165,7 +165,7 @@ def sent(access: Access, request: Request) -> Flow[Answer]:
 
 
 def _was_not_carried_out(error: ServerError | UnreachableError) -> bool:
-    """Whether the server has for sure done nothing."""
+    """Whether the server has certainly done nothing."""
     return error.is_unsent if isinstance(error, UnreachableError) else error.status == _TOO_MANY_REQUESTS
 
 
@@ -180,7 +180,7 @@ def pages(
         answer = yield from sent(access, replace(request, query=query, is_repeatable=True))
         plain = answer.json
         after = plain["next"] if plain["next"] != after else None
-        return [read(each) for each in plain[field]]  # there may be none on a page, and some on the next
+        return [read(each) for each in plain[field]]  # a page may be empty and the next one not
 
     while True:
         yield page()
@@ -199,12 +199,12 @@ def pause_after(access: Access, error: ServerError | UnreachableError, attempt: 
         return access.backoff.seconds(attempt)
     if error.status not in REFUSED_FOR_NOW:
         return None
-    asked = error.retry_after or 0.0
-    return None if asked > access.longest_wait else max(asked, access.backoff.seconds(attempt))
+    requested = error.retry_after or 0.0
+    return None if requested > access.longest_wait else max(requested, access.backoff.seconds(attempt))
 
 
 def error_of(answer: Answer) -> ServerError:
-    """The error that an answer tells of."""
+    """The error that an answer describes."""
     request_id = answer.headers.get("x-request-id")
     retry_after = _seconds(answer.headers.get("retry-after"))
     try:

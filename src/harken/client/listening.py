@@ -1,6 +1,6 @@
-"""Listening to a stream of notifications for as long as it takes, without input or output.
+"""A stream of notifications that outlives its connections, without input or output.
 
-A stream that ends or breaks is opened again behind the last notification that came. What then comes twice is dropped.
+A stream that ends or breaks off is reopened after the last notification received. Duplicates are dropped.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 class Listening:
     """A stream over all its connections.
 
-    Whoever drives it sends `request()`, hands to `received` first b"" and then each piece of the body, or else what
-    came instead of a stream, and begins again after `pause()` seconds.
+    A client sends `request()`, passes to `received` first b"" and then each piece of the body, or else the outcome
+    that came instead of them, and starts over after `pause()` seconds.
     """
 
     def __init__(self, access: Access, ids: Sequence[str], after: str | int | None, ticket: str | None) -> None:
@@ -40,11 +40,11 @@ class Listening:
         self._seen = _Recent(_REMEMBERED)
         self._was_open = False
         self._failures = 0
-        self._asked = 0.0
-        self._is_told = False
+        self._requested_pause = 0.0
+        self._is_logged = False
 
     def request(self) -> Request:
-        """The request for a stream from where the one before ended."""
+        """The request for a stream that continues the one before."""
         self._parser = FrameParser(self._parser.id, self._parser.retry)
         headers = self._access.headers(*self._ids, ticket=self._ticket, Accept="text/event-stream")
         query = [("subscription", id) for id in self._ids]
@@ -55,24 +55,24 @@ class Listening:
         return Request("GET", "/stream", query, headers)
 
     def received(self, piece: bytes | Outcome) -> Iterator[Notification]:
-        """The notifications that are complete now. Raises ServerError, or UnreachableError if it never was open."""
+        """The notifications that are complete now. Raises ServerError, or UnreachableError if no stream ever opened."""
         if not isinstance(piece, bytes):
             self._fail(error_of(piece) if isinstance(piece, Answer) else piece)
             return
         self._was_open = True
         if piece:
-            self._failures, self._is_told = 0, False
+            self._failures, self._is_logged = 0, False
         for frame in self._parser.feed(piece):
             for notification in _notifications(frame):
                 if self._seen.add((notification.subscription, notification.id)):
                     yield notification
 
     def pause(self) -> float:
-        """Seconds to wait before the stream is opened again."""
-        seconds = max(self._access.backoff.seconds(self._failures), self._parser.retry or 0.0, self._asked)
+        """Seconds to wait before the stream is reopened."""
+        seconds = max(self._access.backoff.seconds(self._failures), self._parser.retry or 0.0, self._requested_pause)
         self._failures += 1
-        self._asked = 0.0
-        log.info("the stream is opened again in %.1f s", seconds)
+        self._requested_pause = 0.0
+        log.info("the stream is reopened in %.1f s", seconds)
         return seconds
 
     def _fail(self, error: ServerError | UnreachableError) -> None:
@@ -80,10 +80,10 @@ class Listening:
         if not is_passing or (not self._was_open and self._failures >= self._access.retries):
             raise error
         if isinstance(error, ServerError):
-            self._asked = min(error.retry_after or 0.0, self._access.longest_wait)
-        if not self._is_told:
-            log.warning("the stream broke off and is opened again: %s", error.message)
-            self._is_told = True
+            self._requested_pause = min(error.retry_after or 0.0, self._access.longest_wait)
+        if not self._is_logged:
+            log.warning("the stream broke off and will be reopened: %s", error.message)
+            self._is_logged = True
 
 
 def _notifications(frame: Frame) -> Iterator[Notification]:
@@ -99,14 +99,14 @@ def _notifications(frame: Frame) -> Iterator[Notification]:
 
 
 class _Recent:
-    """A set that forgets what came first when it has more than so many."""
+    """A set of at most `most` items: a new one displaces the oldest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: dict[Hashable, None] = {}
 
     def add(self, item: Hashable) -> bool:
-        """Add what is not in it; tell whether it was not."""
+        """Add an item; return whether it is new."""
         if item in self._kept:
             return False
         self._kept[item] = None

@@ -17,7 +17,7 @@ def notifications(
     wait: float = 0,
     ticket: str | None = None,
 ) -> Flow[NotificationPage]:
-    """A page of the notifications of subscriptions behind a cursor; if there is none yet, wait so many seconds."""
+    """A page of the notifications of subscriptions after a cursor. If there are none yet, wait up to `wait` seconds."""
     query = [*(("subscription", id) for id in ids), *given(after=after, limit=limit, wait=wait or None)]
     headers = access.headers(*ids, ticket=ticket)
     answer = yield from sent(access, Request("GET", "/notifications", query, headers, is_repeatable=True, wait=wait))
@@ -25,7 +25,7 @@ def notifications(
 
 
 def dead_letters(access: Access, id: str, *, ticket: str | None = None, page_size: int = 100) -> Pages[DeadLetter]:
-    """Iterate over the notifications that the webhook of a subscription did not take."""
+    """Iterate over the notifications that could not be delivered to the webhook of a subscription."""
     headers = access.headers(id, ticket=ticket)
     request = Request("GET", path_of("subscriptions", id, "dead-letters"), given(limit=page_size), headers)
     return pages(access, request, "dead_letters", DeadLetter.of)
@@ -40,9 +40,9 @@ def redeliver(
     after: str | int | None = None,
     ticket: str | None = None,
 ) -> Flow[int]:
-    """Have the webhook of a subscription tried again, and return for how many notifications.
+    """Deliver notifications to the webhook of a subscription again, and return their number.
 
-    These are those named, all dead letters, or all behind a cursor. A webhook that was stopped starts again.
+    They are those named, all dead letters, or all after a cursor. A webhook that was stopped starts again.
     """
     body = present(notifications=notifications, dead=dead, after=None if after is None else str(after))
     headers = access.headers(id, ticket=ticket)

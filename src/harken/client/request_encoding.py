@@ -1,4 +1,4 @@
-"""From Python objects to the bodies of requests: one JSON object a line, cut into batches of a bounded size."""
+"""Python objects as the bodies of requests: one JSON object a line, in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Event: TypeAlias = Mapping[str, Any] | bytes | str
 
 _MOST_EVENTS = 1_000
 _MOST_BYTES = 4_194_304
-"""Bytes of the events of a request, unless one event alone has more."""
+"""At most this many bytes of events go into one request, unless a single event has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a request, and the position of each object in it; None where it was given as a text."""
+    """The body of a request, and the position of each object in it; None if the body was given as text."""
 
     content: bytes
     content_type: str
@@ -64,8 +64,8 @@ def carrying(body: Mapping[str, Any], request: Request) -> Request:
 def bodies(events: Event | Iterable[Event], content_type: str | None = None) -> Iterator[Body | Unsendable]:
     """The bodies of requests that publish these events.
 
-    Objects travel together, as JSON lines; a document travels alone. With a content type, bytes are sent as they are,
-    and everything else as one JSON text of that type. Raises EventError if these are no events.
+    Objects are sent together, as JSON lines, and a document alone. With a content type, bytes are sent as they are, and
+    objects as one JSON text unless the type is JSON lines. Raises EventError if these are no events.
     """
     is_lines = content_type is None or content_type.partition(";")[0] in (NDJSON, "application/jsonl")
     if content_type is not None and (not is_lines or isinstance(events, bytes | str)):
@@ -84,12 +84,12 @@ def bodies(events: Event | Iterable[Event], content_type: str | None = None) -> 
 def batches(
     objects: Iterable[Any], most: int, most_bytes: int, *, documents: bool = False
 ) -> Iterator[Body | Unsendable]:
-    """JSON lines of mappings, cut by their number and their bytes. With `documents`, XML may stand among them."""
-    taken = _Lines()
+    """JSON lines of mappings, cut by their number and their bytes. With `documents`, XML may be among them."""
+    waiting = _Lines()
     for position, each in enumerate(objects):
         if documents and isinstance(each, bytes | str):
-            if taken.lines:
-                yield taken.take()
+            if waiting.lines:
+                yield waiting.take()
             yield _document(each, position)
             continue
         try:
@@ -97,17 +97,17 @@ def batches(
         except HarkenError as error:
             yield Unsendable(position, error)
             continue
-        if taken.lines and taken.size + len(line) > most_bytes:
-            yield taken.take()
-        taken.add(line, position)
-        if len(taken.lines) == most:
-            yield taken.take()
-    if taken.lines:
-        yield taken.take()
+        if waiting.lines and waiting.size + len(line) > most_bytes:
+            yield waiting.take()
+        waiting.add(line, position)
+        if len(waiting.lines) == most:
+            yield waiting.take()
+    if waiting.lines:
+        yield waiting.take()
 
 
 class _Lines:
-    """Lines that wait for a request."""
+    """Lines for the next request."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -171,7 +171,7 @@ def _plain(value: Any) -> Any:
 
 
 def _without_nan(value: Any) -> Any:
-    """The same without NaN, which counts as missing."""
+    """The value with None in place of NaN, which counts as missing."""
     if isinstance(value, float):
         return None if value != value else value
     if isinstance(value, Mapping):

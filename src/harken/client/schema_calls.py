@@ -27,7 +27,7 @@ def add_attribute(access: Access, name: str, domain: str) -> Flow[int]:
 
 
 def add_optional_attribute(access: Access, event_type: str, attribute: str, *, multiple: bool = False) -> Flow[int]:
-    """Let events of a type have an attribute, and return the new version of the schema."""
+    """Add an optional attribute to an event type, and return the new version of the schema."""
     body = {"event_type": event_type, "attribute": attribute, "multiple": multiple}
     return (yield from _extend(access, "optional-attributes", body))
 
@@ -38,7 +38,7 @@ def add_event_type(access: Access, name: str, attributes: Mapping[str, str]) -> 
 
 
 def health(access: Access) -> Flow[dict[str, Any]]:
-    """What the server says of its health. Raises UnreachableError if it does not answer."""
+    """The server's report on its health. Raises UnreachableError if it does not answer."""
     return (yield from _read(access, "/healthz"))
 
 
@@ -55,7 +55,7 @@ def stats(access: Access) -> Flow[dict[str, Any]]:
 
 
 def plan(access: Access) -> Flow[dict[str, Any]]:
-    """How the server has laid out its subscriptions."""
+    """How the server has indexed its subscriptions."""
     return (yield from _read(access, "/plan"))
 
 
@@ -66,7 +66,7 @@ def _read(access: Access, path: str) -> Flow[dict[str, Any]]:
 
 
 def _extend(access: Access, part: str, body: Mapping[str, Any]) -> Flow[int]:
-    # To add what is there already changes nothing, so that it may be repeated.
+    # Adding what exists already changes nothing, so the request may be repeated.
     request = Request("POST", f"/schema/{part}", (), access.headers(), is_repeatable=True)
     answer = yield from sent(access, carrying(body, request))
     return int(answer.json["version"])

@@ -11,7 +11,7 @@ _LINE_END = re.compile("\r\n|\n|\r")
 
 
 class Frame(NamedTuple):
-    """One event of a stream. `id` is the last that the stream gave, with this frame or before it."""
+    """One event of a stream. `id` is the last id that the stream gave, with this frame or before it."""
 
     event: str
     data: str
@@ -25,7 +25,7 @@ class FrameParser:
         self.id = id
         """The id of the last complete frame; also of one without data, which is no event."""
         self.retry = retry
-        """Seconds after which the server wants a lost stream to be opened again."""
+        """Seconds to wait before a lost stream is reopened, as the server says."""
         self._text = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._pieces: list[str] = []
         self._is_start = True

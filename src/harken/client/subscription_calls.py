@@ -16,10 +16,10 @@ from harken.client.request_encoding import Unsendable, batches, carrying, presen
 Seconds = float | timedelta
 
 _MOST_TICKETS = 200
-"""Tickets in the headers of a request, which are bounded."""
+"""At most this many tickets go into the headers of a request, whose size is bounded."""
 _MOST_LINES = 500
-# A server may answer the first lines while the last are still on their way. So few bytes fit into the buffers of a
-# connection, whoever is slow, so that the two sides never wait for each other.
+# A server may answer the first lines while the last are still being sent. This many bytes fit into the buffers of a
+# connection, so that client and server never block each other.
 _MOST_LINE_BYTES = 65_536
 _NOT_FOUND, _CONFLICT, _UNPROCESSABLE = 404, 409, 422
 
@@ -37,8 +37,9 @@ def subscribe(
 ) -> Flow[Ticketed]:
     """Add a subscription and remember its ticket.
 
-    The server makes an id if none is given; only with an id is the call repeated after a lost connection. Without
-    `valid_for` it lives a day, unless it is renewed. Raises ServerError, with the place of the fault in the text.
+    The server makes an id if none is given; only with an id is the call retried after a lost connection. Without
+    `valid_for` the subscription expires after a day, unless it is renewed. Raises ServerError, with the place of the
+    fault in the text.
     """
     body = present(
         where=where, language=language, id=id, owner=owner, labels=labels, valid_for=valid_for, delivery=delivery
@@ -56,17 +57,17 @@ def subscribe(
 
 
 def subscribe_many(access: Access, subscriptions: Iterable[Mapping[str, Any]]) -> Pages[LineReport]:
-    """Add many subscriptions, mappings with the arguments of `subscribe`, and iterate over what came of each.
+    """Add many subscriptions, mappings with the arguments of `subscribe`, and iterate over the reports on them.
 
-    They are read and sent while the reports are iterated over, some hundred a request. A bad one does not stop the
-    others. Tickets are remembered.
+    They are read and sent during the iteration, some hundred a request. An invalid one does not stop the others.
+    Tickets are remembered.
     """
     for body in batches(subscriptions, _MOST_LINES, _MOST_LINE_BYTES):
         yield _unsendable(body) if isinstance(body, Unsendable) else _many(access, body.content, body.positions or ())
 
 
 def subscription(access: Access, id: str, *, ticket: str | None = None) -> Flow[SubscriptionState]:
-    """A subscription as the server has it."""
+    """Return a subscription of the server."""
     headers = access.headers(id, ticket=ticket)
     answer = yield from sent(access, Request("GET", path_of("subscriptions", id), (), headers, is_repeatable=True))
     return SubscriptionState.of(answer.json)
@@ -83,12 +84,13 @@ def subscriptions(
 ) -> Pages[SubscriptionState]:
     """Iterate over the subscriptions that the server lists.
 
-    Those that the key, the ticket or a remembered one opens (the first 200) come whole, and can be found by labels.
+    Those that the key, the ticket or one of the first 200 remembered tickets opens have all fields, and can be selected
+    by labels.
     """
-    about = [("label", f"{name}:{text}") for name, text in (labels or {}).items()]
-    query = [*given(owner=owner, language=language, limit=page_size), *about]
-    known = islice(access.tickets, _MOST_TICKETS)
-    request = Request("GET", "/subscriptions", query, access.headers(*known, ticket=ticket))
+    by_label = [("label", f"{name}:{text}") for name, text in (labels or {}).items()]
+    query = [*given(owner=owner, language=language, limit=page_size), *by_label]
+    ids = islice(access.tickets, _MOST_TICKETS)
+    request = Request("GET", "/subscriptions", query, access.headers(*ids, ticket=ticket))
     return pages(access, request, "subscriptions", SubscriptionState.of)
 
 
@@ -103,7 +105,7 @@ def change(
     delivery: Delivery | None = None,
     ticket: str | None = None,
 ) -> Flow[Changed]:
-    """Replace all of a subscription but its id, owner and ticket."""
+    """Replace a subscription, except its id, owner and ticket."""
     body = present(where=where, language=language, labels=labels, valid_for=valid_for, delivery=delivery)
     headers = access.headers(id, ticket=ticket)
     request = carrying(body, Request("PUT", path_of("subscriptions", id), (), headers, is_repeatable=True))
@@ -123,7 +125,7 @@ def unsubscribe(access: Access, id: str, *, ticket: str | None = None) -> Flow[N
 
 
 def renew(access: Access, id: str, valid_for: Seconds | None = None, *, ticket: str | None = None) -> Flow[Changed]:
-    """Have a subscription live so many seconds from now on; a day if it is not said."""
+    """Extend a subscription: it expires `valid_for` seconds from now, by default after a day."""
     headers = access.headers(id, ticket=ticket)
     request = Request("POST", path_of("subscriptions", id, "renew"), (), headers, is_repeatable=True)
     answer = yield from sent(access, carrying(present(valid_for=valid_for), request))
@@ -131,13 +133,13 @@ def renew(access: Access, id: str, valid_for: Seconds | None = None, *, ticket: 
 
 
 def _many(access: Access, content: bytes, positions: Sequence[int]) -> Flow[Sequence[LineReport]]:
-    """The reports on one batch. Its lines are told by their places in all that was given."""
+    """The reports on one batch, with lines counted in the whole input."""
     headers = access.headers(Content_Type=NDJSON, Accept=NDJSON)
     answer = yield from sent(access, Request("POST", "/subscriptions", (), headers, content))
     reports = [_report(each, positions) for each in answer.json_lines]
-    told = {each.line for each in reports}
+    reported = {each.line for each in reports}
     unreported = UnreachableError("the server did not say what became of this subscription")
-    reports += [LineReport(at + 1, None, error=unreported) for at in positions if at + 1 not in told]
+    reports += [LineReport(at + 1, None, error=unreported) for at in positions if at + 1 not in reported]
     access.tickets.update({each.id: each.ticket for each in reports if each.id is not None and each.ticket is not None})
     return reports
 

@@ -1,4 +1,4 @@
-"""Between requests and answers of ours and those of httpx."""
+"""Conversion of requests and answers to and from those of httpx."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arguments(access: Access, request: Request, timeout: httpx.Timeout, silence: float | None = None) -> dict[str, Any]:
-    """What httpx is called with. A stream may be silent for so many seconds; an answer takes the client's timeout."""
+    """The arguments of a request by httpx. A stream times out after `silence` seconds; other requests as the client."""
     import httpx
 
     read = silence
@@ -29,7 +29,7 @@ def arguments(access: Access, request: Request, timeout: httpx.Timeout, silence:
 
 
 def answer_of(response: httpx.Response) -> Answer:
-    """A response, whose body was read."""
+    """The answer in a response whose body was read."""
     return Answer(
         response.status_code, {name.lower(): text for name, text in response.headers.items()}, response.content
     )

@@ -1,4 +1,4 @@
-"""What an index is about, column by column: where a value stands in the event, and of which kind it is."""
+"""The columns of an index: the path of a value in the event, and its kind."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class Column(NamedTuple):
 
     path: Path
     kind: Kind | None
-    """None asks whether there is any value at all: the values of such a column are False and True."""
+    """None for a presence column, whose values are False and True: whether the event has any value at the path."""
     coded: tuple[str, ...] | None = None
-    """The values of a coded domain, if the attribute has one. Then the constants are their places in it."""
+    """The values of the attribute's coded domain, if it has one. The constants are then places in the domain."""
 
     def __str__(self) -> str:
         return f"{format_path(self.path)} {'presence' if self.kind is None else self.kind}"
 
 
 FEW_COLUMNS = 16
-"""So many columns are all looked at: to ask which of them events have would cost more."""
+"""Number of columns up to which all are encoded: asking which of them the events have would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedColumns:
-    """The places of columns by the name that their paths begin with: an event has few of many."""
+    """The places of columns by the first name of their paths: of many columns an event has few."""
 
     by_name: dict[str, list[int]]
     always: list[int]
-    """Those that are looked at whatever an event has: of presence, and of derived attributes but for readings."""
+    """Columns to encode whatever names an event has: presence, and derived attributes other than time readings."""
 
     @classmethod
     def of(cls, columns: Iterable[Column]) -> NamedColumns:
@@ -49,7 +49,7 @@ class NamedColumns:
         return cls(by_name, always)
 
     def of_names(self, names: Iterable[str]) -> list[int]:
-        """The places of the columns to look at for events that have these names, each once."""
+        """The places of the columns to encode for events that have these names, each once."""
         places = self.always.copy()
         for name in names:
             places += self.by_name.get(name, ())
@@ -67,7 +67,7 @@ class ColumnPredicates:
 
     column: Column
     constants: object
-    """Constants in any order: a NumPy array of int64 or float64, a list of values, or as in constants.py."""
+    """Constants in any order: a NumPy array of int64 or float64, a list of values, or `Constants`."""
     rows: NDArray[np.int32]
     """The row of each predicate, ascending. A row has at most one predicate on a column."""
     low: NDArray[np.int32]

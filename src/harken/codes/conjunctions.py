@@ -17,8 +17,8 @@ from harken.codes.dictionary import Dictionary, dictionary_of
 class CodedPredicates:
     """The predicates on one column: a row asks for a code from `low` to `high`, both included.
 
-    Where low is greater than high the interval is wrapped: any code but 0 will do that is >= low or <= high. So `<>` is
-    from one above the constant's code to one below it.
+    Where low is greater than high the interval is wrapped: it admits every code but 0 that is >= low or <= high. So
+    `<>` goes from one above the constant's code to one below it.
     """
 
     column: Column
@@ -42,7 +42,7 @@ class Conjunctions:
     """The subscription of each row."""
     predicates: tuple[CodedPredicates, ...]
     inexact: NDArray[np.bool_]
-    """Where a row says less than the subscription does, so that what it lets through must be verified."""
+    """Rows that say less than their subscription does: events that they match must be verified."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -64,32 +64,32 @@ class Conjunctions:
 def code(
     numbers: ArrayLike, columns: Sequence[ColumnPredicates], inexact: NDArray[np.bool_] | None = None
 ) -> Conjunctions:
-    """Rank the constants of every column, those that are used, and write the predicates in codes."""
-    known = np.asarray(numbers, np.int32)
+    """Rank the constants that the predicates of each column use, and write the predicates in codes."""
+    row_numbers = np.asarray(numbers, np.int32)
     if inexact is None:
-        inexact = np.zeros(len(known), np.bool_)
-    return Conjunctions(known, tuple(map(_coded, columns)), inexact)
+        inexact = np.zeros(len(row_numbers), np.bool_)
+    return Conjunctions(row_numbers, tuple(map(_coded, columns)), inexact)
 
 
-def _coded(given: ColumnPredicates) -> CodedPredicates:
-    low, high = given.low, given.high
-    constants = constants_of(given.column, given.constants)
+def _coded(predicates: ColumnPredicates) -> CodedPredicates:
+    low, high = predicates.low, predicates.high
+    constants = constants_of(predicates.column, predicates.constants)
     used = np.zeros(len(constants), np.bool_)
     used[low[low >= 0]] = True
     used[high[high >= 0]] = True
-    dictionary, ranks = dictionary_of(given.column, selected(constants, used), _is_ordered(given))
+    dictionary, ranks = dictionary_of(predicates.column, selected(constants, used), _is_ordered(predicates))
     # The last place is for -1: no constant.
     codes = np.zeros(len(used) + 1, np.uint32)
     codes[:-1][used] = 2 * ranks + 1
-    low_codes = codes[low] + given.low_side + np.uint32(1)
+    low_codes = codes[low] + predicates.low_side + np.uint32(1)
     low_codes[low < 0] = 1
-    high_codes = codes[high] + given.high_side
+    high_codes = codes[high] + predicates.high_side
     high_codes[high < 0] = 2 * len(dictionary) + 1
-    return CodedPredicates(given.column, dictionary, given.rows, low_codes, high_codes)
+    return CodedPredicates(predicates.column, dictionary, predicates.rows, low_codes, high_codes)
 
 
-def _is_ordered(given: ColumnPredicates) -> bool:
+def _is_ordered(predicates: ColumnPredicates) -> bool:
     """Whether some predicate is not =, <> or any value."""
-    is_equality = (given.low == given.high) & (given.low_side != given.high_side)
-    is_any = (given.low < 0) & (given.high < 0)
+    is_equality = (predicates.low == predicates.high) & (predicates.low_side != predicates.high_side)
+    is_any = (predicates.low < 0) & (predicates.high < 0)
     return not bool((is_equality | is_any).all())

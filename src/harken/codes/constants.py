@@ -28,7 +28,7 @@ class Pairs:
 
 
 Constants = Pairs | Any
-"""Or a pyarrow.LargeStringArray, which has no types."""
+"""`Pairs`, or a pyarrow.LargeStringArray, for which there are no type hints."""
 
 
 def holds_strings(column: Column) -> bool:
@@ -37,7 +37,7 @@ def holds_strings(column: Column) -> bool:
 
 
 def constants_of(column: Column, given: Any) -> Constants:
-    """Constants from a NumPy array, a list of values, or as they are."""
+    """Constants of a column from a NumPy array, a list of values, or constants."""
     if isinstance(given, Pairs):
         return given
     if holds_strings(column):
@@ -52,7 +52,7 @@ def constants_of(column: Column, given: Any) -> Constants:
 
 
 def selected(constants: Constants, used: NDArray[np.bool_]) -> Constants:
-    """Those of the constants that are used."""
+    """The constants that are used."""
     if used.all():
         return constants
     if isinstance(constants, Pairs):
@@ -61,7 +61,7 @@ def selected(constants: Constants, used: NDArray[np.bool_]) -> Constants:
 
 
 def concatenated(several: Sequence[Constants]) -> Constants:
-    """Constants of one column behind each other."""
+    """Concatenate constants of one column."""
     pairs = [each for each in several if isinstance(each, Pairs)]
     if not pairs:
         return pa.concat_arrays(several)
@@ -73,7 +73,7 @@ def concatenated(several: Sequence[Constants]) -> Constants:
 
 
 def as_cells(column: Column, constants: Constants) -> Cells:
-    """Constants as if they were the values of events: so that a dictionary tells their codes."""
+    """Constants as cells, one an event, so that another dictionary can encode them."""
     rows = np.arange(len(constants), dtype=np.int32)
     kind = column.kind or Kind.BOOLEAN
     if isinstance(constants, Pairs):

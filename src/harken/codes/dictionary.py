@@ -2,7 +2,7 @@
 
 With n constants a value's code is 0 if it is missing, 2r + 2 if it is the constant of rank r, 2r + 1 if it lies in the
 gap before that, and 2n + 1 if it lies after the last. So every set of values between two cuts is an interval of codes.
-A dictionary is nothing but arrays, which may be in a memory-mapped file.
+A dictionary consists of arrays, which may be memory-mapped.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from harken.events.utf8 import utf8_of
 from harken.kernels import encode_values as kernels
 from harken.schema import Kind
 
-# A table of codes may have so many places for every constant, and so many in any case.
+# Most entries of a table of codes: per constant, and in any case.
 _TABLE_PLACES = 4
 _SMALL_TABLE = 1_024
-# A string that hashes to a slot this far from its place tells that the strings were chosen to: then search.
+# A string this far from the slot that it hashes to means strings chosen to collide: search instead of hashing.
 _FARTHEST = 256
 
 _FEW = 16_384
-"""So many constants, at most, are kept as Python objects too once a single event asks: a look-up takes a tenth."""
+"""Most constants that are also kept as Python objects, for single events: a look-up takes a tenth of the time."""
 
 _NO_TABLE = np.empty(0, np.uint32)
 _NO_INDEX = np.empty(0, np.int64)
@@ -50,7 +50,7 @@ class Numbers:
     part: NDArray[np.float64] | None
     """None if there are only integers."""
     table: NDArray[np.uint32]
-    """The codes of all integers from the first constant to the last, where these lie dense enough; else empty."""
+    """The codes of all integers from the first constant to the last, if these are dense enough; else empty."""
 
     def __len__(self) -> int:
         return len(self.whole)
@@ -62,26 +62,26 @@ class Numbers:
 
     @cached_property
     def _pairs(self) -> list[tuple[int, float]]:
-        """The constants as Python has them, made when a single event is first encoded."""
+        """The constants as Python numbers, made when a single event is first encoded."""
         parts = [0.0] * len(self.whole) if self.part is None else self.part.tolist()
         return list(zip(self.whole.tolist(), parts, strict=True))
 
     @cached_property
     def _integers(self) -> list[int] | None:
-        """The same, where they are few and integers."""
+        """The constants as Python integers, if they are few and have no fractions; else None."""
         return self.whole.tolist() if self.part is None and len(self.whole) <= _FEW else None
 
     @cached_property
     def _tabled(self) -> tuple[int, int] | None:
-        """The first integer of the table and how many it has, where single events are encoded by it."""
+        """The first integer of the table and its length, if single events are encoded by it; else None."""
         return (int(self.whole[0]), len(self.table)) if len(self.whole) > _FEW and len(self.table) else None
 
     def code_of(self, whole: int, part: float = 0.0) -> int:
-        """The code of one value: quicker than `encode`, where there is but one."""
-        known = self._integers
-        if known is not None and not part:
-            rank = bisect_left(known, whole)
-            return 2 * rank + 1 + (rank < len(known) and known[rank] == whole)
+        """The code of one value, in less time than `encode` takes."""
+        integers = self._integers
+        if integers is not None and not part:
+            rank = bisect_left(integers, whole)
+            return 2 * rank + 1 + (rank < len(integers) and integers[rank] == whole)
         if self._tabled is not None:
             first, size = self._tabled
             at = whole - first
@@ -117,7 +117,7 @@ class Numbers:
         return np.arange(1, 2 * len(self) + 2, dtype=np.uint32)
 
     def encode_dense(self, column: DenseColumn, codes: NDArray[np.uint32]) -> bool:
-        """Write the code of every event's value, or 0. Returns False if that cannot be done without cells."""
+        """Write the code of every event's value, 0 if it is missing. Returns False if only cells allow that."""
         if self.part is None:
             self._encode(column.values, column.valid, column.bit, codes)
         return self.part is None
@@ -139,7 +139,7 @@ class Strings:
     index: NDArray[np.int64]
     """Open addressing by hash; empty if the constants were chosen so that they collide."""
     ordered: bool
-    """Whether some predicate asks for more than being equal. If none does, all gaps are one."""
+    """Whether some predicate needs more than equality. If none does, all gaps have one code."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -167,7 +167,7 @@ class Strings:
             if code is None:  # Python orders strings by code point, too
                 code = 2 * bisect_left(self._texts, text) + 1 if self.ordered or not len(self.index) else 1
             return code
-        utf8 = np.frombuffer(bytearray(text, "utf-8"), np.uint8)  # of bytes it would be marked as not to be written to
+        utf8 = np.frombuffer(bytearray(text, "utf-8"), np.uint8)  # an array over `bytes` would be read-only
         codes = np.empty(1, np.uint32)
         self._encode(utf8, np.array([0, len(utf8)]), _ALL_VALID, 0, codes)
         return int(codes[0])
@@ -183,7 +183,7 @@ class Strings:
         return np.arange(1, 2 * len(self) + 2, dtype=np.uint32)
 
     def encode_dense(self, column: DenseColumn, codes: NDArray[np.uint32]) -> bool:
-        """Write the code of every event's value, or 0. Returns True."""
+        """Write the code of every event's value, 0 if it is missing. Returns True."""
         self._encode(*utf8_of(column.values), column.valid, column.bit, codes)
         return True
 
@@ -253,7 +253,7 @@ def _strings(strings: pa.LargeStringArray, ordered: bool) -> tuple[Strings, NDAr
 
 
 def _ranks(order: NDArray[np.int64], is_new: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The rank of each constant, where `order` has their places in order."""
+    """The rank of each constant. `order` has the places of the constants in ascending order."""
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.cumsum(is_new) - 1
     return ranks

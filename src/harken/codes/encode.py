@@ -27,18 +27,18 @@ from harken.schema.paths import Path
 from harken.schema.values import KINDS
 
 _VALUE, _COLUMN, _CELL = 0.7, 30.0, 0.1
-"""µs of a value by itself, of a column, and of an event in a column, where events are Python objects."""
+"""Costs in µs for events that are Python objects: a value encoded alone, a column, an event in a column."""
 
 _MOST_ALONE = 64
-"""Columns of a single event with several bindings that are gone through one by one, at most."""
+"""Most columns with which `several_of_one` encodes an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedBatch:
     """The codes of the events of a batch, 0 where a column has no value.
 
-    Most events have one binding: one code a column says all, and rows of codes judge them exactly. The few others have
-    0 in all of `codes`, and their codes apart: what rows let through of them must be verified.
+    Most events have one binding, so one code a column, and rows of codes decide them exactly. The few others have 0 in
+    all of `codes`, and their codes in `values`: the rows that they match must be verified.
     """
 
     codes: NDArray[np.uint32]
@@ -81,7 +81,7 @@ _NO_SEVERAL = np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint3
 
 
 class Encoder(Protocol):
-    """What gives the values of a column their codes: 0 is for none, and greater values never have lesser codes."""
+    """Gives the values of a column their codes: 0 means no value, and a greater value never has a smaller code."""
 
     def encode(self, cells: Cells) -> NDArray[np.uint32]:
         """The code of every value."""
@@ -97,9 +97,9 @@ def encode(
     named: NamedColumns | None = None,
     also: Sequence[Path] = (),
 ) -> EncodedBatch:
-    """The codes of a batch, column by column. With `named`, columns that no event has are not looked at.
+    """The codes of a batch, column by column. With `named`, columns that no event has are skipped.
 
-    An event with several bindings for other paths, too, is told apart.
+    Several bindings for the paths in `also`, too, put an event into `several`.
     """
     used: Sequence[int] = range(len(columns))
     if named is not None and len(columns) > FEW_COLUMNS:
@@ -115,14 +115,14 @@ def encode(
     paths.update(dict.fromkeys(also))
     for path in also:
         _mark_repeated(batch.cells(path), apart)
-    found: dict[int, _Coded | None] = {}
+    coded_columns: dict[int, _Coded | None] = {}
     has_value = [False] * len(columns)
     for place in used:
         column, dictionary = columns[place], dictionaries[place]
         values = dense[column.path]
         if _encode_dense(column, dictionary, values, codes[place]):
             has_value[place] = values is not None and values.kind is column.kind
-            found[place] = None
+            coded_columns[place] = None
             continue
         at_path = batch.cells(column.path)
         cells = _cells_of(column, at_path)
@@ -134,17 +134,17 @@ def encode(
         if at_path.open_rows is not None:
             coded, has_value[place] = _with_open(coded, at_path.open_rows, dictionary.every_code()), True
         place_codes(coded.rows, coded.codes, codes[place], apart)
-        found[place] = coded
+        coded_columns[place] = coded
     if len(dense) < len(used):
         _mark_mixed(columns, used, codes, apart)
-    if any(len(path) > 1 for path in paths):  # else there is nothing that paths share, nor is any derived
+    if any(len(path) > 1 for path in paths):  # else no paths share a prefix, and none is derived
         for prefix in binding_prefixes(paths):
             apart |= batch.branching(prefix)
     has = np.array(has_value, np.bool_)
     if not apart.any():
         return EncodedBatch(codes, has, *_NO_SEVERAL)
     several = np.flatnonzero(apart).astype(np.int32)
-    every = {place: _coded(codes[place]) if each is None else each for place, each in found.items()}
+    every = {place: _coded(codes[place]) if each is None else each for place, each in coded_columns.items()}
     codes[:, several] = 0
     return EncodedBatch(codes, has, several, *_lists(every, len(columns), several))
 
@@ -157,7 +157,7 @@ def of_one(codes: NDArray[np.uint32]) -> EncodedBatch:
 def several_of_one(event: Event, columns: Sequence[Column], dictionaries: Sequence[Dictionary]) -> EncodedBatch | None:
     """A batch of one event that may have several bindings, in a fraction of the time that `encode` takes.
 
-    None where `encode` has to tell: with many columns, derived ones that are no readings, and those of coded domains.
+    None if only `encode` can do it: with many columns, derived attributes other than time readings, or coded domains.
     """
     if len(columns) > _MOST_ALONE:
         return None
@@ -170,8 +170,8 @@ def several_of_one(event: Event, columns: Sequence[Column], dictionaries: Sequen
         if wanted is None:
             values.append(code_of(dictionary, Kind.BOOLEAN, bool(event.values(path))))
         elif type(value) is list:
-            found = event.values(path) if read is None else map(read.read, event.values(read.path))
-            values += sorted({code_of(dictionary, wanted, each) for each in found if KINDS.get(type(each)) is wanted})
+            items = event.values(path) if read is None else map(read.read, event.values(read.path))
+            values += sorted({code_of(dictionary, wanted, each) for each in items if KINDS.get(type(each)) is wanted})
         elif KINDS.get(type(value)) is wanted:
             values.append(code_of(dictionary, wanted, value))
         starts.append(len(values))
@@ -190,19 +190,19 @@ def _one_by_one(
     places: list[int] = []
     values: list[int] = []
     for row, event in enumerate(batch):
-        found = places_and_codes(event, columns, dictionaries, named)
-        if found is None:
+        placed = places_and_codes(event, columns, dictionaries, named)
+        if placed is None:
             return None
-        rows += [row] * len(found[1])
-        places += found[0]
-        values += found[1]
+        rows += [row] * len(placed[1])
+        places += placed[0]
+        values += placed[1]
     codes[places, rows] = values
     has_value[places] = True
     return EncodedBatch(codes, has_value, *_NO_SEVERAL)
 
 
 def _is_sparse(batch: EventBatch, columns: int) -> bool:
-    """Whether events of Python have so few of these columns that they are encoded more quickly one by one."""
+    """Whether the events are Python objects with so few of these columns that encoding them one by one is quicker."""
     if not isinstance(batch.views, ObjectViews):
         return False
     values = sum(len(event.attributes) for event in batch)
@@ -210,14 +210,14 @@ def _is_sparse(batch: EventBatch, columns: int) -> bool:
 
 
 def _encode_dense(column: Column, dictionary: Encoder, values: DenseColumn | None, codes: NDArray[np.uint32]) -> bool:
-    """Write the codes of a column without cells, if that can be. Returns whether it could."""
+    """Write the codes of a column without making cells, if possible. Returns whether it was."""
     if values is None or column.kind is None or column.coded is not None or not isinstance(dictionary, Dictionary):
         return False
     return values.kind is not column.kind or dictionary.encode_dense(values, codes)
 
 
 def _with_open(coded: _Coded, events: NDArray[np.int32], every: NDArray[np.uint32]) -> _Coded:
-    """The same with events that have all codes."""
+    """Add events that have every code."""
     rows = np.concatenate([coded.rows, np.repeat(events, len(every))])
     codes = np.concatenate([coded.codes, np.tile(every, len(events))])
     order = np.argsort(rows, kind="stable")
@@ -225,22 +225,22 @@ def _with_open(coded: _Coded, events: NDArray[np.int32], every: NDArray[np.uint3
 
 
 def _coded(codes: NDArray[np.uint32]) -> _Coded:
-    """What there is, by the code of every event."""
+    """The codes that are not 0, and their events."""
     rows = np.flatnonzero(codes)
     return _Coded(rows.astype(np.int32), codes[rows])
 
 
 def binding_prefixes(paths: Collection[Path]) -> set[Path]:
-    """Beginnings of paths, an array on the way along which binds values at several paths together."""
+    """Prefixes of paths: an array along one binds the values of several paths together."""
     places = [place_of(path) for path in paths]
     plain = [place for place in places if not is_derived(place)]
-    # A place is in it twice if its values are also looked at as they are, or read in two ways.
-    found = {*shared_prefixes(plain), *(place for place, count in Counter(plain).items() if count > 1)}
-    return found.union(*(bound_sources(place) for place in places if is_derived(place)))
+    # A place occurs twice if its values are used as they are and as a time reading, or read in two ways.
+    prefixes = {*shared_prefixes(plain), *(place for place, count in Counter(plain).items() if count > 1)}
+    return prefixes.union(*(bound_sources(place) for place in places if is_derived(place)))
 
 
 def shared_prefixes(paths: Iterable[Path]) -> list[Path]:
-    """The longest beginnings that different paths share. An array on the way binds what lies behind it together."""
+    """The longest prefixes that different paths share. An array along one binds the values behind it together."""
     ordered = sorted(set(paths))
     shared = {_common(left, right) for left, right in pairwise(ordered)} - {()}
     return [one for one in sorted(shared) if not any(other[: len(one)] == one for other in shared - {one})]
@@ -253,10 +253,10 @@ def _common(left: Path, right: Path) -> Path:
     return left[:same]
 
 
-def _cells_of(column: Column, found: PathCells) -> Cells:
+def _cells_of(column: Column, at_path: PathCells) -> Cells:
     if column.kind is None:
-        return Cells(Kind.BOOLEAN, np.arange(len(found.present), dtype=np.int32), found.present.astype(np.int64))
-    for cells in found.cells:
+        return Cells(Kind.BOOLEAN, np.arange(len(at_path.present), dtype=np.int32), at_path.present.astype(np.int64))
+    for cells in at_path.cells:
         if cells.kind is column.kind:
             return cells
     values = pa.array([], pa.large_string()) if column.kind is Kind.STRING else np.empty(0, np.int64)
@@ -264,14 +264,14 @@ def _cells_of(column: Column, found: PathCells) -> Cells:
 
 
 def _places(cells: Cells, coded: tuple[str, ...]) -> Cells:
-    """Strings as places in their domain; -1 for what is not of the domain, which no valid event has."""
+    """Strings as places in their domain; -1 for strings outside it, which no valid event has."""
     places = pc.index_in(cells.values, value_set=pa.array(coded, cells.values.type))
     return Cells(cells.kind, cells.rows, pc.fill_null(places, -1).to_numpy().astype(np.int64))
 
 
-def _mark_repeated(found: PathCells, apart: NDArray[np.bool_]) -> None:
+def _mark_repeated(at_path: PathCells, apart: NDArray[np.bool_]) -> None:
     """Mark the events that have several values at a path."""
-    rows = [cells.rows for cells in found.cells]
+    rows = [cells.rows for cells in at_path.cells]
     if len(rows) == 1:
         apart[rows[0][1:][rows[0][1:] == rows[0][:-1]]] = True
     elif rows:
@@ -293,14 +293,14 @@ def _mark_mixed(
 
 
 def _lists(
-    found: dict[int, _Coded], columns: int, several: NDArray[np.int32]
+    coded_columns: dict[int, _Coded], columns: int, several: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """All codes of some events, event by event and column by column."""
+    """`EncodedBatch.starts` and `values` of the events in `several`."""
     keys: list[NDArray[np.int64]] = []
-    for place, coded in found.items():
-        owner = np.minimum(np.searchsorted(several, coded.rows), len(several) - 1)
-        is_theirs = several[owner] == coded.rows
-        entry = owner[is_theirs] * columns + place
+    for place, coded in coded_columns.items():
+        places = np.minimum(np.searchsorted(several, coded.rows), len(several) - 1)
+        is_theirs = several[places] == coded.rows
+        entry = places[is_theirs] * columns + place
         keys.append(entry << 32 | coded.codes[is_theirs])
     joined = np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
     starts = np.zeros(len(several) * columns + 1, np.int64)

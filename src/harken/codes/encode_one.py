@@ -16,42 +16,43 @@ from harken.schema.paths import Path
 from harken.schema.values import KINDS, Kind
 
 _MORE_COLUMNS = 2
-"""Columns that are all looked at, besides a few, for every attribute that an event has."""
+"""Number of columns, per attribute of an event and besides FEW_COLUMNS, up to which all are encoded."""
 
 
 def codes_of_one(
     event: Event, columns: Sequence[Column], dictionaries: Sequence[Dictionary], named: NamedColumns | None = None
 ) -> NDArray[np.uint32] | None:
-    """The codes of one event, columns by one. None, for `encode` to tell, if there may be several values in a column,
-    or if a value is not of its domain.
+    """The codes of one event, columns × 1. None if only `encode` can do it: a column may have several values, or a
+    value is outside its domain.
     """
-    found = places_and_codes(event, columns, dictionaries, named)
-    if found is None:
+    placed = places_and_codes(event, columns, dictionaries, named)
+    if placed is None:
         return None
-    if isinstance(found[0], range):
-        return np.array(found[1], np.uint32).reshape(-1, 1)
+    places, values = placed
+    if isinstance(places, range):
+        return np.array(values, np.uint32).reshape(-1, 1)
     codes = np.zeros((len(columns), 1), np.uint32)
-    codes[found[0], 0] = found[1]
+    codes[places, 0] = values
     return codes
 
 
 def places_and_codes(
     event: Event, columns: Sequence[Column], dictionaries: Sequence[Dictionary], named: NamedColumns | None = None
 ) -> tuple[Sequence[int], list[int]] | None:
-    """The places of the columns that are looked at, of many only those that the event has, and the codes in these."""
+    """The places of the columns that are encoded (of many, only those that the event has), and the code in each."""
     attributes = event.attributes
     places: Sequence[int] = range(len(columns))
-    asked: Iterable[tuple[Column, Dictionary]] = zip(columns, dictionaries, strict=True)
+    encoded: Iterable[tuple[Column, Dictionary]] = zip(columns, dictionaries, strict=True)
     if named is not None and len(columns) > _MORE_COLUMNS * len(attributes) + FEW_COLUMNS:
         places = named.of_names(attributes)
-        asked = [(columns[place], dictionaries[place]) for place in places]
+        encoded = [(columns[place], dictionaries[place]) for place in places]
     codes: list[int] = []
-    for (path, wanted, coded), dictionary in asked:
+    for (path, wanted, coded), dictionary in encoded:
         value: Any = attributes.get(path[0]) if len(path) == 1 else value_at(attributes, path)
-        given = type(value)
-        if given is list:
+        type_of_value = type(value)
+        if type_of_value is list:
             return None
-        kind = KINDS.get(given)
+        kind = KINDS.get(type_of_value)
         if wanted is None:
             value, kind = value is not None, Kind.BOOLEAN
         elif kind is not wanted:
@@ -59,7 +60,7 @@ def places_and_codes(
             continue
         elif coded is None:
             # The usual values in line: this loop is where the time of a single event goes.
-            if given is int or given is str:
+            if type_of_value is int or type_of_value is str:
                 codes.append(dictionary.code_of(value))
                 continue
         else:

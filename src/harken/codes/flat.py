@@ -1,4 +1,4 @@
-"""Rows with their constants, before coding: what layers are built from, and merged from again."""
+"""Rows with their constants, before coding: what layers are built and merged from."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from harken.language.normal_form import NormalForm
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """Rows of subscriptions. All predicates of a row have to hold, and one row of a subscription."""
+    """Rows of subscriptions. A row holds if all its predicates do, a subscription if one of its rows does."""
 
     numbers: NDArray[np.int32]
     """The subscription of each row."""
     columns: list[ColumnPredicates]
     inexact: NDArray[np.bool_]
-    """Rows that let more through than the subscription does: what they find must be verified."""
+    """Rows that say less than their subscription does: events that they match must be verified."""
     overlapping: NDArray[np.bool_]
     """Rows of subscriptions of which several rows may be true of one event."""
 
@@ -34,7 +34,7 @@ class Flat:
     def of_forms(cls, entries: Iterable[tuple[int, NormalForm]]) -> Flat:
         """The rows of normal forms."""
         numbers, columns, inexact, overlapping = flatten(entries)
-        # As arrays once, for all who will ask.
+        # Convert constants to arrays once, not at each use.
         columns = [replace(each, constants=constants_of(each.column, each.constants)) for each in columns]
         return cls(numbers, columns, inexact, overlapping)
 
@@ -45,7 +45,7 @@ class Flat:
 
     @classmethod
     def of_codes(cls, coded: Conjunctions, overlapping: NDArray[np.bool_]) -> Flat:
-        """Rows that were coded, with their constants again."""
+        """Coded rows, turned back into rows with constants."""
         columns: list[ColumnPredicates] = []
         for each in coded.predicates:
             low, high = each.low.astype(np.int32), each.high.astype(np.int32)
@@ -67,11 +67,11 @@ class Flat:
         return cls(coded.numbers, columns, coded.inexact, overlapping)
 
     def coded(self) -> Conjunctions:
-        """The rows in codes of their own."""
+        """The rows in codes of dictionaries of their own."""
         return code(self.numbers, self.columns, self.inexact)
 
     def only(self, wanted: NDArray[np.bool_]) -> Flat:
-        """Those rows that are wanted."""
+        """The rows that are wanted."""
         if wanted.all():
             return self
         places = (np.cumsum(wanted) - 1).astype(np.int32)
@@ -92,7 +92,7 @@ class Flat:
 
 
 def joined(flats: Sequence[Flat]) -> Flat:
-    """Rows behind each other, with the columns that they ask for."""
+    """Concatenate rows. Columns without predicates are dropped."""
     if len(flats) == 1 and all(len(each.rows) for each in flats[0].columns):
         return flats[0]
     parts: dict[Column, list[tuple[int, ColumnPredicates]]] = {}

@@ -1,8 +1,9 @@
 """Normal forms as rows: each asks for one interval in each of its columns, as columns.py describes.
 
 A constraint of several intervals, or of several kinds, becomes several rows, of which a single value meets at most one.
-Where that would be too many rows, an attribute is given the hull of its intervals; what no interval can say (patterns,
-CONTAINS, attribute against attribute) is given what must hold for it. Such rows are inexact: they let more through.
+If that makes too many rows, an attribute gets the hull of its intervals. A predicate that no interval can say
+(patterns, CONTAINS, attribute against attribute) gets the constraints that it implies. Such rows are inexact: they
+match more.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from harken.schema import CodedDomain, Kind
 from harken.schema.paths import Path
 
 MOST_COMBINATIONS = 16
-"""Rows of a conjunction for every interval of the attribute that has most of them."""
+"""Most rows of a conjunction for each interval of the attribute that has most intervals."""
 MOST_ROWS = 32_768
-"""Rows of a subscription."""
+"""Most rows of a subscription."""
 
 _INTEGERS = 5
-"""So many stand for a predicate while it is gathered."""
+"""Integers per predicate in `_Gathered.cuts`."""
 _NUMBER, _STRING = Kind.NUMBER, Kind.STRING
-"""At hand, since it takes long to look up a member of an enumeration."""
+"""Global names, because looking up a member of an enumeration takes long."""
 _STEPS: dict[type, timedelta] = {date: timedelta(days=1), datetime: timedelta(microseconds=1)}
 
 
 class _Between(NamedTuple):
-    """A predicate: the place of its column, and the cuts between which the values are; None is an end of the line."""
+    """A predicate: the place of its column, and the cuts between which its values are; None is an end of the line."""
 
     column: int
     low: Cut | None
@@ -63,8 +64,8 @@ def flatten(
             if len(form.conjunctions) > 1:
                 overlapping.append(len(numbers))
             numbers.append(number)
-    found = [each.predicates() for each in flattener.gathered if each.cuts]
-    return np.array(numbers, np.int32), found, _marked(inexact, len(numbers)), _marked(overlapping, len(numbers))
+    columns = [each.predicates() for each in flattener.gathered if each.cuts]
+    return np.array(numbers, np.int32), columns, _marked(inexact, len(numbers)), _marked(overlapping, len(numbers))
 
 
 def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut | None]] | None:
@@ -72,7 +73,7 @@ def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut
     conjunction = form.conjunctions[0]
     if len(form.conjunctions) != 1 or conjunction.residuals:
         return None
-    found: list[tuple[Path, Kind, Cut | None, Cut | None]] = []
+    predicates: list[tuple[Path, Kind, Cut | None, Cut | None]] = []
     for path, constraint in conjunction.constraints:
         if type(constraint) is not ValueSet or constraint.domain is not None or constraint.integers is not None:
             return None
@@ -80,23 +81,23 @@ def plain_predicates(form: NormalForm) -> list[tuple[Path, Kind, Cut | None, Cut
         if len(constraint.parts) > 1 or len(admitted.cuts) > 2 or (kind is not _NUMBER and kind is not _STRING):
             return None
         ((low, high),) = _pieces(admitted)
-        found.append((path, kind, low, high))
-    return found
+        predicates.append((path, kind, low, high))
+    return predicates
 
 
 def _marked(rows: list[int], count: int) -> NDArray[np.bool_]:
-    found = np.zeros(count, np.bool_)
-    found[rows] = True
-    return found
+    marks = np.zeros(count, np.bool_)
+    marks[rows] = True
+    return marks
 
 
 class _Gathered:
-    """The predicates of one column as they come."""
+    """The predicates of one column, in the order in which they are added."""
 
     def __init__(self, column: Column) -> None:
         self.column = column
         self.constants: dict[Any, int] = {}
-        """Each with its place among them."""
+        """The place of each constant."""
         self.cuts: list[int] = []
         """Of each predicate: its row, the place of its low cut's constant, the side, and the same of its high cut."""
 
@@ -104,7 +105,7 @@ class _Gathered:
         self.cuts += (row, *self._placed(low), *self._placed(high))
 
     def take_back(self, row: int) -> None:
-        """Have no predicate of this row, which is the last one, if there is any."""
+        """Drop the last predicate, if it is of this row."""
         if self.cuts[-_INTEGERS:][:1] == [row]:
             del self.cuts[-_INTEGERS:]
 
@@ -119,21 +120,21 @@ class _Gathered:
 
 
 class Flattener:
-    """Makes rows of normal forms, and knows the columns that these have."""
+    """Makes rows of normal forms, and collects their columns."""
 
     def __init__(self) -> None:
         self.gathered: list[_Gathered] = []
         self._places: dict[Column, int] = {}
-        # Of kinds between two values of which there are always others, unless a domain says otherwise.
+        # Columns of numbers and strings without a domain: between two values there is always another.
         self._numbers: dict[Path, _Gathered] = {}
         self._strings: dict[Path, _Gathered] = {}
         # A coded domain may be long: its column is looked up by the domain's identity.
         self._quick: dict[tuple[Path, Kind | None, int], tuple[int, CodedDomain | None]] = {}
 
     def took_plain(self, form: NormalForm, row: int) -> bool:
-        """Take a subscription that is one exact row of numbers and strings: most are, and this is the quick way.
+        """Add a subscription if it is one exact row of numbers and strings, as most are. Returns whether it is.
 
-        Most of its time goes by waiting for what lies scattered in memory: each thing is looked at once.
+        This is the quick way. Cache misses take most of its time, so each object is read once.
         """
         conjunction = form.conjunctions[0]
         if len(form.conjunctions) != 1 or conjunction.residuals:
@@ -146,12 +147,12 @@ class Flattener:
             kind, (inside, cuts) = parts[0]
             if len(parts) > 1 or not 1 <= len(cuts) <= 2 or (kind is not _NUMBER and kind is not _STRING):
                 break
-            # By kind two dictionaries: the hash of an enumeration's member is computed in Python.
-            known = numbers if kind is _NUMBER else strings
+            # One dictionary a kind: hashing a member of an enumeration runs Python code.
+            columns = numbers if kind is _NUMBER else strings
             try:
-                gathered = known[path]
+                gathered = columns[path]
             except KeyError:
-                gathered = known[path] = self.gathered[self._place(path, kind)]
+                gathered = columns[path] = self.gathered[self._place(path, kind)]
             constants = gathered.constants
             value, side = cuts[0]
             place = constants.setdefault(value, len(constants))
@@ -169,9 +170,9 @@ class Flattener:
         for before, _ in conjunction.constraints:
             if before is path:
                 break
-            for known in (numbers, strings):
-                if before in known:
-                    known[before].take_back(row)
+            for columns in (numbers, strings):
+                if before in columns:
+                    columns[before].take_back(row)
         return False
 
     def rows(self, form: NormalForm) -> Iterable[tuple[tuple[_Between, ...], bool]]:
@@ -179,63 +180,63 @@ class Flattener:
         if len(form.conjunctions) == 1:
             alternatives, is_exact = self._alternatives(form.conjunctions[0], MOST_ROWS)
             return [(row, is_exact) for row in product(*alternatives)]
-        found: dict[tuple[_Between, ...], bool] = {}
+        rows: dict[tuple[_Between, ...], bool] = {}
         for place, conjunction in enumerate(form.conjunctions):
-            share = (MOST_ROWS - len(found)) // (len(form.conjunctions) - place)
+            share = (MOST_ROWS - len(rows)) // (len(form.conjunctions) - place)
             alternatives, is_exact = self._alternatives(conjunction, share)
             for row in product(*alternatives):
-                found[row] = found.get(row, False) or is_exact
-        return found.items()
+                rows[row] = rows.get(row, False) or is_exact
+        return rows.items()
 
     def _alternatives(self, conjunction: Conjunction, most_rows: int) -> tuple[list[list[_Between]], bool]:
-        """For every attribute the predicates one of which has to hold, and whether that is all that is asked."""
-        found: dict[Path, list[_Between]] = {}
+        """For every attribute the predicates, one of which has to hold; and whether they say all of the conjunction."""
+        alternatives: dict[Path, list[_Between]] = {}
         for path, constraint in conjunction.constraints:
-            found[path] = self.predicates(path, constraint)
+            alternatives[path] = self.predicates(path, constraint)
         is_exact = not conjunction.residuals
         for residual in conjunction.residuals:
             for path, constraint in residual.implied():
-                if path not in found:
-                    found[path] = self.predicates(path, constraint)
-        if any(len(several) > 1 for several in found.values()):
-            is_exact = self._limited(found, most_rows) and is_exact
-        # In one order, so that equal rows are seen to be.
-        return [found[path] for path in sorted(found)], is_exact
+                if path not in alternatives:
+                    alternatives[path] = self.predicates(path, constraint)
+        if any(len(several) > 1 for several in alternatives.values()):
+            is_exact = self._limited(alternatives, most_rows) and is_exact
+        # In one order, so that equal rows compare equal.
+        return [alternatives[path] for path in sorted(alternatives)], is_exact
 
-    def _limited(self, found: dict[Path, list[_Between]], most_rows: int) -> bool:
-        """Give attributes their hull where there would be too many rows; False if that was needed."""
-        *others, widest = sorted(found, key=lambda path: len(found[path]))
-        kept = True
+    def _limited(self, alternatives: dict[Path, list[_Between]], most_rows: int) -> bool:
+        """Replace alternatives by their hull where there would be too many rows. Returns False if any was replaced."""
+        *others, widest = sorted(alternatives, key=lambda path: len(alternatives[path]))
+        is_exact = True
         combinations = 1
         for path in others:
-            more = combinations * len(found[path])
-            if more > MOST_COMBINATIONS or (more > combinations and more * len(found[widest]) > most_rows):
-                found[path] = [self._hull(path, found[path])]
-                kept = False
+            more = combinations * len(alternatives[path])
+            if more > MOST_COMBINATIONS or (more > combinations and more * len(alternatives[widest]) > most_rows):
+                alternatives[path] = [self._hull(path, alternatives[path])]
+                is_exact = False
             else:
                 combinations = more
-        if combinations * len(found[widest]) > max(most_rows, combinations):
-            found[widest] = [self._hull(widest, found[widest])]
-            kept = False
-        return kept
+        if combinations * len(alternatives[widest]) > max(most_rows, combinations):
+            alternatives[widest] = [self._hull(widest, alternatives[widest])]
+            is_exact = False
+        return is_exact
 
     def predicates(self, path: Path, constraint: Constraint) -> list[_Between]:
-        """The predicates that a constraint is: one for each interval of each kind."""
+        """A constraint as predicates: one for each interval of each kind."""
         if isinstance(constraint, Presence):
             return [self._presence(path, constraint)]
         domain = constraint.domain
-        found: list[_Between] = []
+        predicates: list[_Between] = []
         for kind, admitted in constraint.parts:
             column = self._place(path, kind, domain)
             pieces = _pieces(admitted)
             line = line_of(kind, domain or constraint.integers)
             if line.step is not None:
                 pieces = [_counted(low, high, line) for low, high in pieces]
-            found += [_Between(column, low, high) for low, high in pieces]
-        return found
+            predicates += [_Between(column, low, high) for low, high in pieces]
+        return predicates
 
     def _hull(self, path: Path, several: list[_Between]) -> _Between:
-        """One predicate that admits what each of several does."""
+        """One predicate that admits all that any of several admits."""
         first, last = several[0], several[-1]
         if first.column != last.column:
             return self._presence(path, Presence.PRESENT)
@@ -246,7 +247,7 @@ class Flattener:
         return _Between(self._place(path, None), (value, 0), (value, 1))
 
     def _place(self, path: Path, kind: Kind | None, domain: CodedDomain | None = None) -> int:
-        """Where a column is among those gathered."""
+        """The place of a column in `gathered`, where it is added if it is new."""
         quick = self._quick.get((path, kind, id(domain)))
         if quick is not None:
             return quick[0]
@@ -254,7 +255,7 @@ class Flattener:
         place = self._places.setdefault(column, len(self._places))
         if place == len(self.gathered):
             self.gathered.append(_Gathered(column))
-        self._quick[path, kind, id(domain)] = place, domain  # which keeps the domain, and so its identity
+        self._quick[path, kind, id(domain)] = place, domain  # keeps the domain alive, so that its id stays its own
         return place
 
 

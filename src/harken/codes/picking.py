@@ -1,4 +1,4 @@
-"""Strings by their numbers, out of an Arrow array, which may lie in a mapped file."""
+"""Strings by number, out of an Arrow array, which may be memory-mapped."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def picked(strings: pa.Array, numbers: NDArray[np.int32]) -> pa.Array:
     size = pick_ends(offsets, numbers, ends)
     if size > _MOST_BYTES:
         raise OverflowError(f"{len(numbers):,} strings have {size:,} bytes, which is more than an Arrow array can hold")
-    found = np.empty(size + PADDING, np.uint8)
-    pick_bytes(data, offsets, numbers, ends, found)
-    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(ends), pa.py_buffer(found[:size]))
+    copied = np.empty(size + PADDING, np.uint8)
+    pick_bytes(data, offsets, numbers, ends, copied)
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(ends), pa.py_buffer(copied[:size]))

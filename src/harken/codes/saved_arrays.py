@@ -17,7 +17,7 @@ from harken.schema import Kind
 
 @dataclass(frozen=True, slots=True)
 class SavedArrays:
-    """Arrays under names with slashes, and under some of these names plain data."""
+    """Arrays by name, with slashes, and plain data (`meta`) by name."""
 
     meta: dict[str, Any]
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class SavedArrays:
         self.arrays.update({f"{name}/{each}": array for each, array in arrays.items()})
 
     def put_named(self, name: str, given: Any) -> None:
-        """A named tuple of arrays and numbers."""
+        """Store a named tuple of arrays and numbers."""
         fields = given._asdict()
         self.put(name, **{each: value for each, value in fields.items() if isinstance(value, np.ndarray)})
         self.meta[name] = {each: value for each, value in fields.items() if not isinstance(value, np.ndarray)}

@@ -1,1 +1,1 @@
-"""What threads and forks need: locks, properties that are computed once, and work without the garbage collector."""
+"""Tools for threads and forks: locks, properties computed once, and work without the garbage collector."""

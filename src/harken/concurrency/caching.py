@@ -1,7 +1,7 @@
-"""A property that is computed once and kept, without a lock.
+"""A property that is computed once and cached, without a lock.
 
 `functools.cached_property` of Python 3.11 has one lock for all instances of a class: threads wait for each other, and a
-child of `fork()` waits for ever if another thread was inside.
+child of `fork()` waits forever if another thread held the lock.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Generic, Self, TypeVar, overload
 T = TypeVar("T")
 
 
-class cached_property(Generic[T]):  # noqa: N801 -- it is written like `property`
-    """A method without arguments as an attribute, computed when it is first read.
+class cached_property(Generic[T]):  # noqa: N801 -- named like `property`
+    """A method without arguments as an attribute, computed on the first read.
 
-    Threads that read it at once may each compute it; the first value that is ready is kept and given to all of them.
+    Threads that read it concurrently may each compute it; all get the value that was ready first.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

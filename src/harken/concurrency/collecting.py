@@ -1,4 +1,4 @@
-"""Python's collector of cycles, kept away from bulk work."""
+"""Pauses Python's garbage collector during bulk work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Bulk loading makes many objects and no cycles: the cycle collector would walk them over and over for nothing."""
+    """Pause the garbage collector: bulk loading makes many objects and no cycles, so scanning them is wasted work."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
 """Locks that stay usable in a child of `fork()`.
 
-A child has only the thread that forked. A lock that another thread held would stay locked there for ever, and what it
-guards would be half changed. So the forking thread first takes every lock made here, and both sides release them.
+A child has only the thread that forked. A lock that another thread held would stay locked there forever, and the data
+that it guards would be half changed. So the forking thread first takes every lock made here; both sides release them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakSet
 
 ENGINE, KINDS, OPERATORS, PLAIN_PARTS, MATCHER, PART, COMPILER, LLVM, FINALIZER = range(9)
-"""The order in which locks are taken, by what they guard: a thread that holds one never waits for one further left.
+"""Ranks of locks, named after what they guard. A thread that holds a lock never waits for one of a lower rank.
 
 A lock of rank FINALIZER may be taken at any time, because the garbage collector may run at any time.
 """
@@ -24,12 +24,12 @@ _held: list[Any] = []
 
 
 def fork_lock(rank: int) -> Any:
-    """A lock for one thread at a time, of this rank."""
+    """A lock of a rank."""
     return _kept(threading.Lock(), rank)
 
 
 def fork_rlock(rank: int) -> Any:
-    """A lock that the thread which holds it may take again."""
+    """A reentrant lock of a rank."""
     return _kept(threading.RLock(), rank)
 
 
@@ -42,10 +42,10 @@ def _kept(lock: Any, rank: int) -> Any:
 def _take_all() -> None:
     _making.acquire()
     compiler = sys.modules.get("numba.core.compiler_lock")
-    if compiler is not None:  # Numba compiles under a lock of its own, and whoever compiles may hold one of ours
+    if compiler is not None:  # Numba compiles under its own lock, and the compiling thread may hold one of ours
         _locks[COMPILER].add(compiler.global_compiler_lock)
     llvm = sys.modules.get("llvmlite.binding.ffi")
-    if llvm is not None:  # each call of LLVM holds one, also to ask where a compiled kernel lies
+    if llvm is not None:  # every call of LLVM holds one, also a query for a kernel's address
         _locks[LLVM].add(llvm.lib._lock._lock)
     for lock in [lock for rank in _locks for lock in list(rank)]:
         lock.acquire()

@@ -1,4 +1,4 @@
-"""Events: from bytes, tables and Python objects to one canonical form, with every bad one refused for a reason."""
+"""Events: bytes, tables and Python objects in one canonical form. A bad event is refused with the reason."""
 
 from __future__ import annotations
 

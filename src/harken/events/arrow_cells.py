@@ -1,4 +1,4 @@
-"""Arrow arrays to lists of raw Python, a converter a type. What one cell cannot say becomes an `Unreadable` there."""
+"""Arrow arrays to lists of raw Python, a converter per type. A cell that Python cannot hold becomes `Unreadable`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_TEXT = Unreadable("is not UTF-8 text")
 
 
 def converter(kind: Any, path: Path, limits: Limits, depth: int = 1) -> Converter:
-    """How arrays of this Arrow type become Python. Raises SourceError for a type that no event can hold."""
+    """The converter for arrays of an Arrow type. Raises SourceError for a type that no event can hold."""
     from pyarrow import BaseExtensionType, types
 
     if depth > limits.max_event_depth:
@@ -63,24 +63,24 @@ def fields(
     kinds: Iterable[Any], path: Path, limits: Limits, depth: int, *, of_events: bool = False
 ) -> dict[str, Converter]:
     """The converters of a table's columns or a struct's fields, by name. Binary columns of events are documents."""
-    found: dict[str, Converter] = {}
+    converters: dict[str, Converter] = {}
     for field in kinds:
         inner = (*path, field.name)
-        if field.name in found:
-            raise SourceError(f"the column {short_name(inner)} is there twice", hint="rename or drop one of them")
+        if field.name in converters:
+            raise SourceError(f"the column {short_name(inner)} occurs twice", hint="rename or drop one of them")
         is_document = of_events and is_binary(field.type)
         convert = partial(documents, limits=limits) if is_document else converter(field.type, inner, limits, depth)
-        found[field.name] = convert
-    return found
+        converters[field.name] = convert
+    return converters
 
 
 def is_binary(kind: Any) -> bool:
-    """Whether this type is that of bytes of any length."""
+    """Whether an Arrow type is bytes of variable length."""
     return is_one_of(_BINARIES, kind)
 
 
 def documents(array: Any, limits: Limits) -> list[Any]:
-    """XML documents as their texts. They come as bytes or, where all of their bytes are UTF-8, as strings."""
+    """The texts of XML documents, which come as bytes or as strings."""
     if not is_binary(array.type):
         return _strings(array)
     return [None if data is None else _text(data, limits) for data in array.to_pylist()]
@@ -111,8 +111,8 @@ def _strings(array: Any) -> list[Any]:
     except UnicodeDecodeError:  # Parquet promises UTF-8 and does not check
         import pyarrow
 
-        view = pyarrow.types.is_string_view(array.type)
-        return [_decoded(cell) for cell in array.cast(pyarrow.binary_view() if view else pyarrow.large_binary())]
+        is_view = pyarrow.types.is_string_view(array.type)
+        return [_decoded(cell) for cell in array.cast(pyarrow.binary_view() if is_view else pyarrow.large_binary())]
 
 
 def _decoded(cell: Any) -> str | Unreadable | None:
@@ -126,7 +126,7 @@ def _decoded(cell: Any) -> str | Unreadable | None:
 def _timestamps(array: Any) -> list[Any]:
     ticks = _integers(array)
     match array.type.unit:
-        case "ns":  # toward the past
+        case "ns":  # rounded toward the past
             return [None if tick is None else _moment(tick // 1_000) for tick in ticks]
         case "us":
             return [None if tick is None else _moment(tick) for tick in ticks]
@@ -159,7 +159,7 @@ def _day(days: int) -> date | Unreadable:
 
 
 def _integers(array: Any) -> list[int | None]:
-    """What is stored, whatever it means."""
+    """The stored integers, without their unit."""
     return list(array.view(f"int{array.type.bit_width}").to_pylist())
 
 
@@ -173,7 +173,7 @@ def _extensions(kind: Any, path: Path, limits: Limits, depth: int) -> Converter:
     except SourceError:
         if types.is_nested(kind.storage_type):
             raise
-        raise _refusal(kind, path) from None  # by the name that the user knows it by
+        raise _refusal(kind, path) from None  # name the extension type, not its storage
     return lambda array: storage(array.storage)
 
 
@@ -186,16 +186,16 @@ def _dictionaries(inner: Converter) -> Converter:
             values = values.cast("large_string")
         try:
             return inner(values.take(array.indices))
-        except ArrowNotImplementedError:  # it picks no views
-            every = inner(values)
-            return [None if place is None else every[place] for place in array.indices.to_pylist()]
+        except ArrowNotImplementedError:  # Arrow cannot take from views
+            entries = inner(values)
+            return [None if place is None else entries[place] for place in array.indices.to_pylist()]
 
     return convert
 
 
 def _run_ends(inner: Converter) -> Converter:
     def convert(array: Any) -> list[Any]:
-        # Arrow decodes runs of few types.
+        # Arrow decodes runs of only a few types.
         first, count = array.find_physical_offset(), array.find_physical_length()
         values = inner(array.values.slice(first, count))
         ends = [min(end - array.offset, len(array)) for end in array.run_ends.slice(first, count).to_pylist()]
@@ -268,7 +268,7 @@ def _object(pairs: list[tuple[Any, Any]]) -> dict[Any, Any] | Unreadable:
 
 
 def _ranges(array: Any) -> tuple[int, list[tuple[int, int]]]:
-    """Where the lists of an array begin in its values, and the range of each from there."""
+    """The offset of the first list in the array's values, and the range of each list relative to it."""
     offsets = array.offsets.to_pylist()
     if len(array) == 0:
         return 0, []
@@ -280,7 +280,7 @@ def _valid(array: Any) -> Iterable[bool]:
     return array.is_valid().to_pylist() if array.null_count else repeat(True, len(array))
 
 
-# By the names of pyarrow.types, which is imported only when there is something to convert.
+# By the names of pyarrow.types, so that pyarrow is imported only when something is converted.
 _BINARIES = ("is_binary", "is_large_binary", "is_binary_view")
 _SCALARS: dict[str, Converter] = {
     "is_string": _strings,

@@ -1,4 +1,4 @@
-"""The columns of an Arrow table as cells, without a row of Python in between."""
+"""The columns of an Arrow table as cells, without going through Python rows."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ LISTS = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_l
 STRINGS = ("is_string", "is_large_string", "is_string_view")
 TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _WORD = 8
-_MOST_COUNTED = 1 << 17
-"""The rows of larger batches are counted for each column anew: beside so many, that takes no time."""
-_ANSWERS: dict[tuple[tuple[str, ...], int], bool] = {}
-"""What `is_one_of` was asked before. Asking Arrow takes longer than all else that is done for a column of few rows."""
+_SHARED_ROWS = 1 << 17
+"""Batches of at most this many rows share one array of row numbers; larger ones make it for each column."""
+_IS_ONE_OF: dict[tuple[tuple[str, ...], int], bool] = {}
+"""Cached answers of `is_one_of`: for a short column, asking Arrow would dominate the time."""
 _MICROSECONDS_A_TICK = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 class DenseColumn(NamedTuple):
-    """A column as it lies in memory, of an Arrow table or made so: for every event a value of one kind, or none."""
+    """A column as one array: for every event a value of one kind, or none."""
 
     kind: Kind
     values: Any
-    """Of strings an Arrow array, of others an array of int64, as in cells; anything in place of what is missing."""
+    """For strings an Arrow array, for other kinds an int64 array, as in `Cells`. Missing values are arbitrary."""
     valid: NDArray[np.uint8]
-    """A bit for each that is not missing, from bit number `bit` on; empty if none is missing."""
+    """A bitmap of the values that are present, from bit number `bit` on; empty if none is missing."""
     bit: int
 
     def to_list(self) -> list[Any]:
-        """The strings or integers, None where one is missing."""
+        """The strings or integers, None for missing ones."""
         import numpy as np
 
         values: list[Any] = self.values.to_pylist() if self.kind is Kind.STRING else self.values.tolist()
@@ -47,7 +47,7 @@ class DenseColumn(NamedTuple):
 
 
 def dense_column(tables: Sequence[Any], path: Path) -> DenseColumn | None:
-    """The column at a path; None if that is not one array of strings, of integers of 64 bits or of microseconds."""
+    """The column at a path; None if it is not strings, 64-bit integers or timestamps in microseconds throughout."""
     import numpy as np
     from pyarrow import concat_arrays
 
@@ -58,28 +58,28 @@ def dense_column(tables: Sequence[Any], path: Path) -> DenseColumn | None:
         return None
     array = chunks[0] if len(chunks) == 1 else concat_arrays(chunks)
     validity, values = array.buffers()[:2]
-    valid = np.asarray(_Shown(validity, "|u1", 0, validity.size)) if array.null_count else np.empty(0, np.uint8)
+    valid = np.asarray(_Exposed(validity, "|u1", 0, validity.size)) if array.null_count else np.empty(0, np.uint8)
     if kind is Kind.STRING:
         return DenseColumn(kind, array, valid, array.offset)
     if values.address % _WORD:
         return None
-    return DenseColumn(kind, np.asarray(_Shown(values, "<i8", array.offset * _WORD, len(array))), valid, array.offset)
+    return DenseColumn(kind, np.asarray(_Exposed(values, "<i8", array.offset * _WORD, len(array))), valid, array.offset)
 
 
 def _inside(array: Any, path: Path) -> Any:
-    """The column at a path inside of structs that are in no list; no rows if there is no such."""
+    """The field at a path through structs, outside of lists; no rows if there is no such field."""
     from pyarrow import compute, nulls, types
 
     for key in path:
         field = array.type.get_field_index(key) if types.is_struct(array.type) else -1
         if field < 0:
             return nulls(0)
-        array = compute.struct_field(array, [field])  # null where a struct around it is
+        array = compute.struct_field(array, [field])  # null if an enclosing struct is null
     return array
 
 
 def _dense_kind(kind: Any) -> Kind | None:
-    """The kind of values that an Arrow type has, where each is 64 bits that need no conversion, or a string."""
+    """The kind of an Arrow type whose values are strings, or 64 bits that need no conversion; else None."""
     from pyarrow import types
 
     if types.is_string(kind) or types.is_large_string(kind):
@@ -90,29 +90,29 @@ def _dense_kind(kind: Any) -> Kind | None:
 
 
 def column_cells(tables: Sequence[Any], path: Path) -> PathCells:
-    """The cells of tables, one after the other, of all of which `are_sound` holds."""
+    """The cells at a path of consecutive tables, all of which satisfy `are_sound`."""
     import numpy as np
 
     present = (np.zeros if path else np.ones)(sum(table.num_rows for table in tables), np.bool_)
-    found: dict[Kind, list[Cells]] = {}
+    cells_of_kind: dict[Kind, list[Cells]] = {}
     start = 0
     for table in tables:
         first = start
         for chunk in column_chunks(table, path):
-            every = _rows(first, len(chunk))
-            rows, cells = _cells(*values_at(chunk, path[1:], every))
-            # A slice is set without the interpreter's lock, which other threads may want.
-            present[rows if rows is not every else slice(first, first + len(chunk))] = True
+            chunk_rows = _rows(first, len(chunk))
+            rows, cells = _cells(*values_at(chunk, path[1:], chunk_rows))
+            # NumPy sets a slice without the interpreter's lock, so other threads go on.
+            present[rows if rows is not chunk_rows else slice(first, first + len(chunk))] = True
             first += len(chunk)
             if cells is not None and len(rows):
-                found.setdefault(cells.kind, []).append(cells)
+                cells_of_kind.setdefault(cells.kind, []).append(cells)
         start += table.num_rows
-    kinds = found if len(found) < 2 else [kind for kind in Kind if kind in found]
-    return PathCells(tuple(_joined(found[kind]) for kind in kinds), present)
+    kinds = cells_of_kind if len(cells_of_kind) < 2 else [kind for kind in Kind if kind in cells_of_kind]
+    return PathCells(tuple(_joined(cells_of_kind[kind]) for kind in kinds), present)
 
 
 def column_counts(tables: Sequence[Any], path: Path) -> NDArray[np.int64]:
-    """How many values, objects among them, every row of these tables has at a path."""
+    """Number of values at a path, objects included, for every row of the tables."""
     import numpy as np
 
     counts = np.zeros(sum(table.num_rows for table in tables), np.int64)
@@ -128,13 +128,13 @@ def column_counts(tables: Sequence[Any], path: Path) -> NDArray[np.int64]:
 
 
 def column_chunks(table: Any, path: Path) -> Sequence[Any]:
-    """The column that a path begins with, in chunks; none if there is no such column."""
+    """The chunks of the column that a path begins with; none if there is no such column."""
     column = table.schema.get_field_index(path[0]) if path else -1
     return cast(Sequence[Any], table.column(column).chunks) if column >= 0 else ()
 
 
 def column_branching(tables: Sequence[Any], path: Path) -> NDArray[np.bool_]:
-    """The rows of tables in which a list with several values lies on the way along a path or at its end."""
+    """A mask of the rows in which a list with several values lies on a path or at its end."""
     import numpy as np
 
     branching = np.zeros(sum(table.num_rows for table in tables), np.bool_)
@@ -154,7 +154,7 @@ def column_branching(tables: Sequence[Any], path: Path) -> NDArray[np.bool_]:
 
 
 def _passes_list(kind: Any, path: Path) -> bool:
-    """Whether a path through a column of this type comes to a list. Most come to none, and then no row need be seen."""
+    """Whether a path through a column of this type meets a list. If not, its rows need not be examined."""
     import pyarrow
 
     while isinstance(kind, pyarrow.BaseExtensionType):
@@ -166,7 +166,7 @@ def _passes_list(kind: Any, path: Path) -> bool:
 
 
 def _mark_repeated(rows: NDArray[np.int32], array: Any, marked: NDArray[np.bool_]) -> None:
-    """Mark the rows that have several values in the array. Nulls and NaNs are none."""
+    """Mark the rows with several values in the array. Nulls and NaNs do not count."""
     import numpy as np
     from pyarrow import types
 
@@ -180,7 +180,7 @@ def _mark_repeated(rows: NDArray[np.int32], array: Any, marked: NDArray[np.bool_
 
 
 def values_at(array: Any, path: Path, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], Any]:
-    """All that the path leads to, through lists, nulls among it, and the row of each."""
+    """The row of each value at a path, and the values, through lists and with nulls."""
     rows, array = _elements(array, rows)
     for key in path:
         rows, array = _step(rows, array, key)
@@ -188,7 +188,7 @@ def values_at(array: Any, path: Path, rows: NDArray[np.int32]) -> tuple[NDArray[
 
 
 def _elements(array: Any, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], Any]:
-    """The elements of all lists in place of the lists, and the row of each."""
+    """Flatten all lists: the row of each element, and the elements."""
     import numpy as np
 
     array = plain(array)
@@ -200,7 +200,7 @@ def _elements(array: Any, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], A
 
 
 def _step(rows: NDArray[np.int32], array: Any, key: str) -> tuple[NDArray[np.int32], Any]:
-    """A field of structs, through lists."""
+    """The field `key` of structs, through lists: the row of each value, and the values."""
     from pyarrow import compute, nulls, types
 
     field = array.type.get_field_index(key) if types.is_struct(array.type) else -1
@@ -210,31 +210,31 @@ def _step(rows: NDArray[np.int32], array: Any, key: str) -> tuple[NDArray[np.int
 
 
 def plain(array: Any) -> Any:
-    """The array without the wrappings of extension types and dictionaries."""
+    """The array with extension types, dictionaries and string views replaced by plain arrays."""
     import pyarrow
 
     if isinstance(array, pyarrow.ExtensionArray):
         return array.storage.cast("bool") if isinstance(array.type, pyarrow.Bool8Type) else plain(array.storage)
     if isinstance(array, pyarrow.DictionaryArray):
         values = plain(array.dictionary)
-        # Short strings that repeat may be more than 2 GB when spelt out.
+        # Decoded, repeated strings may exceed the 2 GB of a `string` array.
         return (values.cast("large_string") if pyarrow.types.is_string(values.type) else values).take(array.indices)
     # Few functions of Arrow know string views.
     return array.cast("large_string") if pyarrow.types.is_string_view(array.type) else array
 
 
 def is_one_of(names: tuple[str, ...], kind: Any) -> bool:
-    """Whether one of these tests of `pyarrow.types` holds, all of which go by the type's id."""
-    answer = _ANSWERS.get((names, kind.id))
+    """Whether any of these tests of `pyarrow.types` holds for a type. Use only tests that depend on the type's id."""
+    answer = _IS_ONE_OF.get((names, kind.id))
     if answer is None:
         from pyarrow import types
 
-        answer = _ANSWERS[names, kind.id] = any(getattr(types, name)(kind) for name in names)
+        answer = _IS_ONE_OF[names, kind.id] = any(getattr(types, name)(kind) for name in names)
     return answer
 
 
 def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells | None]:
-    """The rows that have a value, and the values, if they are no objects."""
+    """The rows that have a value, and their cells; None instead of cells for objects."""
     import numpy as np
     import pyarrow
 
@@ -253,7 +253,7 @@ def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cell
     if is_one_of(STRINGS, kind):
         return rows, Cells(Kind.STRING, rows, array)
     if types.is_floating(kind) or types.is_decimal(kind):
-        return _real(rows, array)
+        return _real_cells(rows, array)
     if types.is_boolean(kind):
         return rows, Cells(Kind.BOOLEAN, rows, array.to_numpy(zero_copy_only=False).astype(np.int64))
     ticks = array.view(f"int{kind.bit_width}").to_numpy().astype(np.int64)
@@ -264,7 +264,7 @@ def _cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cell
 
 
 def _valid(array: Any) -> NDArray[np.intp]:
-    """Where an array that has nulls has a value."""
+    """Positions of the valid values in an array that has nulls."""
     import numpy as np
 
     bits = np.frombuffer(array.buffers()[0], np.uint8)[array.offset >> 3 :]
@@ -273,10 +273,10 @@ def _valid(array: Any) -> NDArray[np.intp]:
 
 
 def _rows(first: int, count: int) -> NDArray[np.int32]:
-    """The rows from `first` on. All columns of all batches that are not very large have the same."""
+    """The row numbers from `first` on, from one shared array unless the batch is very large."""
     import numpy as np
 
-    if first + count > _MOST_COUNTED:
+    if first + count > _SHARED_ROWS:
         return np.arange(first, first + count, dtype=np.int32)
     return _first_rows()[first : first + count]
 
@@ -285,22 +285,22 @@ def _rows(first: int, count: int) -> NDArray[np.int32]:
 def _first_rows() -> NDArray[np.int32]:
     import numpy as np
 
-    return np.arange(_MOST_COUNTED, dtype=np.int32)
+    return np.arange(_SHARED_ROWS, dtype=np.int32)
 
 
 def _integers(array: Any, valid: NDArray[np.intp] | None) -> NDArray[np.int64]:
-    """The integers that are no nulls as int64; where they lie, if they are such already and there are no nulls."""
+    """The valid integers as int64. Not copied if they are aligned 64-bit integers without nulls."""
     import numpy as np
 
     values = array.buffers()[1]
     if array.type.bit_width < 8 * _WORD or not len(array) or values.address % _WORD:
         return cast("NDArray[np.int64]", array.drop_null().to_numpy().astype(np.int64))
-    integers = np.asarray(_Shown(values, "<i8", array.offset * _WORD, len(array)))
+    integers = np.asarray(_Exposed(values, "<i8", array.offset * _WORD, len(array)))
     return integers if valid is None else integers[valid]
 
 
-class _Shown:
-    """Memory of Arrow's. NumPy is told nothing but where it lies, so that it does not mark it read-only."""
+class _Exposed:
+    """Exposes Arrow's memory to NumPy by its address only, so that the array is not marked read-only."""
 
     def __init__(self, memory: Any, kind: str, start: int, count: int) -> None:
         self._memory = memory
@@ -308,7 +308,7 @@ class _Shown:
         self.__array_interface__ = {"shape": (count,), "typestr": kind, "data": (place, False), "version": 3}
 
 
-def _real(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells]:
+def _real_cells(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells]:
     import numpy as np
     from pyarrow import types
 
@@ -316,26 +316,26 @@ def _real(rows: NDArray[np.int32], array: Any) -> tuple[NDArray[np.int32], Cells
         floats = np.array([float(value) for value in array.to_pylist()], np.float64)
     else:
         floats = array.to_numpy().astype(np.float64, copy=False)
-    known = floats == floats
-    if not known.all():
-        rows, floats = rows[known], floats[known]
+    is_number = floats == floats
+    if not is_number.all():
+        rows, floats = rows[is_number], floats[is_number]
     return rows, Cells(Kind.NUMBER, rows, *embedded(floats))
 
 
-def _joined(found: list[Cells]) -> Cells:
-    """Cells of one kind, those of chunk after chunk, as one."""
+def _joined(pieces: list[Cells]) -> Cells:
+    """Concatenate the cells of consecutive chunks, all of one kind."""
     import numpy as np
 
-    if len(found) == 1:
-        return found[0]
-    kind = found[0].kind
-    rows = np.concatenate([cells.rows for cells in found])
+    if len(pieces) == 1:
+        return pieces[0]
+    kind = pieces[0].kind
+    rows = np.concatenate([cells.rows for cells in pieces])
     if kind is Kind.STRING:
         import pyarrow
 
-        return Cells(kind, rows, pyarrow.concat_arrays([cells.values.cast("large_string") for cells in found]))
-    values = np.concatenate([cells.values for cells in found])
-    if all(cells.part is None for cells in found):
+        return Cells(kind, rows, pyarrow.concat_arrays([cells.values.cast("large_string") for cells in pieces]))
+    values = np.concatenate([cells.values for cells in pieces])
+    if all(cells.part is None for cells in pieces):
         return Cells(kind, rows, values)
-    parts = [np.zeros(len(cells.rows)) if cells.part is None else cells.part for cells in found]
+    parts = [np.zeros(len(cells.rows)) if cells.part is None else cells.part for cells in pieces]
     return Cells(kind, rows, values, np.concatenate(parts))

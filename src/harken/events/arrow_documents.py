@@ -1,4 +1,4 @@
-"""Binary columns of Arrow: XML documents in the encodings that they tell, read as their text."""
+"""Binary columns of Arrow tables: XML documents, decoded by the encodings that they state."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harken.events.encodings import is_utf8
 from harken.limits import Limits
 
 _HEAD = 256
-"""Bytes of a document that usually hold its XML declaration."""
+"""Number of leading bytes that usually hold the XML declaration."""
 
 
 def with_texts(table: Any, limits: Limits) -> Any:
-    """The table with its binary columns as strings, not copied where all are UTF-8.
+    """The table with its binary columns as strings, not copied if all documents are UTF-8.
 
-    A column in which something is no text stays as it is: only its rows can tell which are bad.
+    A column with a document that cannot be decoded stays binary; reading it row by row then refuses the bad ones.
     """
     for place, kind in enumerate(table.schema.types):
         if is_binary(kind):
@@ -35,7 +35,7 @@ def _texts(column: Any, limits: Limits) -> Any:
     kind = pyarrow.string() if is_small else pyarrow.large_string()
     try:
         if all(map(_are_utf8, column.chunks)):
-            # Whether the bytes are UTF-8 is looked at later, as for any string.
+            # `are_sound` checks later that the bytes are UTF-8, as for any string.
             return pyarrow.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
         cells = [cell for chunk in column.chunks for cell in documents(chunk, limits)]
         if any(isinstance(cell, Unreadable) for cell in cells):
@@ -46,7 +46,7 @@ def _texts(column: Any, limits: Limits) -> Any:
 
 
 def _are_utf8(chunk: Any) -> bool:
-    """Whether all documents, by what they tell of themselves, are UTF-8."""
+    """Whether all documents state that they are UTF-8."""
     from pyarrow import compute
 
     heads = compute.binary_slice(chunk, 0, _HEAD).to_pylist()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ArrowEvents(ColumnViews):
-    """The rows of a table, with what converts its columns to Python."""
+    """The rows of a table, with the converters of its columns to Python."""
 
     __slots__ = ("_converters", "_table")
 

@@ -12,7 +12,7 @@ from harken.events.row import Row
 from harken.limits import DEFAULT_LIMITS, Limits
 
 Batch = tuple[Any, dict[str, Converter]]
-"""A record batch, and what converts its columns to Python."""
+"""A record batch, and the converters of its columns to Python."""
 
 _ROWS_AT_ONCE = 4_096
 _IPC_FILE_MAGIC = b"ARROW1"
@@ -21,7 +21,7 @@ IN_MEMORY = "the Arrow data"
 
 
 def is_arrow(value: object) -> bool:
-    """Whether this is a table or batch of pyarrow, or of a library that hands out Arrow data, such as Polars."""
+    """Whether a value is a table or batch of pyarrow, or of a library that exports Arrow data, such as Polars."""
     return hasattr(value, "__arrow_c_stream__")
 
 
@@ -37,47 +37,47 @@ def rows_from_arrow(table: Any, limits: Limits = DEFAULT_LIMITS, *, of_events: b
 
 
 def schema_of(source: Any) -> Any:
-    """The Arrow schema of a table or a data frame that is at rest."""
+    """The Arrow schema of a table or a data frame, as `at_rest` returns it."""
     with _arrow_faults(IN_MEMORY):
         return (_readable(source.head(0)) if _is_frame(source) else source).schema
 
 
 def whole_table(source: Any, limits: Limits, names: frozenset[str] | None = None) -> tuple[Any, dict[str, Converter]]:
-    """The same data as one table, with the columns of these names, and what converts them. Raises SourceError."""
+    """The data as one table with the named columns, and their converters. Raises SourceError."""
     with _arrow_faults(IN_MEMORY):
         data = _readable(source if names is None else _narrowed(source, names))
         table = data if hasattr(data, "to_batches") else data.read_all()
-        chosen = _chosen(table.schema, names)
-        converters = fields((table.schema.field(i) for i in chosen), (), limits, 2, of_events=True)
-        return (table if len(chosen) == table.num_columns else table.select(chosen)), converters
+        columns = _column_numbers(table.schema, names)
+        converters = fields((table.schema.field(i) for i in columns), (), limits, 2, of_events=True)
+        return (table if len(columns) == table.num_columns else table.select(columns)), converters
 
 
 def at_rest(source: Any) -> Any:
-    """The same data, which can be read more than once."""
+    """The data in a form that can be read more than once."""
     with _arrow_faults(IN_MEMORY):
         data = source if _is_frame(source) else _readable(source)
         return data.read_all() if hasattr(data, "read_all") else data
 
 
 def rows_of_table(table: Any, converters: dict[str, Converter], first: int, source: str) -> Iterator[Row]:
-    """The rows of a whole table; `first` is the position of the first one."""
+    """The rows of a table; `first` is the position of the first row."""
     with _arrow_faults(source):
         yield from _rows(contents(table.to_batches(), converters), first)
 
 
 def _narrowed(source: Any, names: frozenset[str]) -> Any:
-    """Of a data frame the columns of these names: the others may hold what Arrow cannot. Of anything else, all."""
+    """A data frame with the named columns only, because others may hold what Arrow cannot; other sources unchanged."""
     import pyarrow
 
     if not _is_frame(source):
         return source
-    chosen = [each for each in source.columns if each in names]
-    # A frame without columns has no rows.
-    return source[chosen] if chosen else pyarrow.table({"": pyarrow.nulls(len(source))})
+    columns = [each for each in source.columns if each in names]
+    # A frame without columns would lose its number of rows.
+    return source[columns] if columns else pyarrow.table({"": pyarrow.nulls(len(source))})
 
 
 def _is_frame(source: Any) -> bool:
-    """Whether this is a DataFrame of pandas or Polars."""
+    """Whether a source is a DataFrame of pandas or Polars."""
     kind = type(source)
     return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] in ("pandas", "polars")
 
@@ -91,8 +91,8 @@ def _readable(source: Any) -> Any:
     return source if isinstance(source, pyarrow.Table) else pyarrow.RecordBatchReader.from_stream(source)
 
 
-def _chosen(schema: Any, names: frozenset[str] | None) -> list[int]:
-    """The columns of these names."""
+def _column_numbers(schema: Any, names: frozenset[str] | None) -> list[int]:
+    """The indexes of the named columns; None: of all."""
     return [i for i, name in enumerate(schema.names) if names is None or name in names]
 
 
@@ -115,16 +115,17 @@ def parquet_batches(
     *,
     of_events: bool = True,
 ) -> Iterator[Batch]:
-    """The record batches of a Parquet file, of so many rows at most, with the columns of these names."""
+    """The record batches of a Parquet file, of at most `size` rows each, with the named columns."""
     with _arrow_faults(source):
         from pyarrow.parquet import ParquetFile
 
         with ParquetFile(stream, page_checksum_verification=True) as file:
             kinds = file.schema_arrow
-            converters = fields((kinds.field(i) for i in _chosen(kinds, names)), (), limits, 2, of_events=of_events)
+            columns = _column_numbers(kinds, names)
+            converters = fields((kinds.field(i) for i in columns), (), limits, 2, of_events=of_events)
             wanted = None if names is None else list(converters)
             for batch in file.iter_batches(batch_size=size, columns=wanted):
-                # By the name `a.b` it reads the column of that name and the field `b` of a column `a`.
+                # Given the name `a.b`, pyarrow reads the column `a.b` and the field `b` of the column `a`.
                 yield batch.select(list(converters)), converters
 
 
@@ -137,9 +138,9 @@ def ipc_batches(
     *,
     of_events: bool = True,
 ) -> Iterator[Batch]:
-    """The record batches of an Arrow IPC file (Feather) or stream, with the columns of these names.
+    """The record batches of an Arrow IPC file (Feather) or stream, with the named columns.
 
-    They are as long as they were written: the size makes no difference.
+    The batches are as they were written; `size` has no effect.
     """
     magic = stream.read(len(_IPC_FILE_MAGIC))
     stream.seek(-len(magic), 1)
@@ -149,17 +150,14 @@ def ipc_batches(
         from pyarrow import ipc
 
         with ipc.open_file(stream) if magic == _IPC_FILE_MAGIC else ipc.open_stream(stream) as reader:
-            chosen = _chosen(reader.schema, names)
-            converters = fields((reader.schema.field(i) for i in chosen), (), limits, 2, of_events=of_events)
-            for batch in _checked_batches(reader, chosen):
+            columns = _column_numbers(reader.schema, names)
+            converters = fields((reader.schema.field(i) for i in columns), (), limits, 2, of_events=of_events)
+            for batch in _checked_batches(reader, columns):
                 yield batch, converters
 
 
 def _checked_batches(reader: Any, columns: list[int]) -> Iterator[Any]:
-    """Columns of the batches of an IPC reader.
-
-    Its bytes are used as they are, so an offset out of bounds must be found first.
-    """
+    """The batches of an IPC reader with some columns, validated because Arrow does not check offsets."""
     stored = range(getattr(reader, "num_record_batches", 0))
     for batch in (reader.get_batch(i) for i in stored) if hasattr(reader, "get_batch") else reader:
         part = batch.select(columns)
@@ -168,7 +166,7 @@ def _checked_batches(reader: Any, columns: list[int]) -> Iterator[Any]:
 
 
 def contents(batches: Any, converters: dict[str, Converter]) -> Iterator[dict[str, Any]]:
-    """The rows of record batches as dicts, a few thousand converted at a time."""
+    """The rows of record batches as dicts, converted a few thousand at a time."""
     for batch in batches:
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             part = batch.slice(start, _ROWS_AT_ONCE)
@@ -187,7 +185,7 @@ def _rows(contents: Iterable[dict[str, Any]], first: int = 0) -> Iterator[Row]:
 
 @contextmanager
 def _arrow_faults(source: str) -> Iterator[None]:
-    """What Arrow says about a broken file, as a SourceError; about names that are not UTF-8, Python says it."""
+    """Turn Arrow's errors, and Python's for names that are not UTF-8, into SourceError."""
     from pyarrow import ArrowException
 
     try:

@@ -1,6 +1,6 @@
-"""Whether all rows of an Arrow table are good events, told from its columns.
+"""Whether all rows of an Arrow table are valid events, decided from its columns.
 
-The tests are quick and strict: where they fail, the rows are to be read one by one, which finds out what is wrong.
+The tests are fast and conservative. If one fails, the rows are read one by one, which refuses the bad ones only.
 """
 
 from __future__ import annotations
@@ -31,36 +31,38 @@ _TYPES_OF_KINDS = {
 
 
 def are_sound(table: Any, schema: Schema | None, limits: Limits) -> bool:
-    """Whether every row is certainly a good event, and holds the very values that its cells show."""
+    """Whether every row is certainly a valid event with exactly the values of its cells."""
     from pyarrow import ArrowException
 
     try:
-        table.validate(full=True)  # that strings are UTF-8, among other things
-        most = table.num_columns + sum(max(map(_most_values, column.chunks), default=0) for column in table.columns)
-        return most <= limits.max_event_values and (schema is None or _conforms(table, schema))
+        table.validate(full=True)  # also checks that strings are UTF-8
+        max_values = table.num_columns + sum(
+            max(map(_max_values, column.chunks), default=0) for column in table.columns
+        )
+        return max_values <= limits.max_event_values and (schema is None or _conforms(table, schema))
     except ArrowException:
         return False
 
 
-def _most_values(array: Any) -> float:
-    """How many values one cell may count inside itself; infinitely many if only its row can tell that it is good."""
+def _max_values(array: Any) -> float:
+    """The largest number of values inside one cell; infinite if only reading the rows can show that they are valid."""
     from pyarrow import compute, types
 
     if types.is_dictionary(array.type):
-        return inf if types.is_nested(array.type.value_type) else _most_values(array.dictionary)
+        return inf if types.is_nested(array.type.value_type) else _max_values(array.dictionary)
     array = plain(array)
     if is_one_of(LISTS, array.type):
         longest = compute.max(compute.list_value_length(array)).as_py() or 0
-        inside = _most_values(array.flatten())
+        inside = _max_values(array.flatten())
         return inf if inside == inf else longest * (1 + inside)
     if types.is_struct(array.type):
         fields = range(array.type.num_fields)
-        return len(fields) + sum(_most_values(compute.struct_field(array, [field])) for field in fields)
+        return len(fields) + sum(_max_values(compute.struct_field(array, [field])) for field in fields)
     return 0 if _is_sound(array) else inf
 
 
 def _is_sound(array: Any) -> bool:
-    """Whether Python has a value for every value of an array."""
+    """Whether every value of an array has a Python value that an event may hold."""
     from pyarrow import types
 
     kind = array.type
@@ -69,13 +71,13 @@ def _is_sound(array: Any) -> bool:
     if types.is_integer(kind):
         return bool(not types.is_uint64(kind) or _is_within(array, 0, INT64_MAX))
     if types.is_decimal(kind):
-        return bool(kind.scale >= 0)  # below that, it could have more digits than a float
+        return bool(kind.scale >= 0)  # with a negative scale it could be too large for a float
     if types.is_timestamp(kind) or types.is_date64(kind):
         day = TICKS_A_DAY["ms" if types.is_date64(kind) else kind.unit]
         return _is_within(array.view("int64"), _FIRST_DAY * day, (_LAST_DAY + 1) * day - 1)
     if types.is_date32(kind):
         return _is_within(array.view("int32"), _FIRST_DAY, _LAST_DAY)
-    return False  # maps, run-end encoded arrays, and what is yet to come
+    return False  # maps, run-end encoded arrays, and types of later Arrow versions
 
 
 def _is_within(array: Any, low: int, high: int) -> bool:
@@ -86,7 +88,7 @@ def _is_within(array: Any, low: int, high: int) -> bool:
 
 
 def _conforms(table: Any, schema: Schema) -> bool:
-    """Whether an open schema reads all values of the table as what they are."""
+    """Whether a schema without event types accepts all values of the table unchanged."""
     import numpy as np
 
     if schema.event_types:
@@ -111,6 +113,6 @@ def _is_all_in(array: Any, domain: Domain) -> bool:
     if isinstance(domain, CodedDomain):
         import pyarrow
 
-        known = pyarrow.array(domain.values, pyarrow.large_string())
-        return bool(compute.all(compute.is_in(array.drop_null().cast(known.type), known)).as_py())
+        domain_values = pyarrow.array(domain.values, pyarrow.large_string())
+        return bool(compute.all(compute.is_in(array.drop_null().cast(domain_values.type), domain_values)).as_py())
     return True

@@ -1,4 +1,4 @@
-"""Events in batches: those that are good, with their positions in the input, and those refused, with the reason."""
+"""Batches of events: the valid events with their positions in the input, and the refused ones with the reasons."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from harken.schema import Schema
 
 
-_FIRST = (0,)
+_POSITION_OF_ONE = (0,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventBatch(Sequence[Event]):
-    """Events, and where each was in the input, from 0: after refusals one still knows which is which.
+    """A sequence of events, with the position of each in the input, from 0; refused events leave gaps.
 
-    It is a sequence of events, and shows them in other ways too: `cells`, `dense`, `branching` and `table`.
+    `cells`, `dense`, `branching` and `table` show the events by column.
     """
 
     views: Views
     positions: Sequence[int]
     names: frozenset[str] | None = None
-    """The attributes that were looked at, of those that are not inside others; the events have no others. None: all."""
+    """The top-level attributes that were read; the events have no others. None: all."""
     source: RawEvents | None = None
-    """The input as it came, if anybody may ask for that."""
+    """The input as it came, if it was kept."""
     _cells: dict[Path, PathCells] = field(init=False, repr=False, default_factory=dict)
     _documents: dict[Path, Documents] = field(init=False, repr=False, default_factory=dict)
 
@@ -68,16 +68,16 @@ class EventBatch(Sequence[Event]):
     def of_one(
         cls, event: Event | bytes, limits: Limits, names: frozenset[str] | None = None, source: Any = None
     ) -> EventBatch:
-        """A batch of one event, or of one bare document."""
+        """A batch of one event or one bare document."""
         views: Views = ObjectViews((event,)) if isinstance(event, Event) else DocumentViews((event,), limits, names)
-        return cls(views, _FIRST, names, None if source is None else RawEvents(source))
+        return cls(views, _POSITION_OF_ONE, names, None if source is None else RawEvents(source))
 
     def __len__(self) -> int:
         return len(self.positions)
 
     @property
     def is_lazy(self) -> bool:
-        """Whether events are made only when they are asked for, so that their columns are cheaper."""
+        """Whether events are made on demand, so that columns are cheaper than events."""
         return self.views.is_lazy
 
     def __iter__(self) -> Iterator[Event]:
@@ -103,81 +103,84 @@ class EventBatch(Sequence[Event]):
         return hash(tuple(self.positions))
 
     def raw(self, index: int) -> RawEvent:
-        """An event as it came or, where that is not known, with all that was looked at."""
+        """An event as it came or, without the source, with the attributes that were read."""
         if self.source is None:
             return RawEvent(self[index].attributes)
         return self.source.at(self.positions[index])
 
     def cells(self, path: Path) -> PathCells:
-        """What `event.values(path)` gives for every event, as arrays; or, if it is derived, what all bindings give."""
-        found = self._cells.get(path)
-        if found is None:
+        """`event.values(path)` of every event, as arrays. For a derived path, the values under all bindings."""
+        cells = self._cells.get(path)
+        if cells is None:
             is_plain = path[:1] != DERIVED
-            found = self.views.cells(path) if is_plain else derived_cells(self, path)
-            self._cells[path] = found  # an index has several segments, and each asks
-        return found
+            cells = self.views.cells(path) if is_plain else derived_cells(self, path)
+            self._cells[path] = cells  # each layer of the index reads them
+        return cells
 
     def dense(self, path: Path) -> DenseColumn | None:
-        """The same as it lies in memory, if every event has at most one value there, all of one kind; else None."""
+        """The column at a path as one array. None unless each event has at most one value there, all of one kind."""
         if path[:1] != DERIVED:
             return self.views.dense(path)
-        read = reading(path)
-        found = None if read is None else self.views.dense(read.path)
-        return None if found is None or found.kind is Kind.STRING else found
+        time_reading = reading(path)
+        column = None if time_reading is None else self.views.dense(time_reading.path)
+        return None if column is None or column.kind is Kind.STRING else column
 
     def unparsed(self, readings: Iterable[TimeReading] = ()) -> dict[Path, int]:
-        """How many strings are no timestamps or dates, by the paths of readings: of those of which there are cells, and
-        of these, of which there may be none where events were looked at one by one."""
-        found: dict[Path, int] = {}
+        """Number of strings that are no timestamps or dates, by the derived path of the reading.
+
+        Covers readings whose cells were computed, and `readings`, which may have none if events were matched singly.
+        """
+        counts: dict[Path, int] = {}
         for path, cells in list(self._cells.items()):
-            read = None if path[:1] != DERIVED else reading(path)
-            if read is not None:  # what is such a value already is in both
-                found[path] = _count(self.cells(read.path), read.read_as, Kind.STRING) - _count(cells, read.read_as)
-        others = [each for each in readings if each.own_path not in found and not self.is_lazy]
+            time_reading = None if path[:1] != DERIVED else reading(path)
+            if time_reading is not None:  # times that were no strings are in both
+                kind = time_reading.read_as
+                counts[path] = _count(self.cells(time_reading.path), kind, Kind.STRING) - _count(cells, kind)
+        others = [each for each in readings if each.own_path not in counts and not self.is_lazy]
         if others:
             names = self.known_names()
             others = [each for each in others if each.path[0] in names and self.dense(each.own_path) is None]
-            found |= {each.own_path: sum(each.unparsed(event.attributes) for event in self) for each in others}
-        return found
+            counts |= {each.own_path: sum(each.unparsed(event.attributes) for event in self) for each in others}
+        return counts
 
     def known_names(self) -> frozenset[str]:
-        """The names that paths with a value begin with, and maybe others: no event has an attribute of another name."""
+        """A superset of the names of the top-level attributes that have values."""
         return frozenset(self.views.known_names())
 
     def branching(self, prefix: Path) -> NDArray[np.bool_]:
         """For every event whether it has several bindings for paths that begin with a prefix.
 
-        It has if an array with several elements lies on the way along the prefix or at its end.
+        It does if an array with several elements lies on the prefix or at its end.
         """
         return self.views.branching(prefix)
 
     def documents(self, path: Path, limits: Limits) -> Documents:
-        """The texts at a path as XML documents, each once. What is refused is in its `errors`."""
-        found = self._documents.get(path)
-        if found is None:
+        """The texts at a path, parsed as XML documents once. Refused documents are in `errors`."""
+        documents = self._documents.get(path)
+        if documents is None:
             if isinstance(self.views, DocumentViews):
-                found = self.views.documents(path, limits)
-            if found is None:
-                found = documents_of(self.cells(path), limits)
-            self._documents[path] = found
-        return found
+                documents = self.views.documents(path, limits)
+            if documents is None:
+                documents = documents_of(self.cells(path), limits)
+            self._documents[path] = documents
+        return documents
 
     def table(self, paths: Sequence[Path]) -> Any:
-        """The values at these paths as an Arrow table, a column each, with nulls where there is none.
+        """The values at these paths as an Arrow table with a column per path, null where an event has no value.
 
-        None if a table cannot say it: where some event has several values at a path, or only an object, where the
-        values at a path have several kinds, or where they are integers and floats that no float holds exactly.
+        None if a path cannot be a column: an event has several values or only an object there, the values have several
+        kinds, or they mix floats with integers that no float holds exactly.
         """
         return table_of({path: self.cells(path) for path in paths}, len(self))
 
 
-def _count(found: PathCells, *kinds: Kind) -> int:
-    """How many values of these kinds there are."""
-    return sum(len(cells.rows) for cells in found.cells if cells.kind in kinds)
+def _count(path_cells: PathCells, *kinds: Kind) -> int:
+    """Number of values of these kinds."""
+    return sum(len(cells.rows) for cells in path_cells.cells if cells.kind in kinds)
 
 
 def documents_of(cells: PathCells, limits: Limits) -> Documents:
-    """The texts of a path as XML documents. Other values are none."""
+    """The texts among the cells, parsed as XML documents."""
     import numpy as np
 
     from harken.events.xml.documents import read_documents
@@ -191,7 +194,7 @@ def documents_of(cells: PathCells, limits: Limits) -> Documents:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An event that was refused: its position in the input, the reason, and the beginning of what came."""
+    """An event that was refused: its position in the input, the reason, and the beginning of its input."""
 
     position: int
     error: HarkenError
@@ -204,13 +207,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What came of an input: the good events and the refused ones."""
+    """The result of reading an input: the valid events and the refused ones."""
 
     batch: EventBatch
     refused: tuple[Refused, ...]
 
     def with_source(self, source: Any) -> Decoded:
-        """The same, of which it is known what came."""
+        """The same result with the input attached, for `EventBatch.raw`."""
         return Decoded(replace(self.batch, source=RawEvents(source)), self.refused)
 
 
@@ -220,10 +223,10 @@ def validate(
     limits: Limits = DEFAULT_LIMITS,
     names: frozenset[str] | None = None,
 ) -> Decoded:
-    """Events from Python: mappings and what else `Event.of` takes, or a table of Arrow data.
+    """Events from Python: anything that `Event.of` takes, or a table of Arrow data.
 
-    With names, only the attributes of these names are looked at. One bad event never sinks the others. Raises
-    EventError where the whole is no collection of events, and SourceError for a column that no event can hold.
+    With `names`, only these attributes are read. A bad event is refused alone. Raises EventError if `rows` is no
+    collection of events, and SourceError for a column that no event can hold.
     """
     if is_arrow(rows):
         return validate_table(*whole_table(rows, limits, names), schema, limits, names)
@@ -240,9 +243,9 @@ def validate(
 
 
 def without_bad_documents(decoded: Decoded, paths: Collection[Path], limits: Limits) -> Decoded:
-    """The same without events of which a document at one of these paths cannot be read: those are refused.
+    """Refuse the events whose document at one of these paths cannot be parsed.
 
-    So is a document that comes as bytes and whose text is looked at, where nobody can read that.
+    A bare document whose text is read is also refused if its bytes cannot be decoded.
     """
     views = decoded.batch.views
     bad: dict[int, HarkenError] = {}
@@ -258,21 +261,22 @@ def without_bad_documents(decoded: Decoded, paths: Collection[Path], limits: Lim
     batch = decoded.batch
     good = [index for index in range(len(batch)) if index not in bad]
     positions = batch.positions
-    left = EventBatch.of(tuple(batch[index] for index in good), tuple(positions[index] for index in good), batch.names)
-    left = replace(left, source=batch.source)
+    events = tuple(batch[index] for index in good)
+    remaining = EventBatch.of(events, tuple(positions[index] for index in good), batch.names)
+    remaining = replace(remaining, source=batch.source)
     place_of = np.full(len(batch), -1, np.int32)
     place_of[good] = np.arange(len(good))
     for path in paths:
-        known = batch.documents(path, limits)
-        owner = place_of[known.owner]
-        if (owner >= 0).all():  # else an event of several documents has good ones besides, and they are read again
-            left._documents[path] = replace(known, owner=owner, errors=())
+        documents = batch.documents(path, limits)
+        owner = place_of[documents.owner]
+        if (owner >= 0).all():  # else a refused event has valid documents too, and all are read again
+            remaining._documents[path] = replace(documents, owner=owner, errors=())
     refused = [Refused(positions[index], error, _excerpt(batch, index)) for index, error in bad.items()]
-    return Decoded(left, tuple(sorted([*decoded.refused, *refused], key=lambda each: each.position)))
+    return Decoded(remaining, tuple(sorted([*decoded.refused, *refused], key=lambda each: each.position)))
 
 
 def _excerpt(batch: EventBatch, index: int) -> str | None:
-    """The beginning of an event that was refused for a document."""
+    """The beginning of an event whose document was refused."""
     try:
         return shorten_object(batch[index].attributes)
     except HarkenError:
@@ -288,7 +292,7 @@ def validate_table(
     first: int = 0,
     source: str = IN_MEMORY,
 ) -> Decoded:
-    """The events of a table that has the columns of these names; `first` is the position of the first one."""
+    """The events of a table with only the columns to read; `first` is the position of the first event."""
     table = with_texts(table, limits)
     if not are_sound(table, schema, limits):
         return collect(rows_of_table(table, converters, first, source), schema, limits, names)
@@ -303,7 +307,7 @@ def collect(
     names: frozenset[str] | None = None,
     source: str | None = None,
 ) -> Decoded:
-    """The events of rows that were read from a source of this name."""
+    """The events of rows; `source` is the name of the file or stream that the rows come from."""
     sorter = _Sorter(schema, limits, names)
     for row in rows:
         if row.error is not None:
@@ -314,7 +318,7 @@ def collect(
 
 
 class _Sorter:
-    """Sorts the good from the bad."""
+    """Collects the valid events and the refused ones."""
 
     def __init__(self, schema: Schema | None, limits: Limits, names: frozenset[str] | None) -> None:
         self._schema = schema
@@ -325,7 +329,7 @@ class _Sorter:
         self.refused: list[Refused] = []
 
     def add(self, raw: Any, position: int, row: Row | None = None, source: str | None = None) -> None:
-        """Take in one raw event; `row` is where it comes from, if it was read from a source."""
+        """Add one raw event. `row` is the row that it was read from, if it came from a source."""
         try:
             self._events.append(Event.of(raw, self._schema, self._limits, self._names))
             self._positions.append(position)

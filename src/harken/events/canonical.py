@@ -1,7 +1,7 @@
-"""From raw Python to the canonical form of an event.
+"""The canonical form of an event, made from raw Python.
 
-Canonical are dicts, lists and the values of `harken.schema.values`, with nothing missing in them: nulls, NaNs and empty
-lists are left out. What has no place in an event is refused with the path that leads to it.
+It consists of dicts, lists and the values of `harken.schema.values`, without nulls, NaNs and empty lists. A value that
+an event cannot hold is refused, with its path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _YEARS = "is a time outside the years 1 to 9999"
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Stands in raw content for a cell that its file holds and Python cannot; it refuses the event, not the file."""
+    """Stands in raw content for a cell that Python cannot represent; it refuses the event, not the file."""
 
     reason: str
 
@@ -37,7 +37,7 @@ class Unreadable:
 def canonical(raw: Mapping[Any, Any], limits: Limits, names: Collection[str] | None = None) -> dict[str, Any]:
     """The canonical form of an event's raw attributes. Raises InvalidValueError or LimitError.
 
-    With names, only the attributes of these names are looked at; the others are left out, whatever they are.
+    With `names`, only these attributes are read; others are left out, even invalid ones.
     """
     if names is None:
         return _Walk(limits).object(raw, (), 1)
@@ -45,7 +45,7 @@ def canonical(raw: Mapping[Any, Any], limits: Limits, names: Collection[str] | N
         try:
             return _Walk(limits).object({name: raw[name] for name in names if name in raw}, (), 1)
         except InvalidValueError:
-            pass  # of several faults the first in the event is told: names come in any order
+            pass  # below, faults are met in the event's order, so that the first is reported
     return _Walk(limits).object({name: value for name, value in raw.items() if name in names}, (), 1)
 
 
@@ -56,7 +56,7 @@ def too_deep(limits: Limits) -> LimitError:
 
 
 class _Walk:
-    """One event on its way: counts its values and its levels."""
+    """Walks through one event, counting its values and levels."""
 
     __slots__ = ("_left", "_limits")
 
@@ -70,7 +70,7 @@ class _Walk:
         for name, value in raw.items():
             key = name if type(name) is str and name.isascii() else _key(name, path)
             kind = type(value)
-            # The usual values first, in line: this loop is where the time of a flat event goes.
+            # Common types first and inline: flat events spend most of their time in this loop.
             if (kind is str and value.isascii()) or kind is bool or (kind is int and INT64_MIN <= value <= INT64_MAX):
                 kept[key] = value
             elif kind is float and value == value:
@@ -97,7 +97,7 @@ class _Walk:
         return kept or None
 
     def _enter(self, size: int, depth: int) -> None:
-        # All that is visited counts, also what is dropped: Python can write 2^60 empty lists in 60 lines.
+        # Dropped values count too: nested references can stand for 2^60 empty lists.
         self._left -= size
         if self._left < 0:
             raise LimitError(
@@ -107,7 +107,7 @@ class _Walk:
             raise too_deep(self._limits)
 
     def _other(self, value: Any, path: Path, depth: int) -> Any:
-        """The canonical form of what is not plain, or None if it counts as missing."""
+        """The canonical form of a value that is not plain; None if it counts as missing."""
         kind = type(value)
         if kind is dict:
             return self.object(value, path, depth + 1)
@@ -119,7 +119,7 @@ class _Walk:
         return self._foreign(value, path, depth)
 
     def _foreign(self, value: Any, path: Path, depth: int) -> Any:
-        """What is a value by inheritance, or comes from NumPy or pandas."""
+        """The canonical form of an instance of a subclass, of a record, or of a value of NumPy or pandas."""
         if value is None or type(value).__name__ in _PANDAS_MISSING:
             return None
         if isinstance(value, Mapping):
@@ -128,7 +128,7 @@ class _Walk:
             return self._elements(value, path, depth + 1)
         if is_record(value):
             return self._other(content_of(value), path, depth)
-        numpy = sys.modules.get("numpy")  # a value of NumPy cannot be here unless NumPy is
+        numpy = sys.modules.get("numpy")  # without NumPy imported, there are no values of NumPy
         if numpy is not None and isinstance(value, numpy.ndarray):
             return self._other(_from_array(value), path, depth)
         if numpy is not None and isinstance(value, numpy.generic):
@@ -166,7 +166,7 @@ def _integer(value: int, path: Path) -> int:
     if not INT64_MIN <= value <= INT64_MAX:
         raise InvalidValueError(
             f"attribute {short_name(path)} is an integer beyond 64 bits",
-            hint="have it as the nearest float, in JSON written with an exponent, or as a string",
+            hint="write it as a float (in JSON, with an exponent) or as a string",
         )
     return int(value)
 
@@ -207,7 +207,7 @@ def _unreadable(value: Unreadable, path: Path) -> Value:
     raise InvalidValueError(f"attribute {short_name(path)} {value.reason}")
 
 
-# In the order in which subclasses are tried: a boolean is an integer too, and a datetime a date.
+# Subclasses first: a boolean is also an integer, and a datetime a date.
 _READERS: dict[type, Callable[[Any, Path], Value | None]] = {
     str: _string,
     bool: _boolean,
@@ -229,7 +229,7 @@ def _from_array(array: Any) -> Any:
 def _from_scalar(scalar: Any, path: Path, numpy: Any) -> Any:
     kind = scalar.dtype.kind
     if kind == "f":
-        return float(scalar)  # .item() of a long double is a long double again
+        return float(scalar)  # .item() of a long double returns a long double
     if kind in "biuU":
         return scalar.item()
     if kind == "M":

@@ -1,7 +1,7 @@
-"""Cells: the values of a batch at one path, as arrays, a kind at a time.
+"""Cells: the values of a batch at one path, as arrays, one set of arrays per kind.
 
-Numbers are embedded into pairs of an int64 and a float64 that compare, the first before the second, just as Python
-compares integers with floats: exactly, also beyond 2^53. The other kinds need one array.
+A number is a pair of an int64 and a float64. Pairs compare, int64 first, exactly as Python compares integers with
+floats, also beyond 2^53. The other kinds need one array.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ class Cells:
 
     kind: Kind
     rows: NDArray[np.int32]
-    """The index in the batch of the event of each value, ascending; an event with several values comes repeatedly."""
+    """The index of each value's event in the batch, ascending; repeated for events with several values."""
     values: Any
-    """Of strings a `pyarrow.StringArray` or `LargeStringArray` without nulls, maybe a slice of a longer one; of others
-    an array of int64, see `whole_and_part` and `as_integer`. Nobody writes to it, nor to the rows: they may be those of
-    others too. Yet it is not marked so, because for such Numba would compile every kernel once more."""
+    """For strings a `pyarrow.StringArray` or `LargeStringArray` without nulls, possibly a slice; for other kinds an
+    int64 array, see `whole_and_part` and `as_integer`. Do not write to `values` or `rows`: they may be shared. They are
+    not marked read-only, because Numba would compile every kernel again for read-only arrays."""
     part: NDArray[np.float64] | None = None
-    """The second half of numbers; None if it is 0 for all."""
+    """The float64 half of numbers; None if it is 0 for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathCells:
-    """All values at one path in a batch. Objects at the end of the path are present, and no cells."""
+    """All values at one path in a batch. Objects at the end of the path count as present but have no cells."""
 
     cells: tuple[Cells, ...]
-    """By kind, in the order of `Kind`; only those that occur."""
+    """One for each kind that occurs, in the order of `Kind`."""
     present: NDArray[np.bool_]
-    """For every event whether it has any value there."""
+    """For every event whether it has any value at the path."""
     open_rows: NDArray[np.int32] | None = None
-    """Events that may have any value here: of a derived attribute for which they have too many bindings."""
+    """For a derived attribute, the events with too many bindings to compute: they may have any value."""
 
 
 def whole_and_part(value: int | float) -> tuple[int, float]:
-    """The pair that a number is embedded as: what is before the point, and the rest, with the sign of the number.
+    """The pair that stands for a number: its integer part, truncated toward 0, and the rest.
 
-    Both are exact, for the smallest floats too; with the floor instead, -1e-300 and -1e-301 would be the same. A float
-    beyond the integers of 64 bits is the rest of the last one of them.
+    Both are exact, also for the smallest floats; with the floor, -1e-300 and -1e-301 would be equal. For a float
+    outside the range of int64, the pair is the nearest int64 and the float itself.
     """
     if isinstance(value, int):
         return int(value), 0.0
@@ -68,7 +68,7 @@ def whole_and_part(value: int | float) -> tuple[int, float]:
 
 
 def as_integer(kind: Kind, value: Value) -> int:
-    """What stands for a boolean (0, 1), a date (days since 1970) or a timestamp (microseconds since then) in cells."""
+    """The integer for a boolean (0, 1), a date (days since 1970) or a timestamp (microseconds since 1970)."""
     if kind is Kind.TIMESTAMP and isinstance(value, datetime):
         return (value - _EPOCH) // _MICROSECOND
     if kind is Kind.DATE and isinstance(value, date):
@@ -94,23 +94,23 @@ def embedded(floats: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np
     return whole, part + 0.0 if part.any() else None
 
 
-def cells_by_kind(rows: NDArray[np.int32], found: list[Any], types: set[type]) -> Iterator[Cells]:
-    """The cells of values of these types, all that occur, and the row of each. Objects are left out."""
+def cells_by_kind(rows: NDArray[np.int32], values: list[Any], types: set[type]) -> Iterator[Cells]:
+    """The cells of values, by kind. `types` are all types that occur; objects are left out."""
     import numpy as np
 
     only = KINDS.get(next(iter(types))) if len(types) == 1 else None
     if only is not None:
-        yield _cells(only, rows, found, types)
+        yield _cells(only, rows, values, types)
         return
     for kind in Kind:
-        own = {each for each in types if KINDS.get(each) is kind}
-        if not own:
+        kind_types = {each for each in types if KINDS.get(each) is kind}
+        if not kind_types:
             continue
-        if own == types:
-            yield _cells(kind, rows, found, own)
+        if kind_types == types:
+            yield _cells(kind, rows, values, kind_types)
         else:
-            kept = np.array([type(value) in own for value in found], np.bool_)
-            yield _cells(kind, rows[kept], list(compress(found, kept)), own)
+            kept = np.array([type(value) in kind_types for value in values], np.bool_)
+            yield _cells(kind, rows[kept], list(compress(values, kept)), kind_types)
 
 
 def _cells(kind: Kind, rows: NDArray[np.int32], values: list[Any], types: set[type]) -> Cells:

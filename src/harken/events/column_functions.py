@@ -1,6 +1,6 @@
-"""Functions of columns of values: cells in, cells out, as schema/scalar_functions.py has them for single values.
+"""Scalar functions on columns: cells in, cells out. schema/scalar_functions.py has them for single values.
 
-An event has at most one value here. What a function cannot work out is left out of its cells.
+An event has at most one value here. Values for which a function is undefined have no cell in its result.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SURELY_NOT = 2.0**64
 # Cells
 
 
-def taken(cells: Cells, kept: Any) -> Cells:
-    """Some of the cells."""
+def selected(cells: Cells, kept: Any) -> Cells:
+    """The cells that a mask or an array of positions selects."""
     import pyarrow
 
     if kept.dtype == bool and kept.all():
@@ -40,7 +40,7 @@ def taken(cells: Cells, kept: Any) -> Cells:
 
 
 def joined(several: list[Cells]) -> Cells:
-    """Cells of one kind, in the order of their events."""
+    """Concatenate cells of one kind, in the order of their events."""
     import numpy as np
     import pyarrow
 
@@ -61,7 +61,7 @@ def joined(several: list[Cells]) -> Cells:
 
 
 def repeated(value: Any, rows: NDArray[np.int32]) -> dict[Kind, Cells]:
-    """The same value for all of these events."""
+    """The same value for each of the rows; no cells for None."""
     import numpy as np
     import pyarrow
 
@@ -75,13 +75,13 @@ def repeated(value: Any, rows: NDArray[np.int32]) -> dict[Kind, Cells]:
 
 
 def aligned(left: Cells, right: Cells) -> tuple[Cells, Cells]:
-    """Those of both whose events have a value in both."""
+    """Both, restricted to events that have a value in both."""
     import numpy as np
 
     if len(left.rows) == len(right.rows) and (left.rows is right.rows or np.array_equal(left.rows, right.rows)):
         return left, right
     _, mine, theirs = np.intersect1d(left.rows, right.rows, assume_unique=True, return_indices=True)
-    return taken(left, mine), taken(right, theirs)
+    return selected(left, mine), selected(right, theirs)
 
 
 def _parts(cells: Cells) -> NDArray[np.float64]:
@@ -91,7 +91,7 @@ def _parts(cells: Cells) -> NDArray[np.float64]:
 
 
 def _floats(cells: Cells) -> NDArray[np.float64]:
-    """The nearest floats. One beyond the integers of 64 bits is all in its part."""
+    """The nearest floats. A float outside the range of int64 is wholly in `part`."""
     import numpy as np
 
     if cells.part is None:
@@ -100,14 +100,14 @@ def _floats(cells: Cells) -> NDArray[np.float64]:
 
 
 def _one_by_one(cells: Cells, function: Callable[..., Any], kind: Kind, *more: Any) -> Cells:
-    """A function of every value."""
+    """Apply a Python function to every value, leaving out None."""
     import numpy as np
 
     values = values_of(cells)
-    found = [function(value, *more) for value in values]
-    kept = np.array([value is not None for value in found], np.bool_)
-    known = [value for value in found if value is not None]
-    made = list(cells_by_kind(cells.rows[kept], known, set(map(type, known))))
+    results = [function(value, *more) for value in values]
+    kept = np.array([value is not None for value in results], np.bool_)
+    present = [value for value in results if value is not None]
+    made = list(cells_by_kind(cells.rows[kept], present, set(map(type, present))))
     return made[0] if made else _nothing(kind)
 
 
@@ -120,7 +120,7 @@ def _nothing(kind: Kind) -> Cells:
 
 
 def values_of(cells: Cells) -> list[Any]:
-    """The values as Python has them: numbers as integers where they are such."""
+    """The values as Python objects; whole numbers are integers."""
     if cells.kind is Kind.STRING:
         texts: list[Any] = cells.values.to_pylist()
         return texts
@@ -135,7 +135,7 @@ def values_of(cells: Cells) -> list[Any]:
 
 
 def calculated(operator: str, left: Cells, right: Cells) -> Cells:
-    """Arithmetic: on integers of 64 bits exact, on others that of binary64. What does not fit is left out."""
+    """Arithmetic: exact on 64-bit integers, binary64 otherwise. Results that overflow are left out."""
     import numpy as np
 
     is_exact = operator != "/"
@@ -166,31 +166,31 @@ _Calculated = tuple[Any, Any]
 
 
 def _added(left: Any, right: Any) -> _Calculated:
-    found = left + right
-    return found, ((left ^ found) & (right ^ found)) >= 0
+    total = left + right
+    return total, ((left ^ total) & (right ^ total)) >= 0
 
 
 def _subtracted(left: Any, right: Any) -> _Calculated:
-    found = left - right
-    return found, ((left ^ right) & (left ^ found)) >= 0
+    difference = left - right
+    return difference, ((left ^ right) & (left ^ difference)) >= 0
 
 
 def _multiplied(left: Any, right: Any) -> _Calculated:
     import numpy as np
 
     with np.errstate(over="ignore"):
-        found = left * right
+        product = left * right
     size = np.abs(left.astype(np.float64) * right.astype(np.float64))
     fits = size < _SURELY_FITS
     for place in np.flatnonzero(~fits & (size < _SURELY_NOT)).tolist():
         fits[place] = INT64_MIN <= int(left[place]) * int(right[place]) <= INT64_MAX
-    return found, fits
+    return product, fits
 
 
 def _remainder(left: Any, right: Any) -> _Calculated:
     import numpy as np
 
-    # By -1 everything divides, also what cannot be negated.
+    # A remainder by -1 is 0; computing it would overflow for the least integer.
     return np.fmod(left, np.where((right == 0) | (right == -1), 1, right)), right != 0
 
 
@@ -226,21 +226,21 @@ def _absolute(cells: Cells) -> Cells:
 
     part = None if cells.part is None else np.abs(cells.part)
     is_least = cells.values == INT64_MIN
-    found = Cells(Kind.NUMBER, cells.rows, np.where(is_least, INT64_MAX, np.abs(cells.values)), part)
-    # A float beyond 64 bits is all in its part.
+    absolute = Cells(Kind.NUMBER, cells.rows, np.where(is_least, INT64_MAX, np.abs(cells.values)), part)
+    # A float outside the range of int64 is wholly in `part`.
     fits = ~is_least if part is None else np.isfinite(part) & ~(is_least & (part == 0))
-    return taken(found, fits)
+    return selected(absolute, fits)
 
 
 def _stepped(step: Callable[[Any], Any]) -> Callable[[Cells], Cells]:
-    """Integers near to numbers, where `step` tells by the part how far off they are."""
+    """A function that rounds numbers to integers; `step` gives what to add to the integer part, by the rest."""
 
     def integral(cells: Cells) -> Cells:
         import numpy as np
 
         if cells.part is None:
             return cells
-        inside = taken(cells, np.abs(cells.part) < 1)
+        inside = selected(cells, np.abs(cells.part) < 1)
         return Cells(Kind.NUMBER, inside.rows, inside.values + step(_parts(inside)).astype(np.int64))
 
     return integral
@@ -252,7 +252,7 @@ def _rounded(cells: Cells, digits: int = 0) -> Cells:
     if cells.part is None and digits >= 0:
         return cells
     if digits == 0 and bool((np.abs(_parts(cells)) < 1).all()):
-        # The part of a float is exact, and so is the integer next to it.
+        # The part is exact, and so is the nearest integer.
         return _stepped(lambda part: np.sign(part) * (np.abs(part) >= 0.5))(cells)
     return _one_by_one(cells, SCALAR["round"], Kind.NUMBER, digits)
 
@@ -273,7 +273,7 @@ def _is_ascii(strings: Any) -> bool:
 
 
 def _cased(name: str) -> Callable[[Cells], Cells]:
-    """`lower` or `upper`: Arrow maps one character to one, which is right for ASCII only."""
+    """`lower` or `upper`. Arrow maps single characters, which is right for ASCII only."""
 
     def cased(cells: Cells) -> Cells:
         from pyarrow import compute
@@ -301,7 +301,7 @@ def _length(cells: Cells) -> Cells:
 def _substring(cells: Cells, position: int, length: int | None = None) -> Cells:
     from pyarrow import compute
 
-    if position < 0:  # where it begins depends on how long the text is
+    if position < 0:  # counts from the end of each string
         return _one_by_one(cells, SCALAR["substring"], Kind.STRING, position, length)
     start = max(position - 1, 0)
     stop = None if length is None else start + length
@@ -331,10 +331,10 @@ def _part_of(name: str, *, of_dates: bool) -> Callable[[Cells], Cells]:
         else:
             times = array(cells.values).view(timestamp("us"))
         if name == "dayofweek":
-            found = compute.day_of_week(times, count_from_zero=False, week_start=7)
+            parts = compute.day_of_week(times, count_from_zero=False, week_start=7)
         else:
-            found = getattr(compute, name)(times)
-        return Cells(Kind.NUMBER, cells.rows, found.to_numpy().astype(np.int64))
+            parts = getattr(compute, name)(times)
+        return Cells(Kind.NUMBER, cells.rows, parts.to_numpy().astype(np.int64))
 
     return part
 
@@ -347,7 +347,7 @@ def _as_it_is(cells: Cells) -> Cells:
 
 
 def compared(left: Cells, right: Cells, order: Any) -> Cells:
-    """-1, 0 or 1 for the values on the left against those on the right, of one kind and the same events."""
+    """-1, 0 or 1: how `left` compares with `right`. Both are of one kind and the same events."""
     import numpy as np
     from pyarrow import compute
 
@@ -360,22 +360,22 @@ def compared(left: Cells, right: Cells, order: Any) -> Cells:
         return _one_by_one(pairs, lambda place: in_order(mine[place], theirs[place]), Kind.NUMBER)
     if left.kind is Kind.STRING:
         first, second = left.values.cast("large_string"), right.values.cast("large_string")
-        # Arrow compares the bytes of UTF-8, which have the order of code points.
+        # Arrow compares bytes of UTF-8, which is the order of code points.
         more, less = compute.greater(first, second), compute.less(first, second)
-        found = _difference(more.to_numpy(zero_copy_only=False), less.to_numpy(zero_copy_only=False))
-        return Cells(Kind.NUMBER, left.rows, found)
-    found = _difference(left.values > right.values, left.values < right.values)
+        signs = _difference(more.to_numpy(zero_copy_only=False), less.to_numpy(zero_copy_only=False))
+        return Cells(Kind.NUMBER, left.rows, signs)
+    signs = _difference(left.values > right.values, left.values < right.values)
     if left.part is not None or right.part is not None:
-        mine_part, their_part = _parts(left), _parts(right)
-        found = np.where(found == 0, _difference(mine_part > their_part, mine_part < their_part), found)
-    return Cells(Kind.NUMBER, left.rows, found)
+        left_parts, right_parts = _parts(left), _parts(right)
+        signs = np.where(signs == 0, _difference(left_parts > right_parts, left_parts < right_parts), signs)
+    return Cells(Kind.NUMBER, left.rows, signs)
 
 
 def _difference(is_more: NDArray[np.bool_], is_less: NDArray[np.bool_]) -> NDArray[np.int64]:
     import numpy as np
 
-    found: NDArray[np.int64] = is_more.astype(np.int64) - is_less
-    return found
+    signs: NDArray[np.int64] = is_more.astype(np.int64) - is_less
+    return signs
 
 
 def _floor(part: Any) -> Any:
@@ -411,4 +411,4 @@ OF_KIND: dict[tuple[str, Kind], Callable[..., Cells]] = {
         for kind in (Kind.DATE, Kind.TIMESTAMP)
     },
 }
-"""What a function makes of values of a kind; other values give nothing."""
+"""Functions by name and kind of the argument. Values of other kinds give no result."""

@@ -1,4 +1,4 @@
-"""The views of events that are known by their columns, each made only when somebody asks for it."""
+"""Views of events that are stored in columns; single events are made on demand."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from harken.schema import Schema
 
 _MANY = 8
-"""Once an eighth of all rows was asked for, the others are made too."""
+"""Make all events once one in `_MANY` has been made."""
 
 
 class ColumnViews(ABC):
-    """The rows of tables of which `are_sound` holds, so that none of them can fail when it becomes an event."""
+    """The rows of tables that satisfy `are_sound`: every row is a valid event."""
 
     __slots__ = ("_limits", "_made", "_names", "_schema", "_size", "_tables")
 
@@ -61,7 +61,7 @@ class ColumnViews(ABC):
 
         try:
             return column_cells(self._tables, path)
-        except ArrowException:  # it has not every function for every type
+        except ArrowException:  # Arrow lacks some functions for some types
             return ObjectViews(tuple(self)).cells(path)
 
     def dense(self, path: Path) -> DenseColumn | None:
@@ -104,11 +104,11 @@ class ColumnViews(ABC):
 
     @abstractmethod
     def _part(self, start: int, stop: int) -> Self:
-        """The rows from start to stop."""
+        """The views of the rows from start to stop."""
 
     def _make(self, row: int) -> Event:
-        """A row is asked for because a subscription may match, and then others may: they find it made."""
-        if _MANY * len(self._made) >= len(self):  # one among many is made in a fraction of the time
+        """Make an event and keep it: several subscriptions may be verified against it."""
+        if _MANY * len(self._made) >= len(self):  # making all at once is several times faster per event
             self._made = dict(enumerate(self))
         elif row not in self._made:
             self._made[row] = self._event(self._content(row))

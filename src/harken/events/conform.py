@@ -1,4 +1,4 @@
-"""An event against a schema: its values as the schema's domains read them, in the places where they were."""
+"""Check an event against a schema: each declared value is replaced by what its domain makes of it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def conform(attributes: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """Canonical attributes with every declared value read by its domain. Raises EventError."""
+    """Canonical attributes, with every declared value as its domain reads it. Raises EventError."""
     flat: dict[Path, list[object]] = {}
     for key, value in attributes.items():
         _flatten(value, (key,), flat, schema)
-    # The schema keeps the number and the order of an attribute's values, so they find their places again.
+    # `validate` keeps the number and order of each attribute's values, so that they can be put back.
     values = {path: iter(read) for path, read in schema.validate(flat).items()}
     return _object(attributes, (), values)
 
 
 def _flatten(value: Any, path: Path, flat: dict[Path, list[object]], schema: Schema) -> None:
-    """All scalars by the path that leads to them, through arrays. An object may not stand where a value is declared."""
+    """Add all scalars to `flat` by path, through arrays. Raises if an object stands where a value is declared."""
     if type(value) is dict:
         domain = schema.domain_of(path)
         if domain is not None:

@@ -1,4 +1,4 @@
-"""Records of CSV text. Python's own reader cannot tell `""` from nothing and loses the place of an error."""
+"""Records of CSV text. Python's `csv` does not distinguish `""` from an empty cell, and loses the place of an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUOTED = re.compile(r'"(?:[^"]++|"")*+')
 
 
 class CsvRecord(NamedTuple):
-    """The cells of one record, None where a cell is empty and has no quotes; or the error instead of them."""
+    """The cells of one record, or the error why it has none. An empty cell without quotes is None."""
 
     line: int
     cells: list[str | None]
@@ -32,11 +32,11 @@ class _FaultError(Exception):
 
 
 class _OpenError(Exception):
-    """The text ends inside quotes: its record goes on in the next line."""
+    """The text ends inside quotes: the record continues on the next line."""
 
 
 class CsvReader:
-    """Cuts a stream into records. A line with bad quoting is refused alone, and reading goes on with the next."""
+    """Cuts a stream into records. A line with bad quoting is refused, and reading goes on with the next line."""
 
     def __init__(self, stream: BinaryIO, delimiter: str, limits: Limits) -> None:
         head, line = first_line(stream, limits)
@@ -57,7 +57,7 @@ class CsvReader:
         return self._waiting.popleft() if self._waiting else next(self._lines, None)
 
     def _record(self, first: Piece) -> CsvRecord:
-        """The record that starts with this line, with the lines that it goes on in."""
+        """The record that starts on this line, with its further lines."""
         text, error = _decoded(first.data)
         try:
             return CsvRecord(first.line, self._cells(text), error, first.excerpt)
@@ -67,26 +67,26 @@ class CsvReader:
             return CsvRecord(first.line, [], _placed(fault, text), first.excerpt)
 
     def _long_record(self, first: Piece) -> CsvRecord:
-        """A record over several lines. If it has a fault after all, these are given back and read on their own."""
-        taken = [first]
+        """A record over several lines. If it is malformed, the lines after the first are read again as records."""
+        pieces = [first]
         size = len(first.data)
         try:
             while (line := self._next_line()) is not None:
-                taken.append(line)
+                pieces.append(line)
                 size += len(line.data)
                 if line.error is not None or size > self._limits.max_event_bytes:
-                    return self._give_back(taken, too_long(self._limits))
+                    return self._give_back(pieces, too_long(self._limits))
                 # In well-formed text the quotes close in the first line with an odd number of them.
                 if line.data.count(b'"') % 2:
-                    whole = first._replace(data=b"".join(piece.data for piece in taken))
+                    whole = first._replace(data=b"".join(piece.data for piece in pieces))
                     text, error = _decoded(whole.data)
                     return CsvRecord(first.line, self._cells(text), error, whole.excerpt)
         except (_FaultError, _OpenError):
             pass
-        return self._give_back(taken, DecodeError("a quote is opened here and not closed as it should be"))
+        return self._give_back(pieces, DecodeError("a quoted cell starts here and is not closed properly"))
 
-    def _give_back(self, taken: list[Piece], error: HarkenError) -> CsvRecord:
-        first, *rest = taken
+    def _give_back(self, pieces: list[Piece], error: HarkenError) -> CsvRecord:
+        first, *rest = pieces
         self._waiting.extendleft(reversed(rest))
         return CsvRecord(first.line, [], error, first.excerpt)
 
@@ -98,14 +98,14 @@ class CsvReader:
         cells: list[str | None] = []
         at = 0
         while True:
-            found = self._cell.match(text, at)
-            if found is None:
+            match = self._cell.match(text, at)
+            if match is None:
                 raise self._misquoted(text, at)
-            quoted, plain, end = found.groups()
+            quoted, plain, end = match.groups()
             cells.append((plain or None) if quoted is None else quoted.replace('""', '"'))
             if not end:
                 return cells
-            at = found.end()
+            at = match.end()
 
     def _misquoted(self, text: str, at: int) -> Exception:
         quoted = _QUOTED.match(text, at)
@@ -118,7 +118,7 @@ class CsvReader:
 
 
 def _decoded(data: bytes) -> tuple[str, DecodeError | None]:
-    """The text of a record without its line's end. Also what is not UTF-8 has cells, which tell where it ends."""
+    """The text of a record without its line break. Invalid UTF-8 is kept too: its quotes show where it ends."""
     error = None
     try:
         text = data.decode()

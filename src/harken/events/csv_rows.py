@@ -1,4 +1,4 @@
-"""Rows from CSV: a header, then a record a row, with the type of a column told by its cells or by a schema."""
+"""Rows from CSV with a header. A schema or the cells of a column decide its type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CellReader = Callable[[str], Value]
 
-# As JSON writes them: 007 is a name, not a number.
+# Numbers as in JSON: 007 is a string.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<real>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 _LONGEST_INTEGER = 20
 _BOOLEANS = {"true": True, "false": False}
@@ -36,10 +36,10 @@ def read_csv(
     schema: Schema | None = None,
     names: frozenset[str] | None = None,
 ) -> Iterator[Row]:
-    """The rows of a stream with a header line. With `types` and undeclared columns it is read twice: it must seek.
+    """The rows of a stream with a header line. With `types` and undeclared columns, it is read twice and must seek.
 
-    With `types`, a name in the header is an attribute as the language writes it: `seller.country` is a path, and a key
-    with a point in it stands in backticks. With `names`, the columns of attributes of other names are left out.
+    With `types`, a name in the header is an attribute as subscriptions write it: `seller.country` is a path, and a key
+    with a dot stands in backticks. With `names`, columns of other attributes are left out.
     """
     start = stream.tell() if types else 0
     reader = CsvReader(stream, delimiter, limits)
@@ -66,29 +66,29 @@ def _header(record: CsvRecord | None, source: str, paths: bool) -> list[Path]:
     place = Place(record.line, None, source)
     if record.error is not None:
         raise SourceError(f"the header cannot be read: {record.error.message}", place=place)
-    found: dict[Path, None] = {}
+    columns: dict[Path, None] = {}
     for number, name in enumerate(record.cells, 1):
         if not name:
             raise SourceError(f"column {number} has no name in the header", place=place)
         path = _path(name) if paths else (name,)
-        if path in found:
+        if path in columns:
             raise SourceError(f"the column {shorten_object(name)} comes twice in the header", place=place)
-        found[path] = None
-    for path in found:
-        if any(path[:length] in found for length in range(1, len(path))):
+        columns[path] = None
+    for path in columns:
+        if any(path[:length] in columns for length in range(1, len(path))):
             raise SourceError(f"the column {short_name(path)} lies inside another column", place=place)
-    return list(found)
+    return list(columns)
 
 
 def _path(name: str) -> Path:
     try:
         return parse_path(name)
-    except ValueError:  # not as the language writes a name, so it is one key as it stands
+    except ValueError:  # not a name as subscriptions write it: take it as one key
         return (name,)
 
 
 def _skipped(text: str) -> Value:
-    """Stands for the reader of a column that is left out."""
+    """Marks a column that is left out."""
     return text
 
 
@@ -122,7 +122,7 @@ def _read(path: Path, read: CellReader, cell: str) -> Value:
 
 
 def _guessed(records: Iterator[CsvRecord], readers: list[CellReader | None]) -> list[CellReader | None]:
-    """A reader for every column that has none, from a pass over all its cells."""
+    """The readers, with one chosen for each column that has none by a pass over all cells."""
     guesses = list(readers)
     unknown = [column for column, reader in enumerate(readers) if reader is None]
     for record in records:

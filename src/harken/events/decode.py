@@ -1,4 +1,4 @@
-"""From a source to batches of events: the whole way, with what was refused beside what was not."""
+"""Batches of events from a source, each with its valid and its refused events."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ Unit = TypeVar("Unit", Row, Piece)
 _TABLES = {"parquet": parquet_batches, "arrow": ipc_batches}
 _PIECES = {"jsonl": json_line_pieces, "json": json_pieces}
 _FEWEST_IN_COLUMNS = 32
-"""Fewer events are decoded before Arrow is ready to."""
+"""Fewer events are decoded one by one: Arrow's overhead would exceed its gain."""
 
 
 class JsonDecoder:
-    """Makes events of pieces of JSON: in columns where that says the same, else one by one."""
+    """Decodes pieces of JSON into events: in columns if that gives the same result, else one by one."""
 
     def __init__(self, schema: Schema | None, limits: Limits, names: frozenset[str] | None) -> None:
         self._schema, self._limits = schema, limits
         self.names = names
-        """The attributes that are looked at; None: all."""
+        """The attributes to read; None: all."""
         self._columns = JsonColumns(schema, limits, names)
 
     def decoded(self, pieces: list[Piece], source: str, start: int = 0) -> Decoded:
-        """The events of pieces of a source; `start` is the position of the first."""
+        """The events of some pieces of a source; `start` is the position of the first piece."""
         views = None
         if len(pieces) >= _FEWEST_IN_COLUMNS and not any(piece.error for piece in pieces):
-            # Pieces of several requests have no ends of lines between them.
+            # Pieces of several requests have no line breaks between them.
             data = (piece.data for piece in pieces)
             views = self._columns.events([each if each.endswith(b"\n") else each + b"\n" for each in data])
         if views is not None:
@@ -64,21 +64,22 @@ def read_events(
 ) -> Iterator[Decoded]:
     """The events of a file, of standard input (`-`) or of an open binary stream, in batches.
 
-    A file of XML is one document; with `split` every element of that name in it is one.
+    An XML file is one document or, with `split`, one document per element of that name.
 
-    With names, as `Engine.attributes()` gives them, only the attributes of these names are looked at, and the events
-    have no others. A bad event goes into `refused` of its batch. Raises SourceError where the source as a whole cannot
-    be read.
+    With `names`, such as those of `Engine.attributes()`, only these attributes are read, and the events have no others.
+    A bad event is in `refused` of its batch. Raises SourceError if the source as a whole cannot be read.
     """
     if batch_size < 1:
         raise ValueError(f"a batch has at least one event, not {batch_size}")
-    found = find_source(source, "xml" if format is None and split is not None and source == STANDARD_INPUT else format)
-    if found.format == "xml":
-        return _documents(found, split, schema, limits, batch_size, names)
+    resolved = find_source(
+        source, "xml" if format is None and split is not None and source == STANDARD_INPUT else format
+    )
+    if resolved.format == "xml":
+        return _documents(resolved, split, schema, limits, batch_size, names)
     if split is not None:
         hint = "leave `split` out, or name the format xml"
-        raise SourceError(f"{found.name} is not XML: there are no elements to split it by", hint=hint)
-    return _batches(found, schema, limits, batch_size, names)
+        raise SourceError(f"{resolved.name} is not XML: there are no elements to split it by", hint=hint)
+    return _batches(resolved, schema, limits, batch_size, names)
 
 
 def _documents(
@@ -124,9 +125,9 @@ def _batches(
 def _tables(
     source: Source, limits: Limits, size: int, names: frozenset[str] | None
 ) -> Iterator[tuple[Any, dict[str, Converter]]]:
-    """The rows of a source that has columns as tables of so many rows, but the last, and what converts them.
+    """The rows of a columnar source as tables of `size` rows, the last may be shorter, with their converters.
 
-    If the source breaks, what came before is not lost.
+    If the source turns out to be broken, the rows read before are yielded first.
     """
     import pyarrow
 
@@ -153,7 +154,7 @@ def _tables(
 
 
 def _take(units: Iterator[Unit], size: int) -> tuple[list[Unit], SourceError | None]:
-    """The next rows or pieces, and what broke the source after them: what came before is not lost."""
+    """At most `size` rows or pieces, and the error of the source if it broke after them."""
     taken: list[Unit] = []
     try:
         taken.extend(islice(units, size))

@@ -1,8 +1,8 @@
-"""The cells of derived attributes: worked out in columns, once a batch.
+"""The cells of derived attributes, computed by column, once per batch.
 
-An event that has several bindings for the attributes that one is derived from has the values of all of these. Such
-events are few, and looked at one by one; so are values that no function of Arrow or NumPy treats just as the language
-says, such as letters beyond ASCII in `lower`.
+An event with several bindings for the sources of a derived attribute has the value of every binding. Such events are
+rare and computed one by one. So are values for which Arrow and NumPy deviate from the language, such as non-ASCII
+letters in `lower`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from harken.events.cells import Cells, PathCells, cells_by_kind
-from harken.events.column_functions import OF_KIND, aligned, calculated, compared, joined, repeated, taken
+from harken.events.column_functions import OF_KIND, aligned, calculated, compared, joined, repeated, selected
 from harken.events.times_in_text import read_times
 from harken.schema.derived import Derivation, TimeReading, constant_of, derivation, has_attributes, is_attribute
 from harken.schema.paths import Path
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from harken.events.batch import EventBatch
 
 MOST_VALUES = 4_096
-"""So many bindings of one event are tried; one that has more may have any value."""
+"""Bindings to compute for one event at most; an event with more may have any value."""
 
-_Found = dict[Kind, Cells]
-"""The values of a tree, by kind. An event has at most one of all."""
+_CellsByKind = dict[Kind, Cells]
+"""The values of a tree, by kind. An event has at most one value in all."""
 
 
 def derived_cells(batch: EventBatch, path: Path) -> PathCells:
@@ -38,37 +38,37 @@ def derived_cells(batch: EventBatch, path: Path) -> PathCells:
     derived = derivation(path)
     if isinstance(derived, TimeReading):
         return _read_cells(batch.cells(derived.path), derived.read_as)
-    several = np.zeros(len(batch), np.bool_)
+    branching = np.zeros(len(batch), np.bool_)
     for source in derived.sources:
         if not source.is_whole:
-            several |= batch.branching(source.path)
-    has_several = bool(several.any())
-    found = _Columns(batch, ~several if has_several else None).of(derived.tree)
-    open_rows = _add_several(batch, derived, np.flatnonzero(several), found) if has_several else None
+            branching |= batch.branching(source.path)
+    has_several = bool(branching.any())
+    by_kind = _Columns(batch, ~branching if has_several else None).of(derived.tree)
+    open_rows = _add_branching(batch, derived, np.flatnonzero(branching), by_kind) if has_several else None
     present = np.zeros(len(batch), np.bool_)
-    for cells in found.values():
+    for cells in by_kind.values():
         present[cells.rows] = True
-    return PathCells(tuple(found[kind] for kind in Kind if kind in found), present, open_rows)
+    return PathCells(tuple(by_kind[kind] for kind in Kind if kind in by_kind), present, open_rows)
 
 
-def _read_cells(found: PathCells, kind: Kind) -> PathCells:
-    """The cells at a path as timestamps or dates: those that are such, and strings that are read as such."""
+def _read_cells(path_cells: PathCells, kind: Kind) -> PathCells:
+    """Cells as timestamps or dates: the values of that kind, and the strings that can be read as one."""
     import numpy as np
 
-    asked = [cells for cells in found.cells if cells.kind in (kind, Kind.STRING)]
-    if len(asked) == len(found.cells) == 1 and asked[0].kind is kind:
-        return found
-    as_asked = [cells if cells.kind is kind else read_times(cells, kind) for cells in asked]
-    present = np.zeros(len(found.present), np.bool_)
-    for cells in as_asked:
+    readable = [cells for cells in path_cells.cells if cells.kind in (kind, Kind.STRING)]
+    if len(readable) == len(path_cells.cells) == 1 and readable[0].kind is kind:
+        return path_cells
+    read = [cells if cells.kind is kind else read_times(cells, kind) for cells in readable]
+    present = np.zeros(len(path_cells.present), np.bool_)
+    for cells in read:
         present[cells.rows] = True
-    return PathCells((joined(as_asked),) if present.any() else (), present)
+    return PathCells((joined(read),) if present.any() else (), present)
 
 
-def _add_several(
-    batch: EventBatch, derived: Derivation, rows: NDArray[np.intp], found: _Found
+def _add_branching(
+    batch: EventBatch, derived: Derivation, rows: NDArray[np.intp], by_kind: _CellsByKind
 ) -> NDArray[np.int32] | None:
-    """Add the values of events with several bindings. Returns those that have too many, if there are such."""
+    """Add the values of events with several bindings. Returns the events with too many, None if there are none."""
     import numpy as np
 
     owners: list[int] = []
@@ -82,19 +82,19 @@ def _add_several(
             owners += [row] * len(possible)
             values += possible
     for cells in cells_by_kind(np.array(owners, np.int32), values, set(map(type, values))):
-        found[cells.kind] = joined([found[cells.kind], cells]) if cells.kind in found else cells
+        by_kind[cells.kind] = joined([by_kind[cells.kind], cells]) if cells.kind in by_kind else cells
     return np.array(too_many, np.int32) if too_many else None
 
 
 class _Columns:
-    """Works out trees for the events of a batch that have one binding."""
+    """Computes trees for the events of a batch that have one binding."""
 
-    def __init__(self, batch: EventBatch, chosen: NDArray[np.bool_] | None) -> None:
+    def __init__(self, batch: EventBatch, mask: NDArray[np.bool_] | None) -> None:
         self._batch = batch
-        self._chosen = chosen
-        """The events that are looked at; None: all."""
+        self._mask = mask
+        """A mask of the events to compute; None: all."""
 
-    def of(self, tree: Any) -> _Found:
+    def of(self, tree: Any) -> _CellsByKind:
         """The values of a tree that has attributes."""
         if is_attribute(tree):
             return self._attribute(tuple(tree["at"]))
@@ -112,73 +112,73 @@ class _Columns:
         if name == "cidr_contains":
             arguments.reverse()
         inner, constants = self.of(arguments[0]), [constant_of(each) for each in arguments[1:]]
-        found = [OF_KIND[name, kind](cells, *constants) for kind, cells in inner.items() if (name, kind) in OF_KIND]
-        return {found[0].kind: joined(found)} if found else {}
+        results = [OF_KIND[name, kind](cells, *constants) for kind, cells in inner.items() if (name, kind) in OF_KIND]
+        return {results[0].kind: joined(results)} if results else {}
 
-    def _attribute(self, path: Path) -> _Found:
-        found = self._batch.cells(path).cells
-        if self._chosen is None:
-            return {cells.kind: cells for cells in found}
-        return {cells.kind: taken(cells, self._chosen[cells.rows]) for cells in found}
+    def _attribute(self, path: Path) -> _CellsByKind:
+        columns = self._batch.cells(path).cells
+        if self._mask is None:
+            return {cells.kind: cells for cells in columns}
+        return {cells.kind: selected(cells, self._mask[cells.rows]) for cells in columns}
 
-    def _filled(self, tree: Any, rows: NDArray[np.int32]) -> _Found:
-        """The values of a tree at these rows, if it is a constant, or all that it has."""
+    def _filled(self, tree: Any, rows: NDArray[np.int32]) -> _CellsByKind:
+        """The values of a tree or, for a constant, the constant at each of the rows."""
         return self.of(tree) if has_attributes(tree) else repeated(constant_of(tree), rows)
 
     def _rows(self) -> NDArray[np.int32]:
         import numpy as np
 
-        if self._chosen is None:
+        if self._mask is None:
             return np.arange(len(self._batch), dtype=np.int32)
-        return np.flatnonzero(self._chosen).astype(np.int32)
+        return np.flatnonzero(self._mask).astype(np.int32)
 
-    def _without(self, found: _Found) -> NDArray[np.bool_]:
-        """For every event of the batch whether it is looked at and has no value here."""
+    def _lacking_mask(self, by_kind: _CellsByKind) -> NDArray[np.bool_]:
+        """A mask of the events to compute that have no value in `by_kind`."""
         import numpy as np
 
-        is_open = np.ones(len(self._batch), np.bool_) if self._chosen is None else self._chosen.copy()
-        for cells in found.values():
+        is_open = np.ones(len(self._batch), np.bool_) if self._mask is None else self._mask.copy()
+        for cells in by_kind.values():
             is_open[cells.rows] = False
         return is_open
 
-    def _coalesce(self, arguments: list[Any]) -> _Found:
-        found: _Found = {}
+    def _coalesce(self, arguments: list[Any]) -> _CellsByKind:
+        by_kind: _CellsByKind = {}
         for argument in arguments:
-            is_open = self._without(found)
+            is_open = self._lacking_mask(by_kind)
             for kind, cells in self._filled(argument, self._rows()).items():
-                more = taken(cells, is_open[cells.rows])
-                found[kind] = joined([found[kind], more]) if kind in found else more
-        return found
+                more = selected(cells, is_open[cells.rows])
+                by_kind[kind] = joined([by_kind[kind], more]) if kind in by_kind else more
+        return by_kind
 
-    def _size(self, path: Path) -> _Found:
+    def _size(self, path: Path) -> _CellsByKind:
         import numpy as np
 
         counts = self._batch.views.counts(path)
-        if self._chosen is not None:
-            counts = np.where(self._chosen, counts, 0)
+        if self._mask is not None:
+            counts = np.where(self._mask, counts, 0)
         rows = np.flatnonzero(counts)
         return {Kind.NUMBER: Cells(Kind.NUMBER, rows.astype(np.int32), counts[rows])}
 
-    def _lacking(self, tree: Any, *kinds: str) -> _Found:
+    def _lacking(self, tree: Any, *kinds: str) -> _CellsByKind:
         import numpy as np
 
         rows = self._rows()
-        found = {kind: cells for kind, cells in self.of(tree).items() if kind in kinds}
-        return {Kind.BOOLEAN: Cells(Kind.BOOLEAN, rows, self._without(found)[rows].astype(np.int64))}
+        by_kind = {kind: cells for kind, cells in self.of(tree).items() if kind in kinds}
+        return {Kind.BOOLEAN: Cells(Kind.BOOLEAN, rows, self._lacking_mask(by_kind)[rows].astype(np.int64))}
 
     def _pairs(self, left: Any, right: Any) -> Iterable[tuple[Cells, Cells]]:
-        """The values of two trees where both have one of the same kind, event by event."""
+        """For each kind, the values of two trees in the events where both have one."""
         mine = self._filled(left, self._rows())
         theirs = self._filled(right, self._rows())
         for kind in mine.keys() & theirs.keys():
             yield aligned(mine[kind], theirs[kind])
 
-    def _compare(self, left: Any, right: Any, domain: Any = None) -> _Found:
+    def _compare(self, left: Any, right: Any, domain: Any = None) -> _CellsByKind:
         order = None if domain is None else domain["order"]
-        found = [compared(mine, theirs, order) for mine, theirs in self._pairs(left, right)]
-        return {Kind.NUMBER: joined(found)} if found else {}
+        signs = [compared(mine, theirs, order) for mine, theirs in self._pairs(left, right)]
+        return {Kind.NUMBER: joined(signs)} if signs else {}
 
-    def _arithmetic(self, operator: str, left: Any, right: Any) -> _Found:
+    def _arithmetic(self, operator: str, left: Any, right: Any) -> _CellsByKind:
         for mine, theirs in self._pairs(left, right):
             if mine.kind is Kind.NUMBER:
                 return {Kind.NUMBER: calculated(operator, mine, theirs)}

@@ -1,6 +1,6 @@
-"""The views of events that are plain dicts of plain values: their columns are made at once, events only if asked for.
+"""Views of events that are flat dicts of plain values: columns are made at once, events on demand.
 
-Most events are such. Those with objects, arrays or times in them, and whatever may be refused, are for `ObjectViews`.
+Most events are of this form. `ObjectViews` has events with objects, arrays or times, and those that may be refused.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _PLAIN = {str, int, float, bool, _NONE}
 _Column = DenseColumn | PathCells
 _WITH_GAPS = ({int, _NONE}, {str, _NONE})
 _SPARSE = 4
-"""Times as many attributes as an event has, of which columns are made at most."""
+"""Maximal number of wanted names per attribute of the first event; beyond it, columns are slower."""
 
 
 class DictViews:
-    """Events as they came. What there is to refuse in them has been looked for."""
+    """Events as they came, checked so that none of them can be refused."""
 
     __slots__ = ("_columns", "_limits", "_names", "_raw")
 
@@ -63,24 +63,23 @@ class DictViews:
     def cells(self, path: Path) -> PathCells:
         import numpy as np
 
-        found = self._columns.get(path[0]) if len(path) == 1 else None
-        if found is None:
+        column = self._columns.get(path[0]) if len(path) == 1 else None
+        if column is None:
             return PathCells((), np.full(len(self), not path))
-        if isinstance(found, PathCells):
-            return found
+        if isinstance(column, PathCells):
+            return column
         rows = np.arange(len(self), dtype=np.int32)
-        if not len(found.valid):
-            return _whole_column(Cells(found.kind, rows, found.values))
-        present = np.unpackbits(found.valid, count=len(self), bitorder="little").view(np.bool_)
-        values = found.values.drop_null() if found.kind is Kind.STRING else found.values[present]
-        return PathCells((Cells(found.kind, rows[present], values),), present)
+        if not len(column.valid):
+            return _whole_column(Cells(column.kind, rows, column.values))
+        present = np.unpackbits(column.valid, count=len(self), bitorder="little").view(np.bool_)
+        values = column.values.drop_null() if column.kind is Kind.STRING else column.values[present]
+        return PathCells((Cells(column.kind, rows[present], values),), present)
 
     def dense(self, path: Path) -> DenseColumn | None:
-        found = self._columns.get(path[0]) if len(path) == 1 else None
-        return found if isinstance(found, DenseColumn) else None
+        column = self._columns.get(path[0]) if len(path) == 1 else None
+        return column if isinstance(column, DenseColumn) else None
 
     def counts(self, path: Path) -> NDArray[np.int64]:
-        """How many values `event.values(path)` gives for every event."""
         import numpy as np
 
         return self.cells(path).present.astype(np.int64)
@@ -98,9 +97,9 @@ class DictViews:
 
 
 def dict_views(raw: list[Any], names: frozenset[str], limits: Limits) -> DictViews | None:
-    """The views of these events; None if one is no dict, has a value that is not plain, or may be refused.
+    """The views of events; None if one is no dict, has a value that is not plain, or may be refused.
 
-    Where much more is asked for than an event has, columns are not the way: then it is None too.
+    None also if many more names are wanted than an event has attributes: columns would be slower.
     """
     if set(map(type, raw)) != {dict} or max(map(len, raw)) > limits.max_event_values or limits.max_event_depth < 1:
         return None
@@ -111,8 +110,8 @@ def dict_views(raw: list[Any], names: frozenset[str], limits: Limits) -> DictVie
 
 
 def _columns_of(raw: list[dict[str, Any]], names: frozenset[str]) -> dict[str, _Column] | None:
-    """The attributes of these names that have values; None if a value is not plain, or may be refused."""
-    found: dict[str, _Column] = {}
+    """The columns of the named attributes that have values; None if a value is not plain, or may be refused."""
+    columns: dict[str, _Column] = {}
     try:
         for name, values in _by_name(raw, names):
             types = set(map(type, values))
@@ -128,45 +127,45 @@ def _columns_of(raw: list[dict[str, Any]], names: frozenset[str]) -> dict[str, _
             if column is None:
                 column = _any_cells(values, types)
             if column is not None:
-                found[name] = column
-    except (UnicodeEncodeError, OverflowError):  # half of a character, or an integer beyond 64 bits
+                columns[name] = column
+    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or an integer beyond 64 bits
         return None
-    return found
+    return columns
 
 
 def _by_name(raw: list[dict[str, Any]], names: frozenset[str]) -> Iterable[tuple[str, Sequence[Any]]]:
-    """The values of all events, name by name."""
+    """The values of all events by name, None where an event has none."""
     if len(names) > 1 and raw:
         try:
             return zip(names, zip(*map(itemgetter(*names), raw), strict=True), strict=True)
-        except KeyError:  # not all events have all
+        except KeyError:  # some events lack some attributes
             pass
     return ((name, [each.get(name) for each in raw]) for name in names)
 
 
 def _of_one_type(values: Sequence[Any], only: type) -> _Column | None:
-    """The column of values of one plain type; None if one of them is missing."""
+    """The column of values of one plain type; None if there are NaNs."""
     import numpy as np
 
-    known = len(values)
+    count = len(values)
     if only is int:
-        return DenseColumn(Kind.NUMBER, np.fromiter(values, np.int64, known), _all_valid(), 0)
+        return DenseColumn(Kind.NUMBER, np.fromiter(values, np.int64, count), _all_valid(), 0)
     if only is str:
         import pyarrow
 
         return DenseColumn(Kind.STRING, pyarrow.array(values, pyarrow.large_string()), _all_valid(), 0)
     if only is bool:
-        integers = np.fromiter(values, np.bool_, known).astype(np.int64)
-        return _whole_column(Cells(Kind.BOOLEAN, np.arange(known, dtype=np.int32), integers))
+        integers = np.fromiter(values, np.bool_, count).astype(np.int64)
+        return _whole_column(Cells(Kind.BOOLEAN, np.arange(count, dtype=np.int32), integers))
     if only is float:
-        floats = np.fromiter(values, np.float64, known)
+        floats = np.fromiter(values, np.float64, count)
         if not np.isnan(floats).any():
-            return _whole_column(Cells(Kind.NUMBER, np.arange(known, dtype=np.int32), *embedded(floats)))
+            return _whole_column(Cells(Kind.NUMBER, np.arange(count, dtype=np.int32), *embedded(floats)))
     return None
 
 
 def _with_gaps(values: Sequence[Any], is_integers: bool) -> DenseColumn:
-    """The column of integers or strings of which some are missing."""
+    """The column of integers or strings, some of them missing."""
     import numpy as np
     import pyarrow
 
@@ -179,7 +178,7 @@ def _with_gaps(values: Sequence[Any], is_integers: bool) -> DenseColumn:
 
 
 def _whole_column(cells: Cells) -> PathCells:
-    """Cells of which every event has one."""
+    """Cells of which every event has exactly one."""
     import numpy as np
 
     return PathCells((cells,), np.ones(len(cells.rows), np.bool_))
@@ -193,11 +192,11 @@ def _all_valid() -> NDArray[np.uint8]:
 
 
 def _any_cells(values: Sequence[Any], types: set[type]) -> PathCells | None:
-    """The cells of any plain values; None if there are none."""
+    """The cells of plain values of any types; None if all are missing."""
     import numpy as np
 
     rows, present = np.arange(len(values), dtype=np.int32), np.ones(len(values), np.bool_)
-    if _NONE in types or (float in types and any(value != value for value in values)):  # NaN is none
+    if _NONE in types or (float in types and any(value != value for value in values)):  # NaN counts as missing
         present = np.array([value is not None and value == value for value in values], np.bool_)
         rows, values = rows[present], list(compress(values, present))
         types = set(map(type, values))

@@ -1,4 +1,4 @@
-"""The documents of an XML file in batches: the file is one document, or every element of a name in it is one."""
+"""The documents of an XML file in batches: the whole file, or each element of a name."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from harken.schema import Schema
 
 _BYTES = 1 << 26
-"""Bytes of the documents of a batch, about: they are in memory together."""
+"""Approximate limit on the bytes of a batch, whose documents are in memory together."""
 
 
 def document_pieces(stream: BinaryIO, split: str | None, limits: Limits) -> Iterator[Piece]:
-    """The documents of a stream, each with its place."""
+    """The documents of a stream, each with its place. `split` names the elements that are documents; None: the file."""
     from harken.events.xml import splitting
 
     return splitting.documents_of(stream, limits) if split is None else splitting.split(stream, split, limits)
@@ -36,17 +36,17 @@ def document_batches(
     batch_size: int,
     names: frozenset[str] | None,
 ) -> Iterator[Decoded]:
-    """The documents as events. Those that cannot be read are refused, with their places in the source."""
+    """Batches of documents as events. Documents that cannot be read are refused, with their places in the source."""
     first, size = 0, 0
-    taken: list[Piece] = []
+    waiting: list[Piece] = []
     for piece in pieces:
-        taken.append(piece)
+        waiting.append(piece)
         size += len(piece.data)
-        if len(taken) == batch_size or size >= _BYTES:
-            yield _decoded(taken, first, source, schema, limits, names)
-            first, size, taken = first + len(taken), 0, []
-    if taken:
-        yield _decoded(taken, first, source, schema, limits, names)
+        if len(waiting) == batch_size or size >= _BYTES:
+            yield _decoded(waiting, first, source, schema, limits, names)
+            first, size, waiting = first + len(waiting), 0, []
+    if waiting:
+        yield _decoded(waiting, first, source, schema, limits, names)
 
 
 def _decoded(

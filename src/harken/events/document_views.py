@@ -1,4 +1,4 @@
-"""The views of events that are XML documents and nothing else: each is its only attribute, `document`."""
+"""Views of events that are bare XML documents: the only attribute is `document`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class DocumentViews:
-    """Documents as bytes. Their text is decoded only if somebody asks for the attribute as such."""
+    """Documents as bytes. Their text is decoded only when the attribute itself is read."""
 
     __slots__ = ("_limits", "_made", "_names", "_raw")
 
     is_lazy = True
 
     def __init__(self, raw: Sequence[bytes], limits: Limits, names: frozenset[str] | None = None) -> None:
-        """With names, the document is an attribute only if it is among these."""
+        """With `names`, events have the attribute `document` only if it is among them."""
         self._raw = raw
         self._limits = limits
         self._names = names
@@ -47,7 +47,7 @@ class DocumentViews:
         return DocumentViews(self._raw[rows], self._limits, self._names)
 
     def unreadable(self) -> Iterator[tuple[int, HarkenError]]:
-        """The documents whose text nobody can read, and why."""
+        """The index and the error of each document whose text cannot be decoded."""
         for index in range(len(self)):
             try:
                 self.event(index)

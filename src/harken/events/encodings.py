@@ -1,8 +1,8 @@
-"""The text of an XML document that comes as bytes: in the encoding that it tells, as XML defines it.
+"""Decode XML documents from bytes, in the encoding that each document states, as XML defines it.
 
-Whoever reads documents asks here what they say, so that all accept the same ones: UTF-8, UTF-16, and encodings of one
-byte a character that have ASCII where it is. A document whose bytes are not in the encoding that it tells is refused,
-and so is one that tells two.
+All readers of documents decode them here, so that all accept the same encodings: UTF-8, UTF-16, and encodings of one
+byte per character that extend ASCII. A document is refused if its bytes are not in the encoding that it states, or if
+its first bytes imply another one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from harken.limits import Limits
 UTF_8, UTF_16_LE, UTF_16_BE = "utf-8", "utf-16-le", "utf-16-be"
 _MARKS = ((codecs.BOM_UTF8, UTF_8), (codecs.BOM_UTF16_LE, UTF_16_LE), (codecs.BOM_UTF16_BE, UTF_16_BE))
 _OF_UTF_16 = {UTF_16_LE: ("utf-16", "utf-16le"), UTF_16_BE: ("utf-16", "utf-16be")}
-"""What a document in UTF-16 may declare."""
+"""The encodings that a document in UTF-16 may declare."""
 _DECLARED = re.compile(r"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)["']""")
 _HEAD = 1_024
-"""Bytes of UTF-16 in which the XML declaration is looked for; in other encodings it may be anywhere."""
+"""Number of leading bytes of UTF-16 to search for the XML declaration. In other encodings it may have any length."""
 
 
 def text_of(data: bytes) -> str:
-    """The text, without a byte order mark. Raises DecodeError."""
+    """The text of a document, without its byte order mark. Raises DecodeError."""
     encoding, size = encoding_of(data)
     try:
         return data[size:].decode(encoding)
@@ -33,7 +33,7 @@ def text_of(data: bytes) -> str:
 
 
 def text_within(data: bytes, limits: Limits) -> str:
-    """The same, of a document that is not too long, neither as it came nor in UTF-8. Raises LimitError too."""
+    """`text_of` with a limit on the bytes of the document, as it came and in UTF-8. Raises LimitError too."""
     _check_size(len(data), limits)
     text = text_of(data)
     if 3 * len(text) > limits.max_event_bytes:
@@ -42,24 +42,24 @@ def text_within(data: bytes, limits: Limits) -> str:
 
 
 def _check_size(size: int, limits: Limits) -> None:
-    most = limits.max_event_bytes
-    if size > most:
-        message = f"the document has more than {most:,} bytes, the most there may be"
+    longest = limits.max_event_bytes
+    if size > longest:
+        message = f"the document has more than {longest:,} bytes"
         raise LimitError(message, limit="max_event_bytes")
 
 
 def encoding_of(data: bytes) -> tuple[str, int]:
-    """The codec of a document that begins like this, and the bytes of its byte order mark. Raises DecodeError."""
-    told, size = _told_by_bytes(data)
-    name = _declared_name(data, told, size)
+    """The codec of a document that begins with `data`, and the size of its byte order mark. Raises DecodeError."""
+    detected, size = _detected_encoding(data)
+    name = _declared_name(data, detected, size)
     if name is None:
-        return told or UTF_8, size
-    if told in _OF_UTF_16:
-        if name.lower() not in _OF_UTF_16[told]:
+        return detected or UTF_8, size
+    if detected in _OF_UTF_16:
+        if name.lower() not in _OF_UTF_16[detected]:
             raise _not_as_declared(name)
-        return told, size
+        return detected, size
     codec = _codec(name)
-    if name.lower().startswith("utf-16") or (told == UTF_8 and codec not in (UTF_8, None)):
+    if name.lower().startswith("utf-16") or (detected == UTF_8 and codec not in (UTF_8, None)):
         raise _not_as_declared(name)
     if codec is None:
         raise DecodeError(f"the document cannot be read: its encoding `{name}` is not known")
@@ -67,15 +67,15 @@ def encoding_of(data: bytes) -> tuple[str, int]:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether a document that begins like this, by what it tells of itself, is UTF-8 without a byte order mark."""
+    """Whether a document that begins with `data` states that it is UTF-8, and has no byte order mark."""
     try:
         return encoding_of(data) == (UTF_8, 0)
     except DecodeError:
         return False
 
 
-def _told_by_bytes(data: bytes) -> tuple[str | None, int]:
-    """The encoding that the first bytes tell, whatever is declared, and the size of their mark."""
+def _detected_encoding(data: bytes) -> tuple[str | None, int]:
+    """The encoding that the first bytes imply, None if they do not, and the size of the byte order mark."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding, len(mark)
@@ -84,27 +84,27 @@ def _told_by_bytes(data: bytes) -> tuple[str | None, int]:
     return None, 0
 
 
-def _declared_name(data: bytes, told: str | None, size: int) -> str | None:
-    """The encoding that the XML declaration names, if there is one that does."""
-    if told in _OF_UTF_16:
-        head = data[size : size + _HEAD].decode(told, "replace")
+def _declared_name(data: bytes, detected: str | None, size: int) -> str | None:
+    """The encoding that the XML declaration names, if it names one."""
+    if detected in _OF_UTF_16:
+        head = data[size : size + _HEAD].decode(detected, "replace")
     elif data.startswith(b"<?xml", size):
         head = data[size : data.find(b">", size) + 1].decode("latin-1")
     else:
         return None
-    found = _DECLARED.match(head)
-    return None if found is None else found[1]
+    match = _DECLARED.match(head)
+    return None if match is None else match[1]
 
 
 @lru_cache(maxsize=256)
 def _codec(name: str) -> str | None:
-    """Python's name of an encoding that documents may declare; None if they may not, or if there is none."""
+    """Python's name of an encoding that documents may declare; None if it is unknown or not supported."""
     try:
-        b"a".decode(name)  # raises LookupError for what is no encoding of text
+        b"a".decode(name)  # raises LookupError for codecs that are not text encodings
         codec = codecs.lookup(name)
         if codec.name == UTF_8:
             return UTF_8
-        # A decoder of several bytes a character, or of escapes, waits for more behind some of them.
+        # Decoders of multi-byte characters or of escapes return nothing for some single bytes.
         decoded = [codecs.getincrementaldecoder(name)("replace").decode(bytes([byte])) for byte in range(256)]
     except (LookupError, ValueError):
         return None

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 BYTES = (bytes, bytearray, memoryview)
-"""What an XML document comes as."""
+"""Types that hold an XML document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event in canonical form. Make one with `Event.of`; the attributes are to be read, not changed."""
+    """An event in canonical form. Make one with `Event.of`, and do not change its attributes."""
 
     attributes: dict[str, Any]
 
@@ -38,9 +38,8 @@ class Event:
     ) -> Event:
         """The event that a mapping, a dataclass, a named tuple or a pydantic model describes.
 
-        Bytes are an XML document, the only attribute of its event. With names it has only the attributes of these
-        names: the others are not looked at, whatever they are. Raises EventError, or LimitError if it is too large or
-        too deep.
+        Bytes are an XML document, the only attribute of its event. With `names`, only these attributes are read, and
+        the event has no others. Raises EventError, or LimitError if the event is too large or too deep.
         """
         try:
             if type(raw) is dict:
@@ -52,19 +51,19 @@ class Event:
             else:
                 attributes = canonical(_mapping(raw, names), limits, names)
             return cls(attributes if schema is None else conform(attributes, schema))
-        except RecursionError:  # where max_event_depth was set beyond what Python can follow
+        except RecursionError:  # max_event_depth is above what Python's stack allows
             raise too_deep(limits) from None
 
     def values(self, path: Path) -> list[Value | dict[str, Any]]:
-        """All values of an attribute in the whole event, through arrays; an object at the end of the path is one."""
-        found: list[Any] = [self.attributes]
+        """All values at a path, through arrays. An object at the end of the path is a value."""
+        values: list[Any] = [self.attributes]
         for key in path:
             reached: list[Any] = []
-            for holder in found:
+            for holder in values:
                 if type(holder) is dict and key in holder:
                     _add_each(holder[key], reached)
-            found = reached
-        return found
+            values = reached
+        return values
 
 
 def _mapping(raw: object, names: Collection[str] | None) -> Mapping[Any, Any]:
@@ -73,7 +72,7 @@ def _mapping(raw: object, names: Collection[str] | None) -> Mapping[Any, Any]:
         return content
     kind = type(content)
     if kind is str:
-        hint = "`json.loads(text)` makes one of JSON; an XML document is passed as bytes"
+        hint = "parse JSON with `json.loads(text)`; pass an XML document as bytes"
     elif kind in (list, tuple, set) or hasattr(content, "__arrow_c_stream__"):
         hint = "`match_batch` takes many events at once"
     elif hasattr(content, "to_dict"):  # such as a Series of pandas
@@ -89,13 +88,13 @@ def _document(raw: bytes | bytearray | memoryview, limits: Limits) -> dict[str, 
     return {DOCUMENT[0]: text_within(bytes(raw), limits)}
 
 
-def _add_each(value: Any, found: list[Any]) -> None:
-    """Add a value, of an array all elements."""
+def _add_each(value: Any, reached: list[Any]) -> None:
+    """Add a value or, if it is an array, all its elements."""
     if type(value) is list:
         for element in value:
             if type(element) is list:
-                _add_each(element, found)
+                _add_each(element, reached)
             else:
-                found.append(element)
+                reached.append(element)
     else:
-        found.append(value)
+        reached.append(value)

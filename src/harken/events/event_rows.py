@@ -1,4 +1,4 @@
-"""Raw rows from files, for events and for subscriptions alike; one that cannot be read says why."""
+"""Raw rows from files, for events and for subscriptions. A row that cannot be read has an error."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def read_rows(
 ) -> Iterator[Row]:
     """The rows of a file, of standard input (`-`) or of an open binary stream.
 
-    The format is told by the ending, in front of `.gz`, `.xz` or `.zst` if there is one, or by its name. `types` has
-    the columns of CSV read as numbers and booleans where all their cells are. Raises SourceError where the source as a
-    whole cannot be read.
+    `format` defaults to the file's ending, without `.gz`, `.xz` or `.zst`. With `types`, columns of CSV are numbers or
+    booleans if all their cells are. Raises SourceError if the source as a whole cannot be read.
     """
     return rows_of(find_source(source, format), limits, types)
 
@@ -43,9 +42,9 @@ def rows_of(
     schema: Schema | None = None,
     names: frozenset[str] | None = None,
 ) -> Iterator[Row]:
-    """The rows of a source that was found; a schema tells the types of the columns of CSV that it declares.
+    """The rows of a source. A schema gives the types of the CSV columns that it declares.
 
-    With names, the columns of CSV that have other names are not read.
+    With `names`, CSV columns of other names are not read.
     """
     if source.format == "xml":
         raise SourceError(f"{source.name} is XML, which has documents and no rows")

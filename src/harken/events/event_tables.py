@@ -1,4 +1,4 @@
-"""Cells as an Arrow table, for what works on tables."""
+"""Cells as an Arrow table."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _BEYOND = 2.0**63
 
 
 def table_of(columns: Mapping[Path, PathCells], rows: int) -> Any:
-    """A column for every path, named as it is written in a subscription; None if one of them cannot be a column."""
+    """A column per path, named as subscriptions write the path; None if a path cannot be a column."""
     import pyarrow
 
-    arrays = {format_path(path): _column(found, rows) for path, found in columns.items()}
+    arrays = {format_path(path): _column(cells, rows) for path, cells in columns.items()}
     return None if any(array is None for array in arrays.values()) else pyarrow.table(arrays)
 
 
-def _column(found: PathCells, rows: int) -> Any:
-    """The only value of each row; None if some row has several, or only an object."""
+def _column(path_cells: PathCells, rows: int) -> Any:
+    """The value of each row; None if a row has several or only an object, or the values have several kinds."""
     import numpy as np
     import pyarrow
 
-    if len(found.cells) > 1:
+    if len(path_cells.cells) > 1:
         return None
-    if not found.cells:
-        return None if found.present.any() else pyarrow.nulls(rows)
-    (cells,) = found.cells
+    if not path_cells.cells:
+        return None if path_cells.present.any() else pyarrow.nulls(rows)
+    (cells,) = path_cells.cells
     values = _values(cells)
     has_several = bool((cells.rows[1:] == cells.rows[:-1]).any())
-    if values is None or has_several or len(cells.rows) != np.count_nonzero(found.present):
+    if values is None or has_several or len(cells.rows) != np.count_nonzero(path_cells.present):
         return None
     places = np.full(rows, -1)
     places[cells.rows] = np.arange(len(cells.rows))
@@ -40,7 +40,7 @@ def _column(found: PathCells, rows: int) -> Any:
 
 
 def _values(cells: Cells) -> Any:
-    """The values as an Arrow array; None for integers beside floats where some have no equal of the other type."""
+    """The values as an Arrow array; None if floats are mixed with integers that no float holds exactly."""
     import numpy as np
     import pyarrow
 
@@ -56,7 +56,7 @@ def _values(cells: Cells) -> Any:
             return pyarrow.array(values).view(pyarrow.timestamp("us", "UTC"))
     if cells.part is None:
         return pyarrow.array(values)
-    is_beyond = np.abs(cells.part) >= 1  # a float outside of 64 bits is all in its second half
+    is_beyond = np.abs(cells.part) >= 1  # a float outside the range of int64 is wholly in `part`
     integers = values[~is_beyond]
     floats = integers.astype(np.float64)
     if (floats == _BEYOND).any() or (floats.astype(np.int64) != integers).any():

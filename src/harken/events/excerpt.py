@@ -1,4 +1,4 @@
-"""Short views of what was refused: enough to recognise it by, never the whole of a large input."""
+"""Short excerpts of refused input: enough to recognise it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def shorten_object(value: object) -> str:
     """A Python object as its shortened `repr`."""
     try:
         return shorten(_SHORT.repr(value))
-    except ValueError:  # Python will not write an integer of more than 4,300 digits
+    except ValueError:  # Python does not print integers of more than 4,300 digits
         return f"<{type(value).__name__}>"
 
 
 def short_name(path: Path) -> str:
-    """The name of an attribute as messages have it, in backticks."""
+    """The name of an attribute for messages, shortened, in backticks."""
     return f"`{shorten(format_path(path))}`"
 
 
 def settled(error: HarkenError) -> HarkenError:
-    """The error without its traceback, whose frames would keep the input alive for as long as the report."""
+    """The error without its traceback, whose frames would keep the input in memory."""
     error.__context__ = error.__cause__ = None
     return error.with_traceback(None)

@@ -1,4 +1,4 @@
-"""One JSON array cut into its elements while it is read, so that it may be larger than memory."""
+"""Cuts a JSON array into its elements while reading it, so that it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IN_STRING = re.compile(rb'["\\]')
 
 
 def array_elements(chunks: Iterable[bytes], limits: Limits, line: int = 1) -> Iterator[Piece]:
-    """The elements of the array that the chunks spell, undecoded. Brackets tell where one ends."""
+    """The undecoded elements of the array that the chunks contain. Only brackets, commas and quotes are parsed."""
     splitter = _Splitter(limits, line)
     for chunk in chunks:
         yield from splitter.feed(chunk)
@@ -23,7 +23,7 @@ def array_elements(chunks: Iterable[bytes], limits: Limits, line: int = 1) -> It
 
 
 class _Splitter:
-    """Follows strings and brackets, byte by byte where it matters, over any cut of the text into chunks."""
+    """Tracks strings and brackets across chunks."""
 
     def __init__(self, limits: Limits, line: int) -> None:
         self._limits = limits
@@ -32,21 +32,21 @@ class _Splitter:
         self._depth = 0
         self._quoted = False
         self._ended = False
-        self._held = b""
+        self._carry = b""
         self._count = 0
         self._parts: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[Piece]:
-        chunk, self._held = self._held + chunk, b""
+        chunk, self._carry = self._carry + chunk, b""
         begin = at = 0
-        while not self._ended and (found := (_IN_STRING if self._quoted else _STRUCTURE).search(chunk, at)):
-            mark, at = found[0], found.end()
+        while not self._ended and (match := (_IN_STRING if self._quoted else _STRUCTURE).search(chunk, at)):
+            mark, at = match[0], match.end()
             if mark == b'"':
                 self._quoted = not self._quoted
             elif mark == b"\\":
-                if at == len(chunk):  # what it escapes comes with the next chunk
-                    chunk, self._held = chunk[:-1], mark
+                if at == len(chunk):  # the escaped character is in the next chunk
+                    chunk, self._carry = chunk[:-1], mark
                     break
                 at += 1
             elif mark == b",":

@@ -1,8 +1,8 @@
-"""JSON read in columns, by Arrow, where that says the same as reading it line by line.
+"""JSON lines read in columns, by Arrow, wherever the exact reader would give the same result.
 
-Arrow's reader is several times as quick, and of another opinion here and there: it takes integers among floats and
-those beyond 64 bits for floats, strings for timestamps, NaN for a number, and several objects on a line or an object
-on several lines as they come. Whatever may be such a case is left to the exact reader.
+Arrow is several times faster but less strict: it reads integers as floats if they are beyond 64 bits or beside floats,
+and strings as timestamps, and accepts NaN, several objects on a line, and objects on several lines. Lines that may be
+such a case are left to the exact reader.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 _LINES_AT_ONCE = 1_024
 _MOST_BYTES = 2**30
 _MOST_CELLS = 2**24
-"""In a table, if every name were another and every object had a place for it."""
+"""Maximal number of cells in a table, counted as if all names were distinct."""
 _NAME = re.compile(rb'"([^"\\]*)"\s*:')
 _MANY_COLUMNS = 64
 _SPARSE = 8
-"""With many columns, at least one of so many cells should have something in it."""
-_FEWEST_LOOKED_AT = 16
-_MOST_APART = 13
-"""Names are looked for in every thirteenth line, or in more of few lines."""
+"""A table of many columns should have a value in at least one of this many cells."""
+_FEWEST_SAMPLED = 16
+_MOST_STRIDE = 13
+"""Names are counted in every thirteenth line, or more often in short batches."""
 _MOST_BRACKETS = 500
-"""In a line. Arrow follows objects and arrays as deep as its stack goes, and then crashes."""
+"""Limit per line. Arrow parses nested objects recursively and crashes when its stack overflows."""
 _LONGEST_PAUSE = 15
 _FIRST_INEXACT = 2.0**53
-"""From here on a float may have been an integer, and another one."""
+"""Floats from here on may be rounded integers."""
 
 
 class JsonEvents(ColumnViews):
-    """The events of lines of JSON; the exact reader makes those that are asked for."""
+    """The events of lines of JSON; single events are decoded on demand by the exact reader."""
 
     __slots__ = ("_lines",)
 
@@ -83,40 +83,41 @@ class JsonColumns:
         self._limits = limits
         self._names = names
         self._texts: dict[str, Any] = {}
-        """The columns with strings that Arrow takes for timestamps, as types that have nothing but those strings.
-        Known from the lines before, they need not be found out by reading lines twice."""
+        """Columns with strings that Arrow would read as timestamps, as Arrow types with only those strings.
+
+        They are kept from earlier lines, so that later lines need not be read twice."""
         self._has_failed = False
         self._pause = 0
-        """Batches to leave to the exact reader after one that was for it, and how many of them were."""
-        self._left_out = 0
+        """Batches to leave to the exact reader after one that failed here; `_skipped` counts those left so far."""
+        self._skipped = 0
 
     def events(self, lines: Sequence[bytes]) -> JsonEvents | None:
-        """The events of lines that hold an object each, none of them blank; None if only the exact reader can tell.
+        """The events of lines with one object each, none blank; None if only the exact reader can decode them.
 
-        None also where lines have few names in common: there the exact reader is quicker. With names, the attributes of
-        other names are left out; they have to be JSON all the same.
+        None also if lines have few names in common, where the exact reader is faster. With `names`, other attributes
+        are left out, but must be valid JSON.
         """
-        if self._left_out < self._pause:
-            self._left_out += 1
+        if self._skipped < self._pause:
+            self._skipped += 1
             return None
-        found = self._events(lines)
-        # A source of which batch after batch is for the exact reader is tried in columns ever less often.
-        self._pause = 0 if found is not None else min(2 * self._pause + self._has_failed, _LONGEST_PAUSE)
-        self._has_failed = found is None
-        self._left_out = 0
-        return found
+        events = self._events(lines)
+        # Exponential backoff: a source that keeps failing here is tried less and less often.
+        self._pause = 0 if events is not None else min(2 * self._pause + self._has_failed, _LONGEST_PAUSE)
+        self._has_failed = events is None
+        self._skipped = 0
+        return events
 
     def _events(self, lines: Sequence[bytes]) -> JsonEvents | None:
         tables: list[Any] = []
         for start in range(0, len(lines), _LINES_AT_ONCE):
-            found = self._tables(lines[start : start + _LINES_AT_ONCE])
-            if found is None:
+            chunk_tables = self._tables(lines[start : start + _LINES_AT_ONCE])
+            if chunk_tables is None:
                 return None
-            tables.extend(found)
+            tables.extend(chunk_tables)
         return JsonEvents(tables, lines, self._schema, self._limits, self._names)
 
     def _tables(self, lines: Sequence[bytes]) -> list[Any] | None:
-        """Some lines, if need be as several tables: one of many names would be vast."""
+        """The tables of some lines: several if one would have too many columns."""
         block = b"".join(lines)
         if not _is_an_object_a_line(block, len(lines)) or any(map(_has_many_brackets, lines)) or _is_sparse(lines):
             return None
@@ -131,24 +132,24 @@ class JsonColumns:
         return None if first is None or second is None else first + second
 
     def _sound_table(self, block: bytes, lines: int) -> Any:
-        """The block as a table that says the same; None if it is not sure to."""
+        """The block as a table with the same values; None if that is not certain."""
         from pyarrow import ArrowException
 
         try:
-            block.decode()  # Arrow looks neither at names nor at the strings that are left out
+            block.decode()  # Arrow checks neither names nor strings that are left out
             table = self._table(block)
-            asked = [name for name in table.column_names if self._is_asked(name)]
-            others = [name for name in table.column_names if not self._is_asked(name)]
+            wanted = [name for name in table.column_names if self._is_wanted(name)]
+            others = [name for name in table.column_names if not self._is_wanted(name)]
             if table.num_rows != lines or not all(map(_is_finite, _chunks(table.select(others)))):
                 return None
-            table = table.select(asked)
+            table = table.select(wanted)
             is_sound = all(map(_is_exact, _chunks(table))) and are_sound(table, self._schema, self._limits)
             return table if is_sound else None
         except (ArrowException, HarkenError, UnicodeDecodeError, RecursionError):
             return None
 
     def _table(self, block: bytes) -> Any:
-        """The block as Arrow reads it, with strings left as strings in the columns that are asked for."""
+        """The block as Arrow reads it, with strings kept as strings in the wanted columns."""
         from pyarrow import ArrowInvalid
 
         try:
@@ -156,13 +157,13 @@ class JsonColumns:
         except ArrowInvalid:
             if not self._texts:
                 raise
-            self._texts = {}  # what was a string may be something else by now
+            self._texts = {}  # the types of these columns may have changed
             table = _read(block, self._texts)
-        fields(table.schema, (), self._limits, 2)  # raises where something is too deep or a name is not UTF-8
+        fields(table.schema, (), self._limits, 2)  # raises if nesting is too deep or a name is not UTF-8
         taken_for_times = {
             field.name: text
             for field in table.schema
-            if self._is_asked(field.name) and (text := _text_type(field.type)) is not None
+            if self._is_wanted(field.name) and (text := _text_type(field.type)) is not None
         }
         if not taken_for_times:
             return table
@@ -170,26 +171,26 @@ class JsonColumns:
             self._texts[name] = _joined(self._texts[name], text) if name in self._texts else text
         return _read(block, self._texts)
 
-    def _is_asked(self, name: str) -> bool:
+    def _is_wanted(self, name: str) -> bool:
         return self._names is None or name in self._names
 
 
 def _is_sparse(lines: Sequence[bytes]) -> bool:
-    """Whether a table would have many columns and little in them, as some of the lines suggest.
+    """Whether a sample of the lines suggests a table with many, mostly empty columns.
 
-    Arrow takes time for every column, and all the more the more columns there are.
+    Arrow's time per column grows with the number of columns.
     """
-    some = lines[:: max(1, min(_MOST_APART, len(lines) // _FEWEST_LOOKED_AT))]
-    names = _NAME.findall(b"".join(some))
+    sample = lines[:: max(1, min(_MOST_STRIDE, len(lines) // _FEWEST_SAMPLED))]
+    names = _NAME.findall(b"".join(sample))
     columns = len(set(names))
-    return columns > _MANY_COLUMNS and columns * len(some) > _SPARSE * len(names)
+    return columns > _MANY_COLUMNS and columns * len(sample) > _SPARSE * len(names)
 
 
 def _is_an_object_a_line(block: bytes, lines: int) -> bool:
-    """Whether every line starts and ends as an object does.
+    """Whether every line is one object, judged by its first and last brackets.
 
-    In JSON an object never follows another, except at the top: where each end of a line is one between objects, no
-    object is on two lines. Then there is one a line if there are as many as lines.
+    In JSON, an object directly follows another only at the top level. So if every line break is between two objects, no
+    object spans lines, and with as many objects as lines there is one per line.
     """
     joints = block.count(b"}\n{") + block.count(b"}\r\n{")
     is_whole = block.startswith(b"{") and block.rstrip(b"\r\n").endswith(b"}")
@@ -201,19 +202,19 @@ def _has_many_brackets(line: bytes) -> bool:
 
 
 def _read(block: bytes, texts: Mapping[str, Any]) -> Any:
-    """The block as Arrow reads it if these types have strings and all others are told from the values."""
+    """The block as Arrow reads it, given the types of some columns; it infers the others."""
     from pyarrow import BufferReader, schema
     from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-    # In one piece: the types are told from the first one.
+    # As one block, because Arrow infers types from the first block.
     whole = ReadOptions(use_threads=False, block_size=len(block) + 1)
     return read_json(BufferReader(block), whole, ParseOptions(explicit_schema=schema(list(texts.items()))))
 
 
 def _text_type(kind: Any) -> Any:
-    """The type with strings for timestamps and nothing else in it; None if it has no timestamps.
+    """The type reduced to its timestamps, with strings in their place; None if it has none.
 
-    Arrow takes a column of strings for timestamps if all of them could be.
+    Arrow reads a column of strings as timestamps if all of them look like timestamps.
     """
     import pyarrow
 
@@ -229,7 +230,7 @@ def _text_type(kind: Any) -> Any:
 
 
 def _joined(one: Any, other: Any) -> Any:
-    """A type with the strings of both, which are alike but for the fields of their structs."""
+    """The union of two types that differ only in the fields of their structs."""
     import pyarrow
 
     if pyarrow.types.is_struct(one):
@@ -245,17 +246,17 @@ def _chunks(table: Any) -> Iterable[Any]:
 
 
 def _is_exact(array: Any) -> bool:
-    """Whether all numbers are what was written: no integer was rounded, and there is no NaN."""
+    """Whether all numbers are as written: no integer was rounded, and there is no NaN."""
     return _are_below(array, _FIRST_INEXACT)
 
 
 def _is_finite(array: Any) -> bool:
-    """Whether there is no NaN, and no number too large for a float: neither is JSON for the exact reader."""
+    """Whether there is no NaN and no number too large for a float: the exact reader refuses both."""
     return _are_below(array, inf)
 
 
 def _are_below(array: Any, bound: float) -> bool:
-    """Whether all floats in an array are, whatever their signs, below a bound."""
+    """Whether the absolute values of all floats in an array are below a bound."""
     import numpy as np
     from pyarrow import types
 

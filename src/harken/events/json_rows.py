@@ -1,4 +1,4 @@
-"""Rows from JSON: an object a line, or all of them in one array."""
+"""Rows from JSON: an object per line, or an array of objects."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from harken.limits import Limits
 
 
 def read_json(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
-    """An array if that is what the text begins with, lines otherwise."""
+    """The rows of an array if the text begins with one, else of lines."""
     return rows_of_pieces(json_pieces(stream, limits), source, limits)
 
 
 def read_json_lines(stream: BinaryIO, source: str, limits: Limits) -> Iterator[Row]:
-    """An object a line; blank lines are skipped."""
+    """The rows of lines with an object each; blank lines are skipped."""
     return rows_of_pieces(json_line_pieces(stream, limits), source, limits)
 
 
 def json_pieces(stream: BinaryIO, limits: Limits) -> Iterator[Piece]:
-    """The elements of an array if that is what the text begins with, lines otherwise."""
+    """The elements of an array if the text begins with one, else its lines."""
     head, line = first_line(stream, limits)
     if head.lstrip().startswith(b"["):
         return array_elements(chunks(stream, head), limits, line)
@@ -33,7 +33,7 @@ def json_pieces(stream: BinaryIO, limits: Limits) -> Iterator[Piece]:
 
 
 def json_line_pieces(stream: BinaryIO, limits: Limits) -> Iterator[Piece]:
-    """The lines that are not blank."""
+    """The lines of a stream that are not blank."""
     return _full_lines(stream, limits, *first_line(stream, limits))
 
 
@@ -42,7 +42,7 @@ def _full_lines(stream: BinaryIO, limits: Limits, head: bytes, line: int) -> Ite
 
 
 def rows_of_pieces(pieces: Iterable[Piece], source: str, limits: Limits, first: int = 0) -> Iterator[Row]:
-    """A row for every piece; `first` is the position of the first one."""
+    """A row for every piece; `first` is the position of the first row."""
     for position, piece in enumerate(pieces, first):
         try:
             if piece.error is not None:
@@ -53,6 +53,6 @@ def rows_of_pieces(pieces: Iterable[Piece], source: str, limits: Limits, first: 
             error.place = place_in(piece, error.place, source)
             yield Row(position, piece.line, None, settled(error), shorten(piece.excerpt))
         else:
-            # The usual line is short, and was decoded already.
+            # Most lines are short, and the text is already decoded.
             excerpt = text.strip() if len(text) <= MAX_EXCERPT else shorten(piece.excerpt)
             yield Row(position, piece.line, content, None, excerpt)

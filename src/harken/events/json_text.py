@@ -1,4 +1,4 @@
-"""Strict JSON: the text of one event to its attributes, or the reason and the column where it is not JSON."""
+"""Strict JSON: the attributes of one event from its text, or an error with line and column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHOLE_LINES = "JSON lines hold a whole object on every line; in a .json file, o
 
 
 class _FaultError(Exception):
-    """Something that Python's decoder would let pass. `is_culprit` knows the token when it sees it."""
+    """A fault that Python's decoder accepts. `is_culprit` tests whether a token is the faulty one."""
 
     def __init__(self, reason: str, is_culprit: Callable[[str], bool] | None = None) -> None:
         super().__init__(reason)
@@ -28,7 +28,7 @@ class _FaultError(Exception):
 
 
 def decode_object(data: bytes, limits: Limits) -> dict[str, Any]:
-    """The object that the bytes describe. Raises DecodeError, placed as if the bytes were all, or LimitError."""
+    """The object in `data`. Raises DecodeError, with its place in `data`, or LimitError."""
     return parse_object(decode_text(data), limits)
 
 
@@ -41,7 +41,7 @@ def decode_text(data: bytes) -> str:
 
 
 def parse_object(text: str, limits: Limits) -> dict[str, Any]:
-    """The object that a text describes. Raises DecodeError or LimitError."""
+    """The object in a text. Raises DecodeError or LimitError."""
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -51,11 +51,11 @@ def parse_object(text: str, limits: Limits) -> dict[str, Any]:
         raise _located(str(fault), text, _position(text, fault.is_culprit)) from None
     except RecursionError:
         raise too_deep(limits) from None
-    except ValueError:  # Python reads no integer of more than 4,300 digits
+    except ValueError:  # Python does not parse integers of more than 4,300 digits
         raise _located("the integer has too many digits", text, _position(text, _is_endless)) from None
     if type(value) is not dict:
         raise DecodeError(f"expected a JSON object, got {_NAMES.get(type(value), 'null')}")
-    # Brackets bound the depth, and counting them is next to free.
+    # The number of brackets bounds the depth, and counting them is cheap.
     if text.count("{") + text.count("[") > limits.max_event_depth and _depth(value) > limits.max_event_depth:
         raise too_deep(limits)
     return value
@@ -82,7 +82,7 @@ def _float(text: str) -> float:
 
 
 def _constant(text: str) -> None:
-    raise _FaultError(f"{text} is not JSON; a number that is not known is null", text.__eq__)
+    raise _FaultError(f"{text} is not JSON; write null for an unknown number", text.__eq__)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)

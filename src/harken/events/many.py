@@ -1,4 +1,4 @@
-"""Many events as a program hands them over: what can be gone through, and what to do with the rest."""
+"""Collections of events that a program passes: the events one by one, or an error that says what to pass."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from harken.events.records import is_record
 _ONE_EVENT = "put a single event into a list"
 _HINTS = {
     ("polars", "LazyFrame"): "`collect()` it first",
-    ("pyspark", "DataFrame"): "`harken.spark.match` takes it as it is; `toArrow()` makes a table of it",
-    ("pandas", "DataFrame"): "`pyarrow.Table.from_pandas(frame)` makes a table of it",
+    ("pyspark", "DataFrame"): "`harken.spark.match` takes it as it is; `toArrow()` converts it to a table",
+    ("pandas", "DataFrame"): "`pyarrow.Table.from_pandas(frame)` converts it to a table",
 }
-"""What to do with tables that do not hand out Arrow data by themselves, by library and type."""
+"""Hints for tables that do not export Arrow data, by library and type."""
 
 
 def held(events: Any) -> Any:
-    """The same events, which can be gone through more than once. Raises as `many` does, and SourceError."""
+    """The events in a form that can be iterated more than once. Raises as `many` does, and SourceError."""
     if is_arrow(events):
         return at_rest(events)
     return events if type(events) is list else list(many(events))
 
 
 def many(events: Any) -> Iterable[Any]:
-    """The events one by one. Raises InvalidValueError for what is no collection of events."""
+    """The events one by one. Raises InvalidValueError if `events` is no collection of events."""
     kind = type(events)
-    known = _HINTS.get((kind.__module__.partition(".")[0], kind.__name__))
+    library_hint = _HINTS.get((kind.__module__.partition(".")[0], kind.__name__))
     is_own_collection = is_dataclass(kind) and isinstance(events, Iterable)  # such as an EventBatch
     if isinstance(events, (Mapping, Event)) or (is_record(events) and not is_own_collection):
         hint = _ONE_EVENT
     elif isinstance(events, (str, bytes)):
-        hint = "`harken.events.read_events(path)` reads a file, `json.loads(text)` a text"
-    elif known is not None:
-        hint = known
+        hint = "read a file with `harken.events.read_events(path)`, parse a text with `json.loads(text)`"
+    elif library_hint is not None:
+        hint = library_hint
     elif isinstance(events, Iterable):
         return events
     else:

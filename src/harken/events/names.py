@@ -1,4 +1,4 @@
-"""Which attributes of an event are looked at."""
+"""Which attributes of an event are read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from harken.schema import Schema
 
 
-def looked_at(asked: frozenset[str] | None, schema: Schema | None) -> frozenset[str] | None:
-    """The names of the attributes to look at where subscriptions ask for these; None for all.
+def looked_at(used: frozenset[str] | None, schema: Schema | None) -> frozenset[str] | None:
+    """The names of the attributes to read: those that subscriptions use and those that the schema declares.
 
-    What the schema declares is looked at too. Where it has event types, the whole event is judged by them.
+    None means all. A schema with event types checks the whole event.
     """
-    if asked is None or schema is None:
-        return asked
-    return None if schema.event_types else asked | {path[0] for path in schema.attributes}
+    if used is None or schema is None:
+        return used
+    return None if schema.event_types else used | {path[0] for path in schema.attributes}

@@ -1,4 +1,4 @@
-"""The views of events that are Python objects."""
+"""Views of events that are Python objects."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class ObjectViews:
     def cells(self, path: Path) -> PathCells:
         import numpy as np
 
-        found = _step(self._at(path[:-1]), path[-1]) if path else self._at(path)
-        rows = np.array(found.rows, np.int32)
+        reached = _step(self._at(path[:-1]), path[-1]) if path else self._at(path)
+        rows = np.array(reached.rows, np.int32)
         present = np.zeros(len(self), np.bool_)
         present[rows] = True
-        return PathCells(tuple(cells_by_kind(rows, found.values, found.types)), present)
+        return PathCells(tuple(cells_by_kind(rows, reached.values, reached.types)), present)
 
     def dense(self, path: Path) -> DenseColumn | None:
         return None
@@ -68,53 +68,53 @@ class ObjectViews:
         return branching
 
     def _at(self, path: Path) -> _Reached:
-        """What a path leads to, kept for the paths that go on from there."""
-        found = self._reached.get(path)
-        if found is None:
+        """The values at a path, cached for longer paths with this prefix."""
+        reached = self._reached.get(path)
+        if reached is None:
             if path:
-                found = _step(self._at(path[:-1]), path[-1])
+                reached = _step(self._at(path[:-1]), path[-1])
             else:
                 attributes = [event.attributes for event in self._events]
-                found = _Reached(range(len(attributes)), attributes, {dict} if attributes else set(), [])
-            self._reached[path] = found
-        return found
+                reached = _Reached(range(len(attributes)), attributes, {dict} if attributes else set(), [])
+            self._reached[path] = reached
+        return reached
 
 
 class _Reached(NamedTuple):
-    """All that a path leads to in the events, through arrays."""
+    """The values at a path in all events, through arrays."""
 
     rows: Sequence[int]
     """The event of each value, ascending."""
     values: list[Any]
     types: set[type]
     branching: list[int]
-    """Events in which the last step of the path led to an array of several elements."""
+    """Events in which the last key of the path holds an array of several elements."""
 
 
 def _step(holders: _Reached, key: str) -> _Reached:
-    rows, found = holders.rows, holders.values
+    rows, values = holders.rows, holders.values
     if holders.types != {dict}:
-        kept = [type(value) is dict for value in found]
-        rows, found = list(compress(rows, kept)), list(compress(found, kept))
-    found = [holder.get(key) for holder in found]
-    types = set(map(type, found))
+        kept = [type(value) is dict for value in values]
+        rows, values = list(compress(rows, kept)), list(compress(values, kept))
+    values = [holder.get(key) for holder in values]
+    types = set(map(type, values))
     branching: list[int] = []
     if list in types:
-        rows, found, branching = _through_lists(rows, found)
-        types = set(map(type, found))
+        rows, values, branching = _through_lists(rows, values)
+        types = set(map(type, values))
     if type(None) in types:
-        rows = list(compress(rows, [value is not None for value in found]))
-        found = [value for value in found if value is not None]
+        rows = list(compress(rows, [value is not None for value in values]))
+        values = [value for value in values if value is not None]
         types.remove(type(None))
-    return _Reached(rows, found, types, branching)
+    return _Reached(rows, values, types, branching)
 
 
-def _through_lists(rows: Sequence[int], found: list[Any]) -> tuple[list[int], list[Any], list[int]]:
-    """Every element of every array in place of the array, and the rows of arrays with several elements."""
+def _through_lists(rows: Sequence[int], values: list[Any]) -> tuple[list[int], list[Any], list[int]]:
+    """Flatten arrays: the row of each element, the elements, and the rows of arrays with several elements."""
     flat_rows: list[int] = []
     flat: list[Any] = []
     branching: list[int] = []
-    for row, value in zip(rows, found, strict=True):
+    for row, value in zip(rows, values, strict=True):
         if type(value) is list:
             before = len(flat)
             waiting = value[::-1]

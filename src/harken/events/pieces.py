@@ -1,4 +1,4 @@
-"""Text cut into pieces, a record or a line each, without ever holding more of it than the limit for one."""
+"""Cuts text into pieces, a record or a line each, holding at most one piece of limited size in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK = 65_536
 
 
 class Piece(NamedTuple):
-    """The bytes of a line or a record and where they start; with an error, `data` is only their beginning."""
+    """The bytes of a line or a record, and where they start. With an error, `data` is only the beginning."""
 
     data: bytes
     line: int
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 def place_in(piece: Piece, inner: Place | None, source: str, *, is_exact: bool = False) -> Place:
-    """A place inside the piece as a place of the source. `is_exact` if the piece begins where the fault is."""
+    """Convert a place inside a piece to a place in the source. `is_exact`: the fault is at its start."""
     if inner is None or inner.column is None:
         return Place(piece.line, piece.column if is_exact else None, source)
     first = piece.column - 1 if inner.line == 1 else 0
@@ -41,7 +41,7 @@ def too_long(limits: Limits) -> LimitError:
 
 
 def lines(stream: BinaryIO, limits: Limits, head: bytes = b"", line: int = 1) -> Iterator[Piece]:
-    """The lines of a stream, blank ones too, each with its end. `head` is what was read of the first one already."""
+    """The lines of a stream with their line breaks, blank ones too. `head` is the part of the first already read."""
     longest = limits.max_event_bytes
     if head and not head.endswith(b"\n"):
         head += stream.readline(max(0, longest + 1 - len(head)))
@@ -66,7 +66,7 @@ def first_line(stream: BinaryIO, limits: Limits) -> tuple[bytes, int]:
 
 
 def chunks(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
-    """The rest of a stream, of which `head` was read already."""
+    """The rest of a stream, starting with `head`, which was already read."""
     while head:
         yield head
         head = stream.read(_CHUNK)

@@ -1,4 +1,4 @@
-"""Events as they came: what operators are passed, which may be anything, an image as well."""
+"""Events as they came, for operators: attributes may hold anything, such as an image."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from harken.events.records import content_of, is_record
 from harken.schema.paths import DOCUMENT, Path
 
 OWN = "_harken_"
-"""What the names of columns begin with that are none of the event's."""
+"""Prefix of column names that are not attributes of the event."""
 
 
 class RawEvent:
-    """One event. Nothing in it was looked at, counted or converted."""
+    """One event, neither checked nor converted."""
 
     __slots__ = ("content",)
 
@@ -23,22 +23,22 @@ class RawEvent:
         self.content = content
 
     def seen(self, names: Sequence[str] | None) -> Mapping[str, Any]:
-        """The attributes of these names, as far as it has them; None: all."""
+        """The named attributes that the event has; None: all."""
         if names is None:
             return self.content
         return {name: self.content[name] for name in names if name in self.content}
 
     def at(self, path: Path) -> Any:
-        """What is at a path, a set of values as a whole; None if there is nothing."""
-        found: Any = self.content
+        """The value at a path, or the list of values if it passes an array; None if there is none."""
+        value: Any = self.content
         for key in path:
-            if isinstance(found, list | tuple):
-                found = [each[key] for each in found if isinstance(each, Mapping) and each.get(key) is not None] or None
+            if isinstance(value, list | tuple):
+                value = [each[key] for each in value if isinstance(each, Mapping) and each.get(key) is not None] or None
             else:
-                found = found.get(key) if isinstance(found, Mapping) else None
-            if found is None:
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if value is None:
                 return None
-        return found
+        return value
 
 
 class RawEvents:
@@ -61,19 +61,19 @@ class RawEvents:
 
 
 class _RowOfTable(Mapping[str, Any]):
-    """A row of an Arrow table, of which only what is asked for becomes Python objects."""
+    """A row of an Arrow table, whose cells become Python objects on demand."""
 
-    __slots__ = ("_known", "_position", "_table")
+    __slots__ = ("_cells", "_position", "_table")
 
     def __init__(self, table: Any, position: int) -> None:
         self._table = table
         self._position = position
-        self._known: dict[str, Any] = {}
+        self._cells: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._known:
-            self._known[name] = self._table.column(name)[self._position].as_py()
-        return self._known[name]
+        if name not in self._cells:
+            self._cells[name] = self._table.column(name)[self._position].as_py()
+        return self._cells[name]
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._table.column_names if not name.startswith(OWN))
@@ -86,7 +86,7 @@ class _RowOfTable(Mapping[str, Any]):
 
 
 def content(raw: Any) -> Mapping[str, Any]:
-    """The attributes of whatever an event may come as."""
+    """The attributes of an event in any form that `Event.of` takes."""
     if isinstance(raw, Mapping):
         return raw
     if isinstance(raw, BYTES):
@@ -94,6 +94,6 @@ def content(raw: Any) -> Mapping[str, Any]:
     if hasattr(raw, "attributes") and isinstance(raw.attributes, Mapping):
         attributes: Mapping[str, Any] = raw.attributes
         return attributes
-    found = content_of(raw, None) if is_record(raw) else raw
-    assert isinstance(found, Mapping), "it was looked at before"
-    return found
+    mapping = content_of(raw, None) if is_record(raw) else raw
+    assert isinstance(mapping, Mapping), "validated before"
+    return mapping

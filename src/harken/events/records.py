@@ -1,4 +1,4 @@
-"""Python objects with named fields, such as a program has its events in: dataclasses, named tuples, pydantic models."""
+"""Events as Python objects with named fields: dataclasses, named tuples, pydantic models."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from harken.errors import InvalidValueError
 
 
 def is_record(value: object) -> bool:
-    """Whether this is an instance of a dataclass, a named tuple or a pydantic model."""
+    """Whether a value is an instance of a dataclass, a named tuple or a pydantic model."""
     kind = type(value)
     return is_dataclass(kind) or _is_model(kind) or _is_named_tuple(kind)
 
 
 def content_of(record: Any, names: Collection[str] | None = None) -> Any:
-    """The fields of a record by name, or only those named. Raises InvalidValueError if the record does not give them.
+    """The fields of a record by name; with `names`, only those. Raises InvalidValueError if a field cannot be read.
 
-    Of a pydantic model it is what `model_dump()` gives, which is no dict where the model is not an object.
+    For a pydantic model it is the result of `model_dump()`, which need not be a dict.
     """
     kind: Any = type(record)
     try:
         if _is_model(kind):
             return record.model_dump(include=None if names is None else set(names))
-        own = kind._fields if _is_named_tuple(kind) else [each.name for each in fields(kind)]
-        return {name: getattr(record, name) for name in own if names is None or name in names}
-    except Exception as error:  # a field never set, or a serializer of the user's own
+        field_names = kind._fields if _is_named_tuple(kind) else [each.name for each in fields(kind)]
+        return {name: getattr(record, name) for name in field_names if names is None or name in names}
+    except Exception as error:  # a field never set, or a serializer that the user wrote
         raise InvalidValueError(f"the fields of this {kind.__name__} cannot be read: {error}") from error
 
 

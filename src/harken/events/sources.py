@@ -1,4 +1,4 @@
-"""Where rows come from: files, compressed files, standard input and open streams, and the format that each is in."""
+"""Sources of rows and their formats: files, compressed files, standard input and open streams."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A way to compress text: its name, the bytes that every such file starts with, what reads and what writes it.
+    """A compression of text: its name, the first bytes of every such file, and what opens one to read or write.
 
-    Neither closes the stream that it is given.
+    Closing a stream that they return leaves the stream below it open.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Compression:
     create: Callable[[Any], Any]
 
 
-class _Lent(io.RawIOBase):
-    """A stream for a borrower that closes what it is given: the stream itself stays open."""
+class _Unclosed(io.RawIOBase):
+    """Wraps a stream so that closing the wrapper leaves the stream open."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -72,13 +72,13 @@ class _Lent(io.RawIOBase):
 def _open_zstd(raw: Any) -> Any:
     import pyarrow
 
-    return io.BufferedReader(cast(io.RawIOBase, pyarrow.CompressedInputStream(_Lent(raw), "zstd")))
+    return io.BufferedReader(cast(io.RawIOBase, pyarrow.CompressedInputStream(_Unclosed(raw), "zstd")))
 
 
 def _create_zstd(raw: Any) -> Any:
     import pyarrow
 
-    return io.BufferedWriter(cast(io.RawIOBase, pyarrow.CompressedOutputStream(_Lent(raw), "zstd")))
+    return io.BufferedWriter(cast(io.RawIOBase, pyarrow.CompressedOutputStream(_Unclosed(raw), "zstd")))
 
 
 COMPRESSIONS = {
@@ -102,7 +102,7 @@ _IN_MEMORY = 16_777_216
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source that can be opened: what to read, what to call it in messages, and its format."""
+    """A source that can be opened: what to read, its name for messages, and its format."""
 
     what: str | BinaryIO
     name: str
@@ -119,7 +119,7 @@ def find_source(what: str | os.PathLike[str] | BinaryIO, format: str | None = No
         path = os.fsdecode(what)
         if path == STANDARD_INPUT:
             return Source(path, "standard input", _format_named(format or "jsonl"))
-        # A file name that is not UTF-8 must not make a message that cannot be printed.
+        # Messages with a file name that is not UTF-8 must be printable.
         name = path.encode(errors="backslashreplace").decode()
         _check_readable(path, name)
         return Source(path, name, _format_of(name) if format is None else _format_named(format))
@@ -133,7 +133,7 @@ def find_source(what: str | os.PathLike[str] | BinaryIO, format: str | None = No
 
 @contextmanager
 def opened(source: Source, *, seekable: bool = False) -> Iterator[BinaryIO]:
-    """The bytes of the source, decompressed. What goes wrong with the file itself becomes a SourceError."""
+    """The decompressed bytes of the source. Errors of the file itself become SourceError."""
     try:
         with _raw(source) as raw, _decompressed(source, raw) as stream:
             if seekable and not (_is_rewindable(source, raw) and stream.seekable()):
@@ -159,7 +159,7 @@ def _raw(source: Source) -> Iterator[Any]:
 
 
 def _borrowed(stream: BinaryIO) -> Iterator[Any]:
-    """A stream of somebody else, with `peek`; it stays open when we are done."""
+    """The caller's stream with `peek`; it stays open afterwards."""
     if isinstance(stream, io.BufferedReader):
         yield stream
         return
@@ -185,7 +185,7 @@ def _decompressed(source: Source, raw: Any) -> Iterator[BinaryIO]:
 
 
 def _is_rewindable(source: Source, raw: BinaryIO) -> bool:
-    """A stream of somebody else may be seekable and still start in its middle: only files are read twice."""
+    """Only files are read twice: a caller's stream may be seekable and yet start in its middle."""
     return isinstance(source.what, str) and source.what != STANDARD_INPUT and raw.seekable()
 
 
@@ -198,20 +198,20 @@ def _spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 def format_of(path: str) -> str | None:
-    """The format that the ending of a path tells, or None."""
+    """The format that the ending of a path implies; None if it implies none."""
     ending = _ending(path)
     is_compressed = ending in COMPRESSIONS
     if is_compressed:
         ending = _ending(os.path.splitext(path)[0])
-    found = FORMATS.get(ending[1:])
-    return None if is_compressed and found not in TEXT_FORMATS else found
+    format = FORMATS.get(ending[1:])
+    return None if is_compressed and format not in TEXT_FORMATS else format
 
 
 def _format_of(path: str) -> str:
-    found = format_of(path)
-    if found is None:
+    format = format_of(path)
+    if format is None:
         raise SourceError(f"the ending of {path} does not tell its format", hint=f"{_KNOWN}; or name the format")
-    return found
+    return format
 
 
 def _ending(path: str) -> str:
@@ -219,18 +219,18 @@ def _ending(path: str) -> str:
 
 
 def _format_named(format: str) -> str:
-    found = FORMATS.get(format.lower())
-    if found is None:
+    known_format = FORMATS.get(format.lower())
+    if known_format is None:
         known = ", ".join(FORMATS)
         raise SourceError(
             f"{format!r} is not a known format", hint=did_you_mean(format, FORMATS) or f"the known ones are {known}"
         )
-    return found
+    return known_format
 
 
 def _check_readable(path: str, name: str) -> None:
     try:
-        # Not by opening it: that would end a named pipe.
+        # Do not open the file: that would end a named pipe.
         if stat.S_ISDIR(os.stat(path).st_mode):
             raise IsADirectoryError(path)
         if not os.access(path, os.R_OK):

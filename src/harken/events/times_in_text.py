@@ -1,7 +1,7 @@
-"""Strings that are timestamps or dates, read in columns: what `read_timestamp` and `read_date` give for single ones.
+"""Columns of strings read as timestamps or dates, with the results of `read_timestamp` and `read_date`.
 
-Arrow's casts read the same texts, but for those with more digits than microseconds have or with a comma, and for the
-year 0; and all texts of one cast have a zone, or none has. Whatever a cast refuses is sorted first.
+Arrow's casts accept the same texts, except those with a comma, with more than six fractional digits, or in the year 0;
+and within one cast, either all texts have a zone or none. Columns that a cast refuses are split and cleaned first.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 _READERS: dict[Kind, Callable[[str], Value | None]] = {Kind.TIMESTAMP: read_timestamp, Kind.DATE: read_date}
 _MICROSECONDS_A_DAY = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""The first and the last day of the years 1 to 9999, counted from 1970."""
+"""The first and the last day of the years 1 to 9999, as days since 1970."""
 _FULL = f"^(?:{FULL_TIMESTAMP})$"
 _WITH_ZONE = "(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
-"""How a full timestamp with a zone ends."""
-_FEW = 8
-_WORTH_SORTING = 512
+"""The end of a full timestamp with a zone."""
+_TRIAL = 8
+_FEWEST_TO_SPLIT = 512
 _FRACTION = "[.,]([0-9]{1,6})[0-9]*"
 
 
 def read_times(texts: Cells, kind: Kind) -> Cells:
-    """The strings among cells that are full timestamps, or dates, as such; others are left out."""
+    """The strings that are full timestamps, or dates, as cells of that kind; others are left out."""
     import numpy as np
 
     values = texts.values
     ticks = _cast(values, kind) if len(values) else np.empty(0, np.int64)
     if ticks is not None:
         return Cells(kind, texts.rows, ticks)
-    is_few = kind is Kind.DATE or len(values) < _WORTH_SORTING
-    ticks, is_read = _one_by_one(values, kind) if is_few else _sorted(values)
+    is_few = kind is Kind.DATE or len(values) < _FEWEST_TO_SPLIT
+    ticks, is_read = _one_by_one(values, kind) if is_few else _by_zone(values)
     return Cells(kind, texts.rows[is_read], ticks[is_read])
 
 
-def _sorted(values: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Strings as timestamps, where they are such: those with a zone by one cast, others by another."""
+def _by_zone(values: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Strings as timestamps, and a mask of those that are: texts with a zone in one cast, others in another."""
     import numpy as np
     import pyarrow
     from pyarrow import compute
@@ -55,25 +55,25 @@ def _sorted(values: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
             continue
         texts = values.filter(pyarrow.array(part))
         cut = compute.replace_substring_regex(texts, _FRACTION, r".\1")
-        found = _cast(cut, Kind.TIMESTAMP)
-        if found is not None:
-            ticks[part] = found
+        cast = _cast(cut, Kind.TIMESTAMP)
+        if cast is not None:
+            ticks[part] = cast
         else:
             ticks[part], is_read[part] = _one_by_one(texts, Kind.TIMESTAMP)
     return ticks, is_read
 
 
 def _cast(values: Any, kind: Kind) -> NDArray[np.int64] | None:
-    """All of some strings as integers, see `as_integer`; None if a cast does not tell."""
+    """All strings as integers, see `as_integer`; None if no cast accepts them all."""
     import pyarrow
 
     if kind is Kind.DATE:
         return _within(values, pyarrow.date32(), "int32", 1)
-    found = _within(values, pyarrow.timestamp("us", "UTC"), "int64", _MICROSECONDS_A_DAY)
-    # Without a zone a cast takes a date for its midnight: those are left out.
-    if found is None and _are_longer_than_dates(values):
+    ticks = _within(values, pyarrow.timestamp("us", "UTC"), "int64", _MICROSECONDS_A_DAY)
+    # A cast without zones reads a date as its midnight, so there must be no dates.
+    if ticks is None and _are_longer_than_dates(values):
         return _within(values, pyarrow.timestamp("us"), "int64", _MICROSECONDS_A_DAY)
-    return found
+    return ticks
 
 
 def _are_longer_than_dates(values: Any) -> bool:
@@ -83,27 +83,25 @@ def _are_longer_than_dates(values: Any) -> bool:
 
 
 def _within(values: Any, type: Any, integers: str, a_day: int) -> NDArray[np.int64] | None:
-    """What a cast makes of strings; None if it refuses one, or one is not surely of the years 1 to 9999."""
+    """The result of a cast; None if it refuses a string, or one is not certainly of the years 1 to 9999."""
     import numpy as np
     from pyarrow import ArrowInvalid, array
 
     try:
-        if (
-            len(values) > _FEW
-        ):  # a cast reports all that it refuses, which takes long: a few tell that it is not for these
-            values.take(array(np.linspace(0, len(values) - 1, _FEW).astype(np.int64))).cast(type)
-        found: NDArray[np.int64] = values.cast(type).view(integers).to_numpy().astype(np.int64)
+        if len(values) > _TRIAL:  # try a few first, because a cast that refuses many strings is slow
+            values.take(array(np.linspace(0, len(values) - 1, _TRIAL).astype(np.int64))).cast(type)
+        ticks: NDArray[np.int64] = values.cast(type).view(integers).to_numpy().astype(np.int64)
     except ArrowInvalid:
         return None
-    # Some of the first day of year 1 are of year 0 in their own zone.
-    is_within = found.min() >= (_FIRST_DAY + 1) * a_day and found.max() < (_LAST_DAY + 1) * a_day
-    return found if is_within else None
+    # In its own zone, a time on the first day of year 1 may be in year 0.
+    is_within = ticks.min() >= (_FIRST_DAY + 1) * a_day and ticks.max() < (_LAST_DAY + 1) * a_day
+    return ticks if is_within else None
 
 
 def _one_by_one(values: Any, kind: Kind) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     import numpy as np
 
     read = _READERS[kind]
-    found = [read(text) for text in values.to_pylist()]
-    ticks = np.array([0 if value is None else as_integer(kind, value) for value in found], np.int64)
-    return ticks, np.array([value is not None for value in found], np.bool_)
+    times = [read(text) for text in values.to_pylist()]
+    ticks = np.array([0 if value is None else as_integer(kind, value) for value in times], np.int64)
+    return ticks, np.array([value is not None for value in times], np.bool_)

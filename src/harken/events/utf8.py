@@ -1,4 +1,4 @@
-"""Strings of Arrow as bytes that lie behind each other."""
+"""Arrow strings as one array of bytes, with offsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def utf8_of(strings: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of an Arrow array of strings, and where each of them begins."""
+    """The bytes of an Arrow array of strings, and the offset of each string, with the end of the last."""
     import numpy as np
     import pyarrow as pa
 

@@ -1,7 +1,7 @@
-"""The ways to look at the events of a batch, whatever these are made of.
+"""The events of a batch one by one and by column: one protocol for all representations.
 
 `ObjectViews` has events as Python objects, `DictViews` as plain dicts, `ColumnViews` as columns of Arrow,
-`DocumentViews` as XML documents. Who makes a batch chooses.
+`DocumentViews` as XML documents.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Views(Protocol):
 
     @property
     def is_lazy(self) -> bool:
-        """Whether an event is made only when it is asked for, so that columns are cheaper."""
+        """Whether events are made on demand, so that columns are cheaper than events."""
 
     def __len__(self) -> int: ...
 
@@ -34,22 +34,22 @@ class Views(Protocol):
         """The event at an index, which may be negative. Raises IndexError."""
 
     def part(self, rows: slice) -> Views:
-        """The same views of some of the events."""
+        """The views of some of the events."""
 
     def cells(self, path: Path) -> PathCells:
-        """What `event.values(path)` gives for every event, as arrays."""
+        """`event.values(path)` of every event, as arrays."""
 
     def dense(self, path: Path) -> DenseColumn | None:
-        """The same as it lies in memory, if every event has at most one value there, all of one kind; else None."""
+        """The column at a path as one array. None unless each event has at most one value there, all of one kind."""
 
     def counts(self, path: Path) -> NDArray[np.int64]:
-        """How many values `event.values(path)` gives for every event."""
+        """Number of values at a path, for every event."""
 
     def known_names(self) -> Iterable[str]:
-        """The names that paths with a value begin with, and maybe others: no event has an attribute of another name."""
+        """A superset of the names of the top-level attributes that have values."""
 
     def branching(self, prefix: Path) -> NDArray[np.bool_]:
-        """For every event whether an array with several elements lies on the way along a path or at its end.
+        """For every event whether an array with several elements lies on the prefix or at its end.
 
         Such an event has several bindings for paths that begin with the prefix.
         """

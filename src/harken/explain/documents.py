@@ -1,6 +1,6 @@
 """Why a document did or did not match an XPath text: the expression as a tree, with the nodes that each part met.
 
-A part inside a predicate is asked of every node that its step leads to, and holds if it holds for one of them.
+A part inside a predicate is evaluated at every node that its step leads to, and holds if it holds at one of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harken.language.xpath.ast import And, Comparison, Exists, Expression, Locat
 from harken.language.xpath.front_end import XPathFrontEnd
 from harken.language.xpath.printer import prefixes_of, print_name, print_part, print_test
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.reference.documents import Known, Node, compares, meets, nodes_of, read, string_value
+from harken.reference.documents import Node, TruthCache, compares, meets, nodes_of, read, string_value
 from harken.schema.paths import DOCUMENT
 
 _MOST_NODES = 8
@@ -26,40 +26,40 @@ _OTHER_NODE = "for another node than the part below"
 def explain(expression: Expression, document: bytes | str, limits: Limits = DEFAULT_LIMITS) -> Explanation:
     """Explain an expression on a document, by the reference semantics. Raises DecodeError or LimitError."""
     root = read(document, limits)
-    tree = _Teller(prefixes_of(expression)).part(expression, [root], None)
+    tree = _Explainer(prefixes_of(expression)).part(expression, [root], None)
     return Explanation(tree.truth is True, tree)
 
 
 def explain_xpath(front_end: XPathFrontEnd, text: str, find_event: FindEvent) -> Explanation:
-    """Explain an XPath text on an event, as the registry of languages asks for it."""
+    """Explain an XPath text on an event: the explainer of the language `xpath`."""
     expression = front_end.parse(text)
     (name,) = DOCUMENT
     document = find_event(frozenset({name})).get(name)
     if not isinstance(document, str | bytes):
-        note = "the event has no document" if document is None else "the attribute is no document: it is no string"
+        note = "the event has no document" if document is None else "the attribute is not a string"
         shown = print_part(expression, prefixes_of(expression), is_top=True)
         return Explanation(False, Clause(shown, False, (Met(name, ()),), note))
     return explain(expression, document, front_end.limits)
 
 
-class _Teller:
-    """Tells of the parts of one expression."""
+class _Explainer:
+    """Explains the parts of one expression."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         self.prefixes = prefixes
-        self.known: Known = {}
+        self.truths: TruthCache = {}
         self.rests: list[Expression] = []
-        """Expressions made on the way. They stay alive, because what is known goes by identity."""
+        """Expressions made while explaining. They are kept, because the cache of truths goes by identity."""
 
     def part(self, part: Expression, contexts: Sequence[Node], step: Step | None) -> Clause:
-        """A part asked of nodes: those that a step leads to, or the root. If it holds, of those it holds for."""
+        """Explain a part at the nodes that a step leads to, or at the root; if it holds, at those where it holds."""
         chosen = [node for node in contexts if self._holds(part, node)]
         truth = bool(chosen)
         contexts = chosen or contexts
         match part:
             case And(items=items):
                 parts = tuple(self.part(item, contexts, step) for item in items)
-                note = None if truth or not all(each.truth for each in parts) else self._apart(step)
+                note = None if truth or not all(clause.truth for clause in parts) else self._apart(step)
                 return Clause("and", truth, (), note, parts)
             case Or(items=items):
                 return Clause("or", truth, (), None, tuple(self.part(item, contexts, step) for item in items))
@@ -75,32 +75,32 @@ class _Teller:
         """A path or a comparison: the steps as far as they lead, and the predicates on the way."""
         shown = print_part(leaf, self.prefixes, is_top=above is None)
         parts: list[Clause] = []
-        found = list(contexts)
+        nodes = list(contexts)
         for place, step in enumerate(path.steps):
-            reached = _unique(chain.from_iterable(nodes_of(step, node) for node in found))
+            reached = _unique(chain.from_iterable(nodes_of(step, node) for node in nodes))
             if not reached:
-                return Clause(shown, truth, (), self._missing(step, found), tuple(parts))
+                return Clause(shown, truth, (), self._missing(step, nodes), tuple(parts))
             rest = _rest(leaf, path, place)
             self.rests.append(rest)
             passed = [node for node in reached if all(self._holds(each, node) for each in step.predicates)]
             if truth:
                 passed = [node for node in passed if self._holds(rest, node)]
-            asked = passed or reached
-            parts += (self.part(each, asked, step) for each in step.predicates)
+            explained = passed or reached
+            parts += (self.part(each, explained, step) for each in step.predicates)
             note = None if truth else self._not_together(step, rest, reached)
             if note is None and not passed:
                 which = "its predicate" if len(step.predicates) == 1 else "all its predicates"
                 note = f"no `{self._test(step)}` meets {which}"
             if note is not None:
                 return Clause(shown, truth, self._met(reached), note + _more(reached), tuple(parts))
-            found = passed
+            nodes = passed
         if isinstance(leaf, Comparison) and truth:
-            found = [node for node in found if compares(string_value(node), leaf.operator, leaf.value)]
-        note = _more(found).removeprefix(", ") or None
-        return Clause(shown, truth, self._met(found), note, tuple(parts))
+            nodes = [node for node in nodes if compares(string_value(node), leaf.operator, leaf.value)]
+        note = _more(nodes).removeprefix(", ") or None
+        return Clause(shown, truth, self._met(nodes), note, tuple(parts))
 
     def _not_together(self, step: Step, rest: Expression, nodes: Sequence[Node]) -> str | None:
-        """That nodes of a step meet each of its branches, but none all of them, where that is so."""
+        """A note if each branch holds at some node of a step, but no node meets them all."""
         branches = [each for predicate in step.predicates for each in _conjuncts(predicate)]
         if rest != Exists(Location(())):
             branches.append(rest)
@@ -110,14 +110,14 @@ class _Teller:
         return self._apart(step) if met_somewhere else None
 
     def _holds(self, part: Expression, node: Node) -> bool:
-        return meets(part, node, self.known)
+        return meets(part, node, self.truths)
 
     def _apart(self, step: Step | None) -> str:
         return _NOT_TOGETHER.format(name="/" if step is None else self._test(step))
 
-    def _missing(self, step: Step, found: Sequence[Node]) -> str:
-        """Which step leads nowhere, and from where."""
-        places = list(dict.fromkeys(self._tag_path(node) for node in found))
+    def _missing(self, step: Step, nodes: Sequence[Node]) -> str:
+        """A note on a step that leads nowhere, and from where."""
+        places = list(dict.fromkeys(self._tag_path(node) for node in nodes))
         where = " or ".join(places[:3]) + (f" or {len(places) - 3} more" if len(places) > 3 else "")
         is_attribute = step.kind is NodeKind.ATTRIBUTE and not step.is_descendant
         return f"no `{self._test(step)}` {'on' if is_attribute else 'below'} {where}"
@@ -144,7 +144,7 @@ class _Teller:
 
 
 def _rest(leaf: Exists | Comparison, path: Location, place: int) -> Expression:
-    """What a leaf asks of a node that the step at a place leads to, but for that step's predicates."""
+    """The rest of a leaf below the step at a place, without that step's predicates."""
     below = Location(path.steps[place + 1 :])
     return Exists(below) if isinstance(leaf, Exists) else Comparison(below, leaf.operator, leaf.value)
 
@@ -160,10 +160,10 @@ def _unique(nodes: chain[Node]) -> list[Node]:
 def _way_to(node: Node) -> list[Node]:
     """The nodes from the document's element to a node."""
     way: list[Node] = []
-    each: Node | None = node
-    while each is not None and each.parent is not None:
-        way.append(each)
-        each = each.parent
+    current: Node | None = node
+    while current is not None and current.parent is not None:
+        way.append(current)
+        current = current.parent
     return way[::-1]
 
 
@@ -171,7 +171,7 @@ def _position(node: Node) -> str:
     """`[2]` for the second of several siblings of one name."""
     if node.kind is NodeKind.ATTRIBUTE or node.parent is None:
         return ""
-    alike = [each for each in node.parent.children if each.kind is node.kind and each.name == node.name]
+    alike = [sibling for sibling in node.parent.children if sibling.kind is node.kind and sibling.name == node.name]
     return f"[{1 + next(at for at, each in enumerate(alike) if each is node)}]" if len(alike) > 1 else ""
 
 

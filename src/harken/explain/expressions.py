@@ -42,7 +42,7 @@ def explain(
 ) -> Explanation:
     """Explain an expression on a canonical event, by the reference semantics. Raises LimitError."""
     bound = find_binding(expression, event, schema, None, limits.max_bindings)
-    return Explanation(bound is not None, _Teller(event, bound, schema, limits).part(expression))
+    return Explanation(bound is not None, _Explainer(event, bound, schema, limits).part(expression))
 
 
 def explain_part(
@@ -53,18 +53,18 @@ def explain_part(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Clause:
     """Explain a part of an expression under the binding of arrays that made the event match, if one did."""
-    return _Teller(event, bound, schema, limits).part(part)
+    return _Explainer(event, bound, schema, limits).part(part)
 
 
 def explain_sql(front_end: SqlFrontEnd, text: str, find_event: FindEvent) -> Explanation:
-    """Explain a text of SQL on an event, as the registry of languages asks for it."""
+    """Explain a text of SQL on an event: the explainer of the language `sql`."""
     expression = front_end.parse(text)
     event = find_event(frozenset(path[0] for path in attributes(expression)))
     return explain(expression, event, front_end.schema, front_end.limits)
 
 
-class _Teller:
-    """Tells of the parts under the binding that made the event match; if none did, of each part under its own best."""
+class _Explainer:
+    """Explains the parts under the binding that made the event match or, without one, each under its own best."""
 
     def __init__(
         self, whole: Mapping[str, Any], bound: Mapping[str, Any] | None, schema: Schema | None, limits: Limits
@@ -84,20 +84,20 @@ class _Teller:
                 return Clause("OR", True if True in truths else None if None in truths else False, (), None, parts)
             case Not(item=And() | Or() | Not() as item):
                 below = self.part(item)
-                found = self._truth(node)
-                agrees = found is (None if below.truth is None else not below.truth)
-                return Clause("NOT", found, (), None if agrees else _OTHER_CHOICE, (below,))
+                truth = self._truth(node)
+                agrees = truth is (None if below.truth is None else not below.truth)
+                return Clause("NOT", truth, (), None if agrees else _OTHER_CHOICE, (below,))
             case IsTruth(item=And() | Or() | Not() as item, wanted=wanted):
                 below = self.part(item)
-                found = self._truth(node)
-                note = None if found is (below.truth is wanted) else _OTHER_CHOICE
-                return Clause(f"IS {str(wanted).upper()}", found, (), note, (below,))
+                truth = self._truth(node)
+                note = None if truth is (below.truth is wanted) else _OTHER_CHOICE
+                return Clause(f"IS {str(wanted).upper()}", truth, (), note, (below,))
             case Not(item=IsTruth(item=And() | Or() | Not()) as item):
                 return Clause("NOT", self._truth(node), (), None, (self.part(item),))
             case _:
-                found = self._truth(node)
-                note = self._unlike(node) if found is None else self._substring(node)
-                return Clause(print_expression(node), found, self._met(node), note)
+                truth = self._truth(node)
+                note = self._kinds_note(node) if truth is None else self._substring_note(node)
+                return Clause(print_expression(node), truth, self._met(node), note)
 
     def _conjunction(self, node: And, parts: tuple[Clause, ...]) -> Clause:
         truths = [part.truth for part in parts]
@@ -118,13 +118,13 @@ class _Teller:
         most = self.limits.max_bindings
         return find_binding(node, self.whole, self.schema, self.bound, most) is not None
 
-    def _unlike(self, node: Expression) -> str | None:
-        """That what the event has does not compare with what the text has, where that is why a predicate is unknown."""
+    def _kinds_note(self, node: Expression) -> str | None:
+        """A note if a predicate is unknown because the event's value and the text's constant differ in kind."""
         if any(arithmetic_depth(each) for each, _ in predicates(node)):
             return None
-        found = [leaf for each, _ in predicates(node) for leaf in leaves(each)]
-        wanted = {leaf.kind for leaf in found if isinstance(leaf, Constant)}
-        paths = [leaf.path for leaf in found if isinstance(leaf, Attribute)]
+        operands = [leaf for each, _ in predicates(node) for leaf in leaves(each)]
+        wanted = {leaf.kind for leaf in operands if isinstance(leaf, Constant)}
+        paths = [leaf.path for leaf in operands if isinstance(leaf, Attribute)]
         kinds = {KINDS.get(type(value)) for path in paths for value in all_values(self.whole, path)}
         if len(wanted) != 1 or len(kinds) != 1 or wanted == kinds:
             return None
@@ -133,8 +133,8 @@ class _Teller:
             return f"a string that is not a full ISO 8601 {other} does not compare with one"
         return f"{'an object' if kind is None else f'a {kind}'} does not compare with a {other}"
 
-    def _substring(self, node: Expression) -> str | None:
-        """What CONTAINS asks, where it was probably meant to search in a string."""
+    def _substring_note(self, node: Expression) -> str | None:
+        """A note on a CONTAINS that was probably meant to search in a string."""
         predicate = node.item if isinstance(node, Not) else node
         if not isinstance(predicate, Contains) or not isinstance(predicate.value.value, str):
             return None
@@ -145,8 +145,8 @@ class _Teller:
         return substring_doubt(predicate.attribute.name, wanted)
 
     def _met(self, node: Expression) -> tuple[Met, ...]:
-        found = (leaf for each, _ in predicates(node) for leaf in leaves(each))
-        paths = dict.fromkeys(leaf.path for leaf in found if isinstance(leaf, Attribute))
+        operands = (leaf for each, _ in predicates(node) for leaf in leaves(each))
+        paths = dict.fromkeys(leaf.path for leaf in operands if isinstance(leaf, Attribute))
         return tuple(map(self._values, paths))
 
     def _values(self, path: Path) -> Met:

@@ -29,7 +29,7 @@ from harken.language.sql.printer import print_expression
 from harken.limits import Limits
 from harken.operators.calling import Caller, Evaluation
 from harken.operators.operator import FREE
-from harken.reference.operators import Found, calls, elements, substitution, substitutions, under
+from harken.reference.operators import CallResult, CallResults, calls, elements, substitution, substitutions, under
 from harken.schema import Schema
 from harken.schema.values import show
 
@@ -48,12 +48,12 @@ def explain_calling(
     limits: Limits,
 ) -> Explanation:
     """Explain an expression on a canonical event, which came as `raw`. All its operators are called."""
-    found: dict[Call, Found] = {}
+    results: dict[Call, CallResult] = {}
     notes: dict[Call, str | None] = {}
     for call in calls(expression):
-        found[call], notes[call] = _called(call, raw, callers[call.name])
-    bound = substitution(expression, event, found, schema)
-    tree = _Teller(expression, event, found, notes, bound, schema, limits).part(expression)
+        results[call], notes[call] = _called(call, raw, callers[call.name])
+    bound = substitution(expression, event, results, schema)
+    tree = _Explainer(expression, event, results, notes, bound, schema, limits).part(expression)
     note = None if not bound else "with " + ", ".join(f"?{name} = {show(value)}" for name, value in bound.items())
     if note is not None:
         tree = Clause(
@@ -62,29 +62,29 @@ def explain_calling(
     return Explanation(bound is not None, tree)
 
 
-def _called(call: Call, raw: RawEvent, caller: Caller) -> tuple[Found, str | None]:
-    """What a call finds, and what to say of it."""
+def _called(call: Call, raw: RawEvent, caller: Caller) -> tuple[CallResult, str | None]:
+    """The result of a call, and a note on it."""
     arguments: list[Any] = []
-    for each in call.arguments:
-        if isinstance(each, Attribute):
-            arguments.append(raw.at(each.path))
+    for argument in call.arguments:
+        if isinstance(argument, Attribute):
+            arguments.append(raw.at(argument.path))
             if arguments[-1] is None:
-                return None, f"{each.name} is missing"
+                return None, f"{argument.name} is missing"
         else:
-            arguments.append(each.value if isinstance(each, Constant) else FREE)
+            arguments.append(argument.value if isinstance(argument, Constant) else FREE)
     (answer,) = caller([Evaluation(raw.seen(caller.operator.signature.reads), tuple(arguments))])
     if isinstance(answer, HarkenError):
         return None, answer.message
     if isinstance(answer, bool):
         return answer, None
-    return answer, _bindings([each.name for each in call.arguments if isinstance(each, Variable)], answer)
+    return answer, _bindings([argument.name for argument in call.arguments if isinstance(argument, Variable)], answer)
 
 
 def _bindings(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Bindings in words."""
     variables = ", ".join(f"?{name}" for name in names)
     if not rows:
-        return f"it finds no {variables}"
+        return f"no binding for {variables}"
     shown = ", ".join(
         "(" * (len(names) > 1) + ", ".join(map(show, row)) + ")" * (len(names) > 1) for row in rows[:_SHOWN]
     )
@@ -92,34 +92,34 @@ def _bindings(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return f"{variables} is {shown}{more}" if len(rows) == 1 else f"{variables} is one of {shown}{more}"
 
 
-class _Teller:
-    """Tells of the parts under the substitution that made the event match. If none did, and for variables that it
-    leaves open, a part has the truth that serves the whole best: under NOT, that is false.
+class _Explainer:
+    """Explains the parts under the substitution that made the event match. Without one, and for variables that it
+    leaves unbound, a part has the truth that favours a match: under NOT, that is false.
     """
 
     def __init__(
         self,
         expression: Expression,
         event: Mapping[str, Any],
-        found: Mapping[Call, Found],
+        results: CallResults,
         notes: _Notes,
         bound: Mapping[str, Any] | None,
         schema: Schema | None,
         limits: Limits,
     ) -> None:
         self.event = event
-        self.found = found
+        self.results = results
         self.notes = notes
         self.bound = bound or {}
         self.schema = schema
         self.limits = limits
         self.picked: Mapping[str, Any] | None = None
-        """What the binding of arrays picked that made the event match, if one did."""
+        """The event with the elements that made it match, if it did."""
         if bound is not None:
-            self.picked = elements(under(expression, bound, found), event, schema, None, limits.max_bindings)
+            self.picked = elements(under(expression, bound, results), event, schema, None, limits.max_bindings)
 
     def part(self, node: Expression, is_positive: bool = True, beside: tuple[Expression, ...] = ()) -> Clause:
-        """A part that stands under an even number of NOT or not, and the calls that bind variables beside it."""
+        """Explain a part, under an even number of NOT if `is_positive`, and `beside` calls that bind variables."""
         match node:
             case And(items=items) | Or(items=items):
                 return self._joined(node, items, is_positive, beside)
@@ -143,13 +143,13 @@ class _Teller:
     def _joined(
         self, node: And | Or, items: tuple[Expression, ...], is_positive: bool, beside: tuple[Expression, ...]
     ) -> Clause:
-        """AND or OR. Where the whole needs all of its parts, they have to serve it under one substitution."""
+        """AND or OR. If the whole needs all of its parts, one substitution has to give the truth of each."""
         is_and = isinstance(node, And)
         needs_all = is_and is is_positive
-        binding = [_binding(item, is_positive) for item in items] if needs_all else []
+        binders = [_binding(item, is_positive) for item in items] if needs_all else []
         parts = []
         for place, item in enumerate(items):
-            others = tuple(each for at, each in enumerate(binding) if at != place and each is not None)
+            others = tuple(each for at, each in enumerate(binders) if at != place and each is not None)
             parts.append(self.part(item, is_positive, beside + others))
         truths = {part.truth for part in parts}
         truth = not is_and if (not is_and) in truths else None if None in truths else is_and
@@ -159,35 +159,35 @@ class _Teller:
         return Clause("AND" if is_and else "OR", truth, (), note, tuple(parts))
 
     def _truth(self, node: Expression, wanted: bool, beside: Sequence[Expression] = ()) -> bool | None:
-        """The wanted truth if some substitution gives it; unknown if one leaves it open; else the other truth."""
+        """The wanted truth if some substitution gives it; else unknown if one gives that; else the other truth."""
         names = _variables(node).keys()
-        binding = [each for each in beside if names & _variables(each).keys() - self.bound.keys()]
-        given = substitutions(node, self.found, self.bound, is_positive=wanted)
-        if binding:
-            own = {name for call in calls(node) for name in _variables(call)}
-            given = self._bound_beside(node, names - own, binding, wanted)
+        binders = [each for each in beside if names & _variables(each).keys() - self.bound.keys()]
+        candidates = substitutions(node, self.results, self.bound, is_positive=wanted)
+        if binders:
+            bound_here = {name for call in calls(node) for name in _variables(call)}
+            candidates = self._bound_beside(node, names - bound_here, binders, wanted)
         truths = set()
-        for bound in given:
-            truths.add(self._plain_truth(under(node, bound, self.found, wanted), wanted))
+        for bound in candidates:
+            truths.add(self._plain_truth(under(node, bound, self.results, wanted), wanted))
             if wanted in truths:
                 return wanted
         return None if None in truths else not wanted
 
     def _bound_beside(
-        self, node: Expression, names: set[str], binding: Sequence[Expression], wanted: bool
+        self, node: Expression, names: set[str], binders: Sequence[Expression], wanted: bool
     ) -> Iterator[dict[str, Any]]:
-        """Substitutions under which the calls beside a part hold; if none does, all with a value for these names."""
-        joined = conjunction(list(binding))
+        """Substitutions under which the calls beside a part hold; if there is none, all that bind these names."""
+        joined = conjunction(list(binders))
         others: list[dict[str, Any]] = []
         has_any = False
-        for each in substitutions(joined, self.found, self.bound):
-            if self._plain_truth(under(joined, each, self.found), True):
+        for each in substitutions(joined, self.results, self.bound):
+            if self._plain_truth(under(joined, each, self.results), True):
                 has_any = True
-                yield from substitutions(node, self.found, each, is_positive=wanted)
+                yield from substitutions(node, self.results, each, is_positive=wanted)
             elif names <= each.keys():
                 others.append(each)
         for each in () if has_any else others or [dict(self.bound)]:
-            yield from substitutions(node, self.found, each, is_positive=wanted)
+            yield from substitutions(node, self.results, each, is_positive=wanted)
 
     def _plain_truth(self, plain: Expression, wanted: bool) -> bool | None:
         """The truth of a part without calls and variables: the wanted one, if some binding of arrays gives it."""
@@ -203,7 +203,7 @@ class _Teller:
             return f"?{name} = {show(self.bound[name])}"
         values: dict[str, None] = {}
         for call in (call for each in beside for call in calls(each)):
-            variables, rows = [each.name for each in call.arguments if isinstance(each, Variable)], self.found[call]
+            variables, rows = [each.name for each in call.arguments if isinstance(each, Variable)], self.results[call]
             if name in variables and isinstance(rows, Sequence):
                 values.update(dict.fromkeys(show(row[variables.index(name)]) for row in rows))
         shown = ", ".join(list(values)[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
@@ -212,12 +212,12 @@ class _Teller:
 
 def _variables(node: Expression) -> dict[str, None]:
     """The names of the variables in a part, in order."""
-    found = (leaf for each, _ in predicates(node) for leaf in leaves(each))
-    return dict.fromkeys(leaf.name for leaf in found if isinstance(leaf, Variable))
+    operands = (leaf for each, _ in predicates(node) for leaf in leaves(each))
+    return dict.fromkeys(leaf.name for leaf in operands if isinstance(leaf, Variable))
 
 
 def _binding(node: Expression, is_positive: bool) -> Expression | None:
-    """The calls of a part that bind variables, joined as they are there; None if there are none."""
+    """The calls of a part that bind variables, joined as in the part; None if there are none."""
     match node:
         case Call():
             return node if is_positive else None
@@ -226,7 +226,7 @@ def _binding(node: Expression, is_positive: bool) -> Expression | None:
         case IsTruth(item=item, wanted=wanted):
             return _binding(item, is_positive is wanted)
         case And(items=items) | Or(items=items):
-            found = [each for each in (_binding(item, is_positive) for item in items) if each is not None]
+            binders = [each for each in (_binding(item, is_positive) for item in items) if each is not None]
             joined = conjunction if isinstance(node, And) is is_positive else disjunction
-            return joined(found) if found else None
+            return joined(binders) if binders else None
     return None

@@ -1,7 +1,7 @@
-"""What is said while kernels are compiled, which takes long enough to look like a hang.
+"""Announces that kernels are being compiled, which takes long enough to look like a hang.
 
-One process says it, once: the first that compiles with an empty cache, or one that goes on compiling for some seconds.
-On a terminal it is a line that counts and goes away, elsewhere a warning in the log.
+One process announces it, once: the first that compiles with an empty cache, or one that compiles for some seconds. On a
+terminal the announcement is a counter that is erased at the end, elsewhere a warning in the log.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from typing import Any
 from numba.core import event
 
 PLAIN_KERNELS = 50
-"""About as many kernels as plain subscriptions, dicts and Arrow need."""
+"""About the number of kernels that plain subscriptions, dicts and Arrow need."""
 _PATIENCE = 2.0
-"""Seconds that a process compiles before it says so, if others were kept already."""
-_HEARD = 600.0
-"""Seconds for which no other process says it again."""
+"""Seconds of compilation before the announcement, if the cache was not empty."""
+_NOT_REPEATED = 600.0
+"""Seconds after an announcement in which no process makes another."""
 _CLEAR = "\r\x1b[2K"
 log = logging.getLogger("harken.kernels.compile")
 
 
 class Announcer(event.Listener):
-    """Counts the kernels that this process compiles, and says so."""
+    """Counts the kernels that this process compiles, and announces the compilation."""
 
     def __init__(self, kept_in: Callable[[], str | None], lock: Any) -> None:
         self._kept_in = kept_in
         self._lock = lock
         self.is_silent = False
         self.watcher: Callable[[int], None] | None = None
-        """Called with the kernels that were compiled so far, whenever there is one more."""
+        """Called after each compiled kernel, with the number so far."""
         self._compiled = 0
         self._depth = 0
         self._began = self._spent = 0.0
         self._was_empty = False
-        self._is_said = False
+        self._is_announced = False
         self._is_shown = False
 
     def kernel_is_missing(self, is_first: bool) -> None:
-        """Note that a kernel has to be compiled, and whether it is the first that is kept."""
+        """Note that a kernel has to be compiled. `is_first` if the cache is empty."""
         self._was_empty |= is_first
 
     def on_start(self, started: Any) -> None:
@@ -51,8 +51,8 @@ class Announcer(event.Listener):
         if self._depth > 1:
             return
         self._began = time.monotonic()
-        if not self.is_silent and not self._is_said:
-            self._say_if_it_takes_long()
+        if not self.is_silent and not self._is_announced:
+            self._announce_if_it_takes_long()
         self._show()
 
     def on_end(self, ended: Any) -> None:
@@ -67,12 +67,12 @@ class Announcer(event.Listener):
         if self._is_shown:
             self._show() if self._depth else _write(_CLEAR)
 
-    def _say_if_it_takes_long(self) -> None:
+    def _announce_if_it_takes_long(self) -> None:
         folder = self._kept_in()
         is_short = not self._was_empty and self._spent < _PATIENCE
-        if folder is not None and (is_short or _seconds_since(self._lock.read()) < _HEARD):
+        if folder is not None and (is_short or _seconds_since(self._lock.read()) < _NOT_REPEATED):
             return
-        self._is_said = True
+        self._is_announced = True
         self._lock.write(f"announced {time.time():.0f}\n")
         if folder is None:
             log.warning(
@@ -91,7 +91,7 @@ class Announcer(event.Listener):
 
     def _show(self) -> None:
         if self._is_shown:
-            # What is needed is known only when it is needed.
+            # The total is not known beforehand.
             total = max(PLAIN_KERNELS, (self._compiled // 10 + 1) * 10)
             _write(f"{_CLEAR}compiling kernels for this processor, once: {self._compiled} of about {total}")
 
@@ -101,7 +101,7 @@ def _is_ours(compiled: Any) -> bool:
 
 
 def _seconds_since(text: str) -> float:
-    """How long ago it was said, by what is written in the lock's file."""
+    """Seconds since the announcement that the lock file records; infinite if it records none."""
     word, _, moment = text.strip().partition(" ")
     return abs(time.time() - int(moment)) if word == "announced" and moment.isdigit() else float("inf")
 

@@ -1,11 +1,11 @@
-"""A checksum of what is kept in files: quick enough to check all of a file whenever it is opened.
+"""A checksum of files, quick enough to check all of a file whenever it is opened.
 
 Every word of 64 bits is mixed with its place (by the finaliser of SplitMix64; Steele, Lea and Flood, "Fast Splittable
 Pseudorandom Number Generators", section 4), and the mixtures are added up.
 
-At any place, unlike words have unlike mixtures. So damage is always told that lies within one word: a bit, or a byte.
-Any other (several words changed, swapped or moved, pages of zeros, what an older file had there) goes unnoticed once in
-about 2^64 cases. It does not protect from those who mean to deceive.
+At one place, different words have different mixtures. So damage within one word (a bit, a byte) is always detected.
+Other damage (several words changed, swapped or moved, pages of zeros, an older file's contents) goes undetected once in
+about 2^64 cases. The checksum does not protect against deliberate changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harken.kernels.compile import IS_PLAIN, kernel
 
 LINE = 64
-"""Bytes are summed up as if zeros filled their last line, of so many."""
+"""Bytes in a line. The last line is padded with zeros."""
 _WORD = 8
 _STEP = np.uint64(0x9E37_79B9_7F4A_7C15)
 _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
@@ -37,7 +37,7 @@ def sum_of_mixtures(words, first):
 
 
 def sum_of_mixtures_plain(words: NDArray[np.uint64], first: int) -> int:
-    """The same with NumPy, whose single numbers would warn that they overflow."""
+    """`sum_of_mixtures` on NumPy arrays, because NumPy scalars warn of overflow."""
     total = 0
     for start in range(0, len(words), _PIECE):
         piece = words[start : start + _PIECE]
@@ -64,5 +64,5 @@ def checksum(data: NDArray[np.uint8]) -> int:
 
 def _words(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
     words = data.view(np.uint64)
-    words.flags.writeable = False  # some cannot be written to; so Numba compiles once for all
+    words.flags.writeable = False  # some arrays are read-only: if all are, Numba compiles once
     return words

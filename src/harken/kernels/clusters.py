@@ -3,22 +3,21 @@
 
 The slots of a cluster are sorted by the code of the key and, under one key, by the bound of the range. So an event's
 key leads to a run of slots, and its value on the range attribute cuts that run short. What the cluster asks beyond
-that is compared 64 slots at a time. A run of which nothing more is asked is not looked at: its ids are copied.
+that is compared 64 slots at a time. A run with nothing to compare is not read: its ids are copied.
 
 Where all rows of a cluster ask for one value in other columns besides the key's, and few events have one of the
-combinations that are asked for, the cluster has a filter: a bit for each combination, found by hashing. An event
+combinations that occur, the cluster has a filter: a bit for each combination, located by hashing. An event
 without its bit is not looked up at all.
 
-Where there is no key all events search the same bounds. Behind these stands every 64th of them again: which 64 the
-search ends in is found among them.
+Without a key all events search the same bounds. A copy of every 64th bound stands behind them, where the search begins.
 
 Without a range, the slots of one key are sorted by what they ask of one column that is compared: those with an upper
 end by that, and then the others by their lower end. Where nothing else is compared, and all intervals have one end,
-those that hold for an event follow each other. Of no more than 64 slots that is noticed, and they are a run.
+the slots that hold for an event follow each other. In a run of at most 64 slots this is noticed: they are a run, too.
 
 A cluster that no cache holds has a sketch: tiles of 64 slots, in which every column that is compared takes one byte a
 slot, or two, of the upper bits of its codes. These settle nearly all slots; only where the upper bits of an event's
-code are those of a bound are the bounds themselves read. What an event reads then lies together, and is a quarter.
+code are those of a bound are the bounds themselves read. An event then reads a quarter of the bytes, all contiguous.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Clusters(NamedTuple):
     """All clusters of a segment, as arrays."""
 
     clusters: Grid[np.int64]
-    """A row of fields for each."""
+    """A row of fields for each cluster."""
     masks: NDArray[np.int32]
     """The columns in which an event has to have a value, and those of filters."""
     starts: NDArray[np.int32]
@@ -119,9 +118,9 @@ def rest_interval(rest, i, slot, narrow, wide, top):
 
 @inner
 def mixed_with(mixed, code):
-    """A number of 32 bits for a code and what it is mixed with, whose upper bits are spread evenly.
+    """Mix a code into a number of 32 bits, so that its upper bits are spread evenly.
 
-    They are brought down too: codes that are evenly apart would else fall together in step.
+    They are folded into the lower ones: otherwise evenly spaced codes would collide.
     """
     mixed = (mixed + np.uint64(code) & _WORD) * _SCATTER & _WORD
     return mixed ^ mixed >> _DOWN

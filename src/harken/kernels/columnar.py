@@ -13,7 +13,7 @@ from harken.kernels.stages import Batch, Stage, call_stage
 
 
 class IndexSearch(NamedTuple):
-    """The stages that search an index, and what one thread needs besides."""
+    """The stages that search an index, and the working arrays of one thread."""
 
     find_runs: Stage
     copy_runs: Stage
@@ -24,13 +24,13 @@ class IndexSearch(NamedTuple):
     sift: Stage
     write_sifted: Stage
     ends: NDArray[np.int64]
-    """By event of a chunk: how many ids it has, and then where they end so far."""
-    looked_at: NDArray[np.int64]
-    """By cluster, then by pool, and of the sieve: the slots that were looked at in a chunk."""
+    """By event of a chunk: the number of its ids, and then where they end so far."""
+    examined: NDArray[np.int64]
+    """By cluster, then by pool, and of the sieve: the slots examined in a chunk."""
     pending: NDArray[np.int64]
     """Of a chunk whose ids did not fit: its visits, those of the sieve, and its events, 0 if there is none."""
     seen: NDArray[np.int64]
-    """As `looked_at`: the slots that were looked at so far."""
+    """As `examined`: the slots examined so far."""
 
 
 _thawed, _thawed_batch = thawing(IndexSearch), thawing(Batch)
@@ -42,11 +42,11 @@ def match_codes(search, deleted, batch, codes, out, first, last, chunk, resumes)
 
     `search`, `deleted` and `batch` are frozen.
 
-    Returns the first event that was not done for lack of space in `out`, and the space that its chunk needs; or `last`.
-    Called again with as much space, and `resumes`, it goes on with what was found.
+    Returns `last` and 0; or, if `out` is too small, the first event not written and the space that its chunk needs. A
+    call with that much space and `resumes` continues without searching the chunk again.
     """
     searched, given = _thawed(search), _thawed_batch(batch)
-    ends, pending, looked_at, seen = searched.ends, searched.pending, searched.looked_at, searched.seen
+    ends, pending, examined, seen = searched.ends, searched.pending, searched.examined, searched.seen
     offsets, reserved, candidates = given.offsets, given.reserved, given.candidates
     if not resumes:
         pending[2] = offsets[first] = 0
@@ -57,8 +57,8 @@ def match_codes(search, deleted, batch, codes, out, first, last, chunk, resumes)
             events = min(chunk, last - event)
             for i in range(events):
                 ends[i] = candidates[event + i] = 0
-            for i in range(looked_at.size):
-                looked_at[i] = 0
+            for i in range(examined.size):
+                examined[i] = 0
             visited = sifted = np.int64(0)
             fits = call_stage(searched.find_runs, deleted, batch, codes, out, event, events) >= 0
             if fits and searched.find_visits.address:
@@ -86,7 +86,7 @@ def match_codes(search, deleted, batch, codes, out, first, last, chunk, resumes)
         if sifted:
             call_stage(searched.write_sifted, deleted, batch, codes, out, event, events)
         for i in range(seen.size):
-            seen[i] += looked_at[i]
+            seen[i] += examined[i]
         event += events
     return last, np.int64(0)
 
@@ -95,7 +95,7 @@ def match_codes(search, deleted, batch, codes, out, first, last, chunk, resumes)
 def fill_reserved(offsets, filled, part_offsets, part_numbers, out):
     """Write the numbers of a part into the places that were reserved at the start of each event's ids.
 
-    `filled` says how many of these are taken already.
+    `filled` is the number of places already taken.
     """
     for event in range(filled.size):
         at = offsets[event] + filled[event]

@@ -1,4 +1,4 @@
-"""How kernels are compiled and kept: the flags stand here, once.
+"""How kernels are compiled and kept, with one set of flags.
 
 A kernel is compiled when it is first called, and kept on disk: beside the package, in the user's cache, or where
 NUMBA_CACHE_DIR says. Where neither can be written, kernels are kept in a private folder for temporary files. Of several
@@ -27,14 +27,14 @@ _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": 
 IS_PLAIN: bool = getattr(numba.config, "DISABLE_JIT", 0) != 0
 """Whether kernels run as Python, as NUMBA_DISABLE_JIT=1 asks."""
 _NAMED: str = getattr(numba.config, "CACHE_DIR", "")
-"""The folder that NUMBA_CACHE_DIR names, if it names one."""
+"""The folder in NUMBA_CACHE_DIR, or ''."""
 _SOURCES = sorted(Path(__file__).parent.rglob("*.py"))
 
 log = logging.getLogger(__name__)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile to machine code at the first call, and keep it on disk; other threads run meanwhile."""
+    """Compile a function at its first call, and keep the machine code on disk. It runs without the GIL."""
     return _compiled(function, _FLAGS)
 
 
@@ -67,7 +67,7 @@ def inner(function: Callable[..., Any]) -> Any:
         return compiled
 
     def refuse(*given: Any, **named: Any) -> Any:
-        raise TypeError(f"{function.__name__} is a part of kernels: only they call it")
+        raise TypeError(f"{function.__name__} is an inner kernel: only kernels can call it")
 
     # Without this, Numba would call an entry that is not there.
     compiled._insert = lambda *given, **named: None
@@ -76,13 +76,13 @@ def inner(function: Callable[..., Any]) -> Any:
 
 
 def compiled_for(kernel: Any, signature: Any) -> Any:
-    """What Numba compiled of a kernel for arguments of these types, now unless it is kept."""
+    """The compiled kernel for arguments of these types, compiled now unless it is kept."""
     kernel.compile(signature)
     return kernel.overloads[signature.args]
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A part of a kernel: its code becomes part of each kernel that calls it, as if it stood there.
+    """A function whose code becomes part of each kernel that calls it.
 
     A call between kernels counts references to each array that it hands on, unless LLVM sees that it need not.
     """
@@ -90,14 +90,14 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def _private_folder() -> Path | None:
-    """A folder for temporary files that belongs to this user alone, or None: machine code is read from it."""
+    """A temporary folder that only this user can access, or None: machine code is loaded from it."""
     folder = Path(tempfile.gettempdir(), f"harken-kernels-{os.getuid()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
-    is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    is_private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
     return folder if is_private and os.access(folder, os.W_OK) else None
 
 
@@ -120,9 +120,9 @@ event.register("numba:compile", _announcer)
 
 
 def compiling_silently(watcher: Callable[[int], None] | None = None) -> None:
-    """Do not say that kernels are being compiled: who calls this says so in its own words, or has nobody to say it to.
+    """Do not announce compilation: for callers that do it themselves, or that have no user to tell.
 
-    A `watcher` is called, whenever one more kernel is compiled, with how many this process has compiled so far.
+    `watcher` is called after each compiled kernel, with the number that this process has compiled so far.
     """
     _announcer.is_silent = True
     _announcer.watcher = watcher
@@ -131,10 +131,10 @@ def compiling_silently(watcher: Callable[[int], None] | None = None) -> None:
 def _compile_once(compiled: Any, cache: Any) -> None:
     """Compile this kernel in one process at a time: others wait, and then read what is kept.
 
-    Where NUMBA_CACHE_DIR can only be read, what is there is used, and only the rest is kept in another folder.
+    If NUMBA_CACHE_DIR is read-only, its kernels are used, and only the others are kept in another folder.
     """
     compile, load, save = compiled.compile, cache.load_overload, cache.save_overload
-    own, read_only = cache._cache_file, _read_only(cache)
+    writable, read_only = cache._cache_file, _read_only(cache)
 
     def load_kept(signature: Any, context: Any) -> Any:
         if read_only is not None:
@@ -142,7 +142,7 @@ def _compile_once(compiled: Any, cache: Any) -> None:
             try:
                 kept = load(signature, context)
             finally:
-                cache._cache_file = own
+                cache._cache_file = writable
             if kept is not None:
                 return kept
         return load(signature, context)
@@ -160,7 +160,7 @@ def _compile_once(compiled: Any, cache: Any) -> None:
     def save_overload(signature: Any, overload: Any) -> None:
         try:
             save(signature, overload)
-        except OSError as error:  # a full disk, or a folder that is gone: it is compiled again by the next process
+        except OSError as error:  # a full disk, or a folder that is gone: the next process compiles the kernel again
             log.debug("%s is not kept: %s", compiled.py_func.__qualname__, error)
 
     def compile_once(signature: Any) -> Any:
@@ -171,7 +171,7 @@ def _compile_once(compiled: Any, cache: Any) -> None:
 
 
 def _read_only(cache: Any) -> Any:
-    """Where a kernel is kept in the folder that NUMBA_CACHE_DIR named, if Numba passes that over: it may not write."""
+    """The cache file of a kernel in NUMBA_CACHE_DIR, if Numba uses another folder because that one is read-only."""
     if not _NAMED or Path(cache.cache_path).is_relative_to(_NAMED):
         return None
     locator = cache._impl.locator
@@ -194,16 +194,16 @@ def _shared_folder(compiled: Any) -> str:
 
 
 def _date(kept: Any) -> None:
-    """Let what is kept on disk be as old as the youngest kernel.
+    """Give a cache file the stamp of all kernels' sources.
 
-    Numba goes by the file that a kernel stands in, but machine code holds the kernels that it calls as well.
+    Numba stamps it by the kernel's own source, but its machine code holds the kernels that it calls as well.
     """
     if hasattr(kept, "_source_stamp"):
         kept._source_stamp = _STAMP
 
 
 def _forget_unreadable(kept: Any) -> None:
-    """Compile anew where what is kept cannot be read, as after an upgrade that moved a type which it names."""
+    """Treat a cache file that cannot be read as empty, as after an upgrade that moved a type that it names."""
     load = getattr(kept, "_load_index", None)
     if load is None:
         return
@@ -218,8 +218,8 @@ def _forget_unreadable(kept: Any) -> None:
 
 
 def _stamp() -> tuple[float, int]:
-    found = [source.stat() for source in _SOURCES]
-    return max(each.st_mtime for each in found), sum(each.st_size for each in found)
+    files = [source.stat() for source in _SOURCES]
+    return max(each.st_mtime for each in files), sum(each.st_size for each in files)
 
 
 _STAMP = _stamp()

@@ -1,8 +1,8 @@
 """One process of a machine compiles at a time. Others that need the same kernel wait, and then read what is kept.
 
 The lock is a file beside the kernels that are kept, and the operating system releases it when its holder dies. It only
-saves work: a process that cannot take it, or has waited long enough for a holder that does not go on, compiles for
-itself, and what is kept is replaced as a whole.
+saves work: a process that cannot take it, or has waited too long, compiles for itself, and cache files are replaced as
+a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_WAIT = 300.0
 
 
 class CompileLock:
-    """The lock of a process. Numba's own lock is held whenever it is used: so only one thread at a time uses it."""
+    """The lock of a process. Used under Numba's own lock only, so by one thread at a time."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -60,7 +60,7 @@ class CompileLock:
                 self._release()
 
     def read(self) -> str:
-        """What is written in the file, which is not the lock."""
+        """The text of the lock file. The lock does not depend on it."""
         if self._file is None:
             return ""
         with suppress(OSError):
@@ -91,7 +91,7 @@ class CompileLock:
 
 
 def _opened(path: str) -> int | None:
-    """The file, which is made if need be; None where it cannot be."""
+    """Open the lock file, or create it. None if neither is possible."""
     for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):  # another user's can still be locked
         with suppress(OSError):
             return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -99,7 +99,7 @@ def _opened(path: str) -> int | None:
 
 
 def _wait(file: int) -> bool:
-    """Wait for the lock. Returns whether it is held: not where files cannot be locked, or if the wait was too long."""
+    """Wait for the lock. Returns False where files cannot be locked, or after _LONGEST_WAIT."""
     until = time.monotonic() + _LONGEST_WAIT
     while time.monotonic() < until:
         try:

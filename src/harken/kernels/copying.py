@@ -1,9 +1,9 @@
-"""Copying the runs of ids that clusters have for each event of a chunk.
+"""Copies the runs of ids that clusters have for each event of a chunk.
 
-The runs of an event follow each other, and mostly those of the next event follow them: what is written is one stream.
-It is written line by line, each line once and as a whole. What is short, or has to be spread first, waits until there
-is more of it. Were each run written by itself, the lines that two runs share would be fetched from memory first, and
-lines of which a part is in the cache could not be written past it.
+The runs of an event are written behind each other, mostly followed by those of the next event: one stream of whole
+cache lines, each written once. Ids of short runs, and of slots that passed a comparison, are staged until they fill a
+line. If each run were written by itself, the lines that two runs share would be fetched from memory first, and lines
+that are partly in the cache could not be written past it.
 """
 
 from __future__ import annotations
@@ -31,41 +31,38 @@ from harken.kernels.vector import (
 )
 
 _NEAR = 8
-"""About so many runs before a run is copied, and at least an event, its first ids are fetched, and what passed in it as
-long before that.
-"""
+"""Prefetch distance for ids, in runs, but at least one event; twice that for `passed`."""
 _SHORT = 64
-"""Runs of no more ids wait for others."""
+"""Runs of at most this many ids are staged."""
 _LENGTH = np.uint64(32)
 _START = np.uint64(0xFFFF_FFFF)
 
 
 class RunCopying(NamedTuple):
-    """What copying runs needs."""
+    """The arrays of `copy_runs`."""
 
     runs: Runs
     ids: NDArray[np.int32]
     ends: NDArray[np.int64]
     """By event of a chunk: where its ids end so far."""
     staged: NDArray[np.int32]
-    """Room for ids that wait."""
+    """Room for ids that do not fill a line yet."""
     cached: int
-    """The ids of a chunk that has more than this are written past the cache."""
+    """Chunks with more ids than this are written past the cache."""
 
 
 _thawed, _thawed_deleted, _thawed_batch = thawing(RunCopying), thawing(Deleted), thawing(Batch)
 
 
 @inner
-def copy_runs(copying, gone, batch, codes, out, first, events):
+def copy_runs(copying, deletions, batch, codes, out, first, events):
     """A stage: append the runs to their events' ids.
 
-    Whole runs are copied from the ids of all slots or of those that are not deleted; what passed a comparison, from the
-    ids of all slots. Streaming, lines go past the cache: a line that is written
-    completely need not be read first, and what does not fit into the cache anyway does not drive out what is needed
-    there.
+    Whole runs are copied from `live`; slots that passed a comparison, from the ids of all slots. When streaming, lines
+    are written past the cache: a whole line need not be read first, and output that exceeds the cache does not evict
+    anything from it.
     """
-    given, deleted, offsets = _thawed(copying), _thawed_deleted(gone), _thawed_batch(batch).offsets
+    given, deleted, offsets = _thawed(copying), _thawed_deleted(deletions), _thawed_batch(batch).offsets
     runs = given.runs
     streaming = offsets[first + events] - offsets[first] > given.cached
     of_event, whole, part, passed = runs.of_event, pointer(runs.whole), pointer(runs.part), pointer(runs.passed)
@@ -77,9 +74,9 @@ def copy_runs(copying, gone, batch, codes, out, first, events):
     for event in range(events):
         runs_in_all += whole[event] + part[event]
     near = 1 + _NEAR * events // (1 + runs_in_all)
-    # What waits is staged[since:held]. It goes to out[line + since:line + held], where a line starts at out[line].
-    since = held = line_offset(out, np.int64(0))
-    line = -held
+    # Staged ids are staged[since:filled], to be written to out[line + since:line + filled]; a line starts at out[line].
+    since = filled = line_offset(out, np.int64(0))
+    line = -filled
     for event in range(events):
         if event + 2 * near < events:
             for i in range(part[event + 2 * near]):
@@ -92,41 +89,41 @@ def copy_runs(copying, gone, batch, codes, out, first, events):
                 prefetch_read(ids, slot)
                 prefetch_read(ids, slot + LANES)
                 prefetch_read(ids, slot + 2 * LANES)
-        if ends[event] != line + held and whole[event] + part[event]:
-            _write_all(staged, since, held, out, line, streaming)
-            since = held = line_offset(out, ends[event])
-            line = ends[event] - held
+        if ends[event] != line + filled and whole[event] + part[event]:
+            _write_all(staged, since, filled, out, line, streaming)
+            since = filled = line_offset(out, ends[event])
+            line = ends[event] - filled
         for i in range(whole[event]):
             start, length = np.int64(of_event[i, event] & _START), np.int64(of_event[i, event] >> _LENGTH)
             ends[event] += length
-            since, held, line = _append(live, start, length, staged, since, held, most, out, line, streaming)
+            since, filled, line = _append(live, start, length, staged, since, filled, most, out, line, streaming)
         for i in range(part[event]):
             start, length = np.int64(of_event[back - i, event] & _START), np.int64(of_event[back - i, event] >> _LENGTH)
             ends[event] += length
             if start < room:
                 for each in range(start, start + length):
-                    if held > most:
-                        since, held, line = _write_full(staged, since, held, out, line, streaming)
-                    staged[held] = ids[np.int64(passed[each])]
-                    held += 1
+                    if filled > most:
+                        since, filled, line = _write_full(staged, since, filled, out, line, streaming)
+                    staged[filled] = ids[np.int64(passed[each])]
+                    filled += 1
                 continue
             start -= room
             slot = np.int64(passed[start])
             while length > 0:
-                if held > most:
-                    since, held, line = _write_full(staged, since, held, out, line, streaming)
+                if filled > most:
+                    since, filled, line = _write_full(staged, since, filled, out, line, streaming)
                 start += 1
-                length += held
-                held = spread_word(ids, slot, passed[start], staged, held)
-                length -= held
+                length += filled
+                filled = spread_word(ids, slot, passed[start], staged, filled)
+                length -= filled
                 slot += ROWS
-    _write_all(staged, since, held, out, line, streaming)
+    _write_all(staged, since, filled, out, line, streaming)
     return np.int64(0)
 
 
 @kernel
 def repeat_lines(source, out):
-    """Write the lines of a source over and over to all whole lines of `out`, past the cache. Both start with a line."""
+    """Fill the whole lines of `out` with those of a source, repeatedly and past the cache. Both start at a line."""
     source, out = borrowed(source), borrowed(out)
     at = np.int64(0)
     for to in range(0, out.size - LANES + 1, LANES):
@@ -138,21 +135,21 @@ def repeat_lines(source, out):
 
 @inlined
 def _start(run, size):
-    """Where a run at the back begins in `passed`, which has this size."""
+    """Where a run of passed slots begins in `passed`, which has this size."""
     start = np.int64(run & _START)
     return start if start < size else start - size
 
 
 @inlined
-def _append(source, start, length, staged, since, held, most, out, line, streaming):
-    """Have source[start:start + length] follow what waits. Returns what waits then.
+def _append(source, start, length, staged, since, filled, most, out, line, streaming):
+    """Append source[start:start + length] to the staged ids. Returns the new `since`, `filled` and `line`.
 
     The source has at least 64 elements more.
     """
     if length > _SHORT:
-        begun = (LANES - held) & (LANES - 1)
-        copy_line(source, start, staged, held)
-        since, held, line = _write_lines(staged, since, held + begun, out, line, streaming)
+        begun = (LANES - filled) & (LANES - 1)
+        copy_line(source, start, staged, filled)
+        since, filled, line = _write_lines(staged, since, filled + begun, out, line, streaming)
         start += begun
         length -= begun
         while length >= LANES:
@@ -163,47 +160,47 @@ def _append(source, start, length, staged, since, held, most, out, line, streami
             line += LANES
             start += LANES
             length -= LANES
-        copy_line(source, start, staged, held)
-        return since, held + length, line
-    if held > most:
-        since, held, line = _write_full(staged, since, held, out, line, streaming)
-    for at in range(0, _SHORT, LANES):  # no branch: how many lines it takes is hard to foresee
-        copy_line(source, start + at, staged, held + at)
-    return since, held + length, line
+        copy_line(source, start, staged, filled)
+        return since, filled + length, line
+    if filled > most:
+        since, filled, line = _write_full(staged, since, filled, out, line, streaming)
+    for at in range(0, _SHORT, LANES):  # no branch: the number of lines is unpredictable
+        copy_line(source, start + at, staged, filled + at)
+    return since, filled + length, line
 
 
 @inlined
-def _write_lines(staged, since, held, out, line, streaming):
-    """Write what waits, but for ids that do not fill a line. Returns what waits then."""
+def _write_lines(staged, since, filled, out, line, streaming):
+    """Write the staged ids that fill lines. Returns the new `since`, `filled` and `line`."""
     done = np.int64(0)
-    if since and held >= LANES:
+    if since and filled >= LANES:
         _write_ids(staged, since, np.int64(LANES), out, line)
         since, done = np.int64(0), np.int64(LANES)
-    while done + LANES <= held:
+    while done + LANES <= filled:
         if streaming:
             stream_line(staged, done, out, line + done)
         else:
             copy_line(staged, done, out, line + done)
         done += LANES
     copy_line(staged, done, staged, 0)
-    return since, held - done, line + done
+    return since, filled - done, line + done
 
 
 @inner
-def _write_full(staged, since, held, out, line, streaming):
-    """The same where it is rare: so it stands in the machine code once."""
-    return _write_lines(staged, since, held, out, line, streaming)
+def _write_full(staged, since, filled, out, line, streaming):
+    """`_write_lines`, not inlined: for rare calls, which then share one copy of the machine code."""
+    return _write_lines(staged, since, filled, out, line, streaming)
 
 
 @inner
-def _write_all(staged, since, held, out, line, streaming):
-    """Write all that waits."""
-    since, held, line = _write_lines(staged, since, held, out, line, streaming)
-    _write_ids(staged, since, held, out, line)
+def _write_all(staged, since, filled, out, line, streaming):
+    """Write all staged ids."""
+    since, filled, line = _write_lines(staged, since, filled, out, line, streaming)
+    _write_ids(staged, since, filled, out, line)
 
 
 @inlined
-def _write_ids(staged, since, held, out, line):
-    """Write the ids that wait, one by one: nothing before and behind them is touched."""
-    for lane in range(since, held):
+def _write_ids(staged, since, filled, out, line):
+    """Write staged ids one by one: nothing before and behind them is touched."""
+    for lane in range(since, filled):
         out[line + lane] = staged[lane]

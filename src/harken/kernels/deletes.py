@@ -1,4 +1,4 @@
-"""Deleted slots: a bitmap, and the ids that are left with the deleted ones taken out."""
+"""Deleted slots: a bitmap, and the ids of the slots that are left."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from harken.kernels.compile import inlined, inner, kernel
 from harken.kernels.vector import NO_BITS, ONE_BIT, ROWS, first_bits, ones, spread_word
 
 NONE_DELETED, MARKED, COMPACT = range(3)
-"""What is known of deleted slots: there are none; there is a bitmap; there is a list of those that are left as well."""
+"""States of `Deleted`: nothing is deleted; a bitmap marks what is; the ids of the other slots are listed as well."""
 
 
 class Deleted(NamedTuple):
     """The deleted slots of an index.
 
-    While they are only marked, no run can be copied as it is: all of its slots are compared with the bitmap. Compact, a
-    run of slots is a run of what is left.
+    While they are only marked, no run can be copied as it is: all of its slots are compared with the bitmap. Once
+    compact, a run of slots is a run of `live`.
     """
 
     state: int
     bitmap: NDArray[np.uint64]
     """A bit for every slot that is deleted."""
     before: NDArray[np.int32]
-    """If compact, by word of the bitmap: how many slots are deleted before it."""
+    """If compact, by word of the bitmap: the number of slots deleted before it."""
     live: NDArray[np.int32]
-    """If compact, the ids of the slots that are left, padded by 64; else of all."""
+    """If compact, the ids of the slots that are not deleted, padded by 64; else of all slots."""
 
 
 @inner
@@ -55,7 +55,7 @@ def live_place(dead, before, slot):
 @kernel
 def bury(ids, slots, numbers, dead):
     """Set the bits of all slots of these subscriptions; `slots` are sorted by their ids. Returns how many were set."""
-    found = 0
+    count = 0
     for i in range(numbers.size):
         low, high = 0, slots.size
         while low < high:
@@ -69,16 +69,16 @@ def bury(ids, slots, numbers, dead):
             bit = ONE_BIT << np.uint64(slot & 63)
             if not dead[slot >> 6] & bit:
                 dead[slot >> 6] |= bit
-                found += 1
+                count += 1
             low += 1
-    return found
+    return count
 
 
 @kernel
 def take_out(ids, dead, size, before, live):
-    """Write the ids of the first `size` slots to `live` without the deleted ones; `before` gets what `Deleted` says.
+    """Write the ids of the first `size` slots to `live` without the deleted ones; `before` is filled for `Deleted`.
 
-    There is room for 64 more ids behind. Returns how many there are.
+    `live` has room for 64 more. Returns the number of ids written.
     """
     end = np.int64(0)
     for word in range(before.size):

@@ -1,9 +1,9 @@
 """The delta: rows that came since the index was built, in chains by key.
 
 A row hangs in one chain: that of the hash of a column and a code, if it asks for one value of some column; else that of
-a column for which it asks; else that of rows which ask for nothing. Rows are only ever appended, and what a row is made
-of is written before the chain leads to it. A row that leaves is stamped with the moment at which it left. So a reader
-who remembers a count of rows and a moment sees the same rows for as long as it likes, whatever others change meanwhile.
+a column for which it asks; else that of rows which ask for nothing. Rows are only appended, and a row is written before
+a chain leads to it. A row that leaves is stamped with the moment. So a reader that keeps a number of rows and a moment
+always sees the same rows, whatever changes meanwhile.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _LOW_BITS = 0xFFFF_FFFF
 _SCATTER, _MIX = 0x1E37_79B1, 0x05EB_CA77
 NO_ROW = -1
 NEVER = np.iinfo(np.int64).max
-"""When a row leaves that is still there."""
+"""`left` of a row that has not left."""
 VERIFY, OVERLAPS, STALE = 1, 2, 4
-"""Flags of a row: what it finds has to be verified; another row of its subscription may find the same; the row would be
-exact if the dictionaries knew its constants."""
+"""Flags of a row: its matches must be verified; another row of its subscription may match the same event; the row would
+be exact if the dictionaries had its constants."""
 FLAG_BITS = 3
 
 
@@ -83,14 +83,14 @@ def append(delta, first, starts, columns, low, high, tops, places, numbers, flag
 
 
 @kernel
-def append_one(delta, row, asked, number, flags):
-    """Append one row. For each predicate there are its column, the low and the high code, and the greatest."""
+def append_one(delta, row, predicates, number, flags):
+    """Append one row. A predicate is its column, the low and the high code, and the greatest code of the column."""
     end = delta.starts[row]
-    for i in range(asked.shape[0]):
-        delta.columns[end] = asked[i, 0]
-        delta.low[end] = asked[i, 1]
-        delta.span[end] = (asked[i, 2] - asked[i, 1]) & _LOW_BITS
-        delta.tops[end] = asked[i, 3]
+    for i in range(predicates.shape[0]):
+        delta.columns[end] = predicates[i, 0]
+        delta.low[end] = predicates[i, 1]
+        delta.span[end] = (predicates[i, 2] - predicates[i, 1]) & _LOW_BITS
+        delta.tops[end] = predicates[i, 3]
         end += 1
     delta.starts[row + 1] = end
     _link(delta, row, number, flags)
@@ -98,9 +98,9 @@ def append_one(delta, row, asked, number, flags):
 
 @kernel
 def _link(delta, row, number, flags):
-    """Have a row found, whose predicates are written.
+    """Enter a row, whose predicates are written, into its chain.
 
-    Of several equalities it is found by that on the column with most constants: it is likely to tell most.
+    Of several equalities the key is that on the column with most constants, likely the most selective.
     """
     delta.numbers[row] = number
     delta.left[row] = NEVER
@@ -126,7 +126,7 @@ def _link(delta, row, number, flags):
 
 @kernel
 def find_in_delta(frozen, rows, moment, codes, skipped, first, out, offsets):
-    """Of the first `rows` rows that were there at `moment`, those that are true of each event from `first` on.
+    """Find the rows, of the first `rows` and there at `moment`, that are true of each event from `first` on.
 
     Writes the number of each row's subscription with the row's flags below it. Returns the first event without room.
     """
@@ -159,8 +159,8 @@ def find_in_delta(frozen, rows, moment, codes, skipped, first, out, offsets):
                     for at in range(starts[row], starts[row + 1]):
                         if not met:
                             break
-                        own = np.int64(codes[columns[at], event])
-                        met = own != 0 and (own - np.int64(lows[at])) & _LOW_BITS <= spans[at]
+                        event_code = np.int64(codes[columns[at], event])
+                        met = event_code != 0 and (event_code - np.int64(lows[at])) & _LOW_BITS <= spans[at]
                     if met:
                         if end == out.size:
                             return event
@@ -173,9 +173,9 @@ def find_in_delta(frozen, rows, moment, codes, skipped, first, out, offsets):
 
 @kernel
 def find_several_in_delta(frozen, starts, values, count, rows, moment, first, out, offsets):
-    """Of the first `rows` rows that were there at `moment`, those that may match each event with several values.
+    """Find the rows, of the first `rows` and there at `moment`, that may match each event with several values.
 
-    Of `count` events goes on with that of place `first`, and writes the numbers of the rows. Returns the place of the
+    Starts at place `first` of `count` events. Writes the number of each row's subscription. Returns the place of the
     first event without room.
     """
     delta = _thawed(frozen)

@@ -7,7 +7,7 @@ pairs are met, so that neither a new subscription nor a new tag path costs anyth
 A subscription is a *program*: a run of instructions over a stack of lists of nodes. A leaf pushes the nodes that are
 reached by a linear path and pass a test. UP replaces nodes by their parents, RISE by all ancestors that another linear
 path reaches; AND, OR and BUT intersect, unite and subtract two lists. That is the branch check (their BrPred) as a join
-on nodes from the leaves up: a tuple of all branches is never made. A list that has to have a node and has none ends it.
+on nodes from the leaves up: a tuple of all branches is never made. A required list without nodes ends the program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harken.kernels.compile import IS_PLAIN, inlined, inner, kernel
 from harken.kernels.frozen import Grid, thawing
 from harken.kernels.vector import prefetch_read
 
-# Instructions: the lowest four bits of a word. The fifth tells that the list must not be empty; what is above them is a
+# Instructions: the lowest four bits of a word. The fifth requires that the list is not empty; above them is a
 # linear path or a count. Leaves with a test have a second word: a value, or the place of a number.
 REACHED, EQUALS, DIFFERS, IS_NUMBER, IS_NOT_NUMBER, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = 0, 1, 2, 3, 4, 5, 6, 7, 8
 UP, RISE, AND, OR, BUT, ROOT = 9, 10, 11, 12, 13, 14
@@ -34,21 +34,21 @@ ELEMENT, ATTRIBUTE, TEXT = 1, 2, 3
 ANY = 0
 """The name of a step that takes any name."""
 FIRST_KEY = 4
-"""A key says where a path ends: 0 is the root, 1 to 3 are any element, attribute and text, from here on each is a kind
-and a name. That of a text goes by the name of its element."""
+"""A key is the end of a path: 0 the root, 1 to 3 any element, attribute and text, from here on a kind and a name. The
+key of a text has the name of its element."""
 HAS_STRINGS, HAS_NUMBERS, IS_LISTED, IS_COMPARED = 1, 2, 4, 8
-"""What a key is asked for: equal strings, equal numbers, its nodes one by one, and the numbers of these."""
+"""What programs need of a key: equal strings, equal numbers, its nodes one by one, and the numbers of these."""
 _MOST_STAMPS = 1 << 30
 NUMERIC = 1 << 30
 """Added to the key of a value that is a number, as the eight bytes of a float."""
 _NO_VALUE = np.int32(-1)
 _STAMP, _HEAD, HITS = 0, 1, 2
-"""Of a value in a room: its stamp, its last node, and how many documents had it."""
+"""Columns of `DocumentRoom.values`: stamp, last node, number of documents that had the value."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Vocabulary(NamedTuple):
-    """What subscriptions say, each once: linear paths as a tree, and the constants by the key that they stand at."""
+    """The linear paths of subscriptions, as a tree, and their constants by key, each once."""
 
     path_parent: NDArray[np.int32]
     path_descends: NDArray[np.uint8]
@@ -58,11 +58,11 @@ class Vocabulary(NamedTuple):
     path_key: NDArray[np.int32]
     key_asked: NDArray[np.uint8]
     key_longest: NDArray[np.int32]
-    """Bytes of the longest string that is asked for at a key."""
+    """By key: bytes of the longest constant at it."""
     slots: NDArray[np.int64]
     """A hash table of values: in the upper half of a word the hash, in the lower the place plus 1."""
     values: Grid[np.int64]
-    """Of each value its key and, in the lower half of that word, its bytes; and where these begin."""
+    """By value: its key and, in the lower half of that word, its length; and where its bytes begin."""
     texts: NDArray[np.uint8]
     numbers: NDArray[np.float64]
 
@@ -75,13 +75,13 @@ class TagMap(NamedTuple):
     name: NDArray[np.int32]
     key: NDArray[np.int32]
     asked: NDArray[np.uint8]
-    """What its key is asked for and, in the upper four bits, that of any name."""
+    """What programs need of its key and, in the upper four bits, of the key of any name."""
     memo: NDArray[np.uint64]
-    """Which linear path fits which tag path, as far as it is known: a pair, and in the lowest bit whether it fits."""
+    """Pairs of a linear path and a tag path that were compared, with the lowest bit set if they fit."""
 
 
 class Postings(NamedTuple):
-    """Programs of subscriptions, and how they are found."""
+    """Programs of subscriptions, and the tables by which documents find them."""
 
     base: int
     """The number of programs in the indexes before this one."""
@@ -99,11 +99,11 @@ class Postings(NamedTuple):
 
 
 class DocumentRoom(NamedTuple):
-    """Space for one thread to work in. What carries the stamp of a document belongs to that document."""
+    """Working arrays of one thread. An entry with the stamp of a document belongs to that document."""
 
     stamp: NDArray[np.int32]
     values: Grid[np.int32]
-    """Of each value the stamp, the last node with it, and how many documents had it."""
+    """By value: the stamp, the last node with it, and the number of documents that had it."""
     key_stamp: NDArray[np.int32]
     key_head: NDArray[np.int32]
     key_hits: NDArray[np.int64]
@@ -112,12 +112,12 @@ class DocumentRoom(NamedTuple):
 
 
 class NodeRoom(NamedTuple):
-    """The same, as large as the largest document of a batch."""
+    """Working arrays of one thread, as large as the largest document of a batch."""
 
     chain: Grid[np.int32]
-    """The next node with the same key or value: for one's own key and that of any name, each by key, string, number."""
+    """The next node with the same key or value: for its own key and that of any name, each by key, string, number."""
     probes: Grid[np.int64]
-    """Values to be looked up: the node and its chain, key and length as in `Vocabulary.values`, the hash, the place."""
+    """Values to look up: the node and its chain, key and length as in `Vocabulary.values`, the hash, the place."""
     mark: NDArray[np.int32]
     stack: NDArray[np.int32]
     ends: NDArray[np.int64]
@@ -206,23 +206,23 @@ def _find_value(words, text, begin, end, key):
     mask = np.int64(len(words.slots) - 1)
     slot = np.int64(hashed) & mask
     wanted = np.int64(key) << 32 | (end - begin)
-    found = _NO_VALUE
+    value = _NO_VALUE
     word = words.slots[slot]
     while word != 0:
         if word >> 32 & 0xFFFFFFFF == np.int64(hashed):
             place = (word & 0xFFFFFFFF) - 1
             start = words.values[place, 1]
             if words.values[place, 0] == wanted and _same(words.texts, start, text, begin, end - begin):
-                found = np.int32(place)
+                value = np.int32(place)
                 break
         slot = (slot + 1) & mask
         word = words.slots[slot]
-    return found
+    return value
 
 
 @kernel
 def intern_values(vocabulary, count, used, text, at, keys, values):
-    """Enter values, each once, and write their places. Returns how many there are, and how many bytes are used.
+    """Enter values, each once, and write their places. Returns the number of values, and of bytes used.
 
     There has to be room for all: in the table at least as many empty slots as full ones.
     """
@@ -230,21 +230,21 @@ def intern_values(vocabulary, count, used, text, at, keys, values):
     mask = np.int64(len(words.slots) - 1)
     for each in range(len(keys)):
         begin, end, key = at[each], at[each + 1], keys[each]
-        found = _find_value(words, text, begin, end, key)
-        if found < 0:
+        place = _find_value(words, text, begin, end, key)
+        if place < 0:
             hashed = hash_bytes(text, begin, end, key)
-            found = np.int32(count)
-            words.values[found, 0] = np.int64(key) << 32 | (end - begin)
-            words.values[found, 1] = used
+            place = np.int32(count)
+            words.values[place, 0] = np.int64(key) << 32 | (end - begin)
+            words.values[place, 1] = used
             for step in range(end - begin):
                 words.texts[used + step] = text[begin + step]
             used += end - begin
             slot = np.int64(hashed) & mask
             while words.slots[slot] != 0:
                 slot = (slot + 1) & mask
-            words.slots[slot] = np.int64(hashed) << 32 | np.int64(found + 1)  # last: others may be looking
+            words.slots[slot] = np.int64(hashed) << 32 | np.int64(place + 1)  # last: others may be looking
             count += 1
-        values[each] = found
+        values[each] = place
     return count, used
 
 
@@ -290,12 +290,12 @@ def _fits(words, tags, path, tag):
 
 @inlined
 def _reaches(words, tags, path, tag):
-    """The same, remembered."""
+    """`_fits`, memoised."""
     pair = np.uint64(path) << np.uint64(32) | np.uint64(tag) << np.uint64(1)
     slot = np.int64(_times(pair, _MIX) >> np.uint64(40)) & np.int64(len(tags.memo) - 1)
-    known = tags.memo[slot]
-    if known | np.uint64(1) == pair | np.uint64(1) and known != 0:
-        fits = known & np.uint64(1) != 0
+    remembered = tags.memo[slot]
+    if remembered | np.uint64(1) == pair | np.uint64(1) and remembered != 0:
+        fits = remembered & np.uint64(1) != 0
     else:
         fits = _fits(words, tags, path, tag)
         tags.memo[slot] = pair | np.uint64(fits)
@@ -304,13 +304,13 @@ def _reaches(words, tags, path, tag):
 
 @inlined
 def _passes(words, nodes, operation, operand, node):
-    """Whether a node passes the test of a leaf that is not found by its value."""
+    """Whether a node passes the test of a leaf, other than a test for a value that is looked up."""
     if operation == REACHED:
         passes = True
     elif operation == DIFFERS:
         begin, length = nodes.begin[node], nodes.end[node] - nodes.begin[node]
-        own = words.values[operand, 0] & 0xFFFFFFFF
-        passes = not (length == own and _same(words.texts, words.values[operand, 1], nodes.text, begin, length))
+        wanted = words.values[operand, 0] & 0xFFFFFFFF
+        passes = not (length == wanted and _same(words.texts, words.values[operand, 1], nodes.text, begin, length))
     else:
         number, other = nodes.number[node], words.numbers[operand]
         if operation == IS_NOT_NUMBER:
@@ -357,7 +357,7 @@ def _run(context, code, begin, end, first):
                     head = room.values[operand, _HEAD]
             elif room.key_stamp[key] == stamp:
                 head = room.key_head[key]
-            # Most leaves are joined at once with the list below: then only the nodes of that are looked for.
+            # Most leaves are joined at once with the list below: then only nodes of that list are candidates.
             is_joined = False
             if lists > 0 and at + 1 < end:
                 is_joined = code[at] & np.uint32(15) == UP and code[at + 1] & np.uint32(15) == AND
@@ -365,7 +365,7 @@ def _run(context, code, begin, end, first):
                 climb = np.int64(code[at] >> np.uint32(SHIFT))
                 word = code[at + 1]
                 at += 2
-                token += 2  # one for those that are looked for, one for those that were found
+                token += 2  # one for candidates, one for those that pass
                 low = ends[lists - 2] if lists > 1 else np.int64(0)
                 kept = low
                 for place in range(low, top):
@@ -510,9 +510,9 @@ def _note_key(room, space, met, key, link, node):
 
 @inlined
 def _look_up(words, nodes, room, space, count, first):
-    """Chain nodes by the values that are noted in `space.probes`. Returns how many values the document has.
+    """Chain nodes by the values in `space.probes`. Returns the number of known values that the document has.
 
-    Tables are larger than caches: what the next step reads of each probe is fetched while others are looked at.
+    The tables are larger than the caches, so each step prefetches for all probes what the next step reads.
     """
     mask = np.int64(len(words.slots) - 1)
     for probe in range(count):
@@ -540,22 +540,22 @@ def _look_up(words, nodes, room, space, count, first):
             continue
         node, link, wanted = space.probes[probe, 0] >> 3, space.probes[probe, 0] & 7, space.probes[probe, 1]
         begin, end = nodes.begin[first + node], nodes.end[first + node]
-        found = np.int32(place)
+        value = np.int32(place)
         if words.values[place, 0] != wanted or not _same(
             words.texts, words.values[place, 1], nodes.text, begin, end - begin
         ):
-            found = _find_value(words, nodes.text, begin, end, np.int32(wanted >> 32))  # another of the same hash
-        if found >= 0 and found < len(room.values):
-            met = _note_value(room, space, met, found, link, np.int32(node))
+            value = _find_value(words, nodes.text, begin, end, np.int32(wanted >> 32))  # another of the same hash
+        if value >= 0 and value < len(room.values):
+            met = _note_value(room, space, met, value, link, np.int32(node))
     return met
 
 
 @inner
 def _read_nodes(context, first, last):
-    """Chain the nodes of a document by their keys and values. Returns how many values and keys it has that count."""
+    """Chain the nodes of a document by their keys and values. Returns how many needed values and keys it has."""
     words, tags, nodes = _vocabulary(context[0]), _tags(context[1]), _nodes(context[2])
     room, space = _room(context[3]), _space(context[4])
-    known = len(room.values)
+    values = len(room.values)
     float_bytes = np.empty(1, np.float64)
     as_bytes = float_bytes.view(np.uint8)
     mask = np.int64(len(words.slots) - 1)
@@ -568,31 +568,31 @@ def _read_nodes(context, first, last):
         begin, length = nodes.begin[node], nodes.end[node] - nodes.begin[node]
         place = np.int32(node - first)
         for turn in range(2):
-            asked = both >> 4 if turn else both & 15
+            needs = both >> 4 if turn else both & 15
             key = np.int32(tags.kind[tag]) if turn else tags.key[tag]
-            if asked == 0 or key >= len(room.key_stamp):
+            if needs == 0 or key >= len(room.key_stamp):
                 continue
-            if asked & IS_LISTED:
+            if needs & IS_LISTED:
                 met_keys = _note_key(room, space, met_keys, key, 3 * turn, place)
-            if asked & HAS_STRINGS and length <= words.key_longest[key]:
+            if needs & HAS_STRINGS and length <= words.key_longest[key]:
                 hashed = np.int64(hash_bytes(nodes.text, begin, begin + length, key))
                 prefetch_read(words.slots, hashed & mask)
                 space.probes[count, 0] = np.int64(place) << 3 | (3 * turn + 1)
                 space.probes[count, 1] = np.int64(key) << 32 | length
                 space.probes[count, 2] = hashed
                 count += 1
-            has_numbers = has_numbers or asked & HAS_NUMBERS != 0
+            has_numbers = has_numbers or needs & HAS_NUMBERS != 0
     met = _look_up(words, nodes, room, space, count, first)
     if has_numbers:
         for node in range(first, last):
             tag = nodes.path[node]
             for turn in range(2):
-                asked = np.int64(tags.asked[tag]) >> 4 if turn else np.int64(tags.asked[tag]) & 15
+                needs = np.int64(tags.asked[tag]) >> 4 if turn else np.int64(tags.asked[tag]) & 15
                 key = np.int32(tags.kind[tag]) if turn else tags.key[tag]
-                if asked & HAS_NUMBERS and key < len(room.key_stamp) and nodes.number[node] == nodes.number[node]:
+                if needs & HAS_NUMBERS and key < len(room.key_stamp) and nodes.number[node] == nodes.number[node]:
                     float_bytes[0] = nodes.number[node] + 0.0  # of -0.0 it makes 0.0
                     value = _find_value(words, as_bytes, 0, 8, np.int32(key | NUMERIC))
-                    if value >= 0 and value < known:
+                    if value >= 0 and value < values:
                         met = _note_value(room, space, met, value, 3 * turn + 2, np.int32(node - first))
     return met, met_keys
 
@@ -604,21 +604,21 @@ def _first_slot(rows, key):
 
 @inlined
 def _slot_of(rows, key):
-    """The slot of a value, or of a key below zero; -1 if no program is found by it."""
+    """The slot of a value, or of a key below zero; -1 if no program is listed under it."""
     mask = np.int64(len(rows.slots) - 1)
     slot = _first_slot(rows, key)
-    found = np.int64(-1)
+    match = np.int64(-1)
     while rows.slots[slot, 2] != 0:
         if rows.slots[slot, 0] == key:
-            found = slot
+            match = slot
             break
         slot = (slot + 1) & mask
-    return found
+    return match
 
 
 @inlined
 def _find_postings(rows, room, space, values, keys):
-    """Write to `space.probes` where the postings of each value and key lie. Each step fetches for the next."""
+    """Write to `space.probes` where the postings of each value and key lie. Each step prefetches for the next."""
     for turn in range(values):
         prefetch_read(rows.slots, 4 * _first_slot(rows, room.met_values[turn]))
     for turn in range(values + keys):
@@ -639,7 +639,7 @@ def _find_postings(rows, room, space, values, keys):
 
 @inlined
 def _forget_hits(room, values, keys):
-    """Take back what was counted of a document that is read again."""
+    """Take back the counts of a document that is read again."""
     for each in range(values):
         room.values[room.met_values[each], HITS] -= 1
     for each in range(keys):
@@ -651,11 +651,11 @@ def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words
     """Write the programs of several indexes that accept each document, from the one at `begin_at` on.
 
     Returns the document reached: if it is not the last one, `out` or the stack is full. `counts` are offsets, `ran`
-    tells how many programs a document had to run. `seen` is by program: the stamp of the last document it accepted.
+    is the number of programs that a document ran. `seen` is by program: the stamp of the last document it accepted.
     """
     context = vocabulary, tag_map, batch, room_words, space_words
     nodes, room, space = _nodes(batch), _room(room_words), _space(space_words)
-    found = counts[begin_at]
+    written = counts[begin_at]
     document, is_full = begin_at, False
     while document < len(nodes.first) - 1 and not is_full:
         if room.stamp[0] > _MOST_STAMPS or room.stamp[1] > _MOST_STAMPS:
@@ -685,13 +685,13 @@ def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words
                     ran[document] += 1
                     begin, end = rows.starts[program], rows.starts[program + 1]
                     verdict = _run(context, rows.code, begin, end, first)
-                    if verdict < 0 or (verdict == 1 and found == len(out)):
+                    if verdict < 0 or (verdict == 1 and written == len(out)):
                         is_full = True
                         break
                     if verdict == 1:
                         seen[rows.base + program] = room.stamp[0]
-                        out[found] = rows.base + program
-                        found += 1
+                        out[written] = rows.base + program
+                        written += 1
                 if is_full:
                     break
             if is_full:
@@ -700,16 +700,16 @@ def match_documents(vocabulary, tag_map, indexes, batch, room_words, space_words
             _forget_hits(room, values, keys)
         else:
             document += 1
-            counts[document] = found
+            counts[document] = written
     return document
 
 
 @kernel
 def cover_programs(starts, code, path_key, value_cost, key_cost, most, keys, owners, second, costs, room):
-    """Write by which values and keys each program is found: of AND the rarer side, of OR both.
+    """Write the values and keys by which each program is looked up: of AND the rarer side, of OR both.
 
     A program that nothing rare covers has the key `most`. `second` gets a further value that a program requires, if it
-    is found by one value alone. `room` is space for keys on a stack. Returns how many keys there are.
+    is looked up by one value alone. `room` is space for keys on a stack. Returns the number of keys.
     """
     pairs = 0
     heads = np.empty(4096, np.int64)
@@ -724,16 +724,16 @@ def cover_programs(starts, code, path_key, value_cost, key_cost, most, keys, own
             if operation <= LAST_LEAF:
                 path = np.int64(word >> np.uint32(SHIFT))
                 key = path_key[path]
-                cost, found = 1.0, np.int64(most)
+                cost, cover = 1.0, np.int64(most)
                 if operation in (EQUALS, IS_NUMBER):
-                    found = np.int64(code[at])
-                    cost = value_cost[found]
+                    cover = np.int64(code[at])
+                    cost = value_cost[cover]
                 else:
-                    found = -1 - np.int64(key)
+                    cover = -1 - np.int64(key)
                     cost = key_cost[key]
                 if operation != REACHED:
                     at += 1
-                room[top] = found
+                room[top] = cover
                 heads[lists], total[lists] = top, cost
                 top += 1
                 lists += 1
@@ -843,7 +843,7 @@ def count_values(code, uses):
 
 @kernel
 def translate(code, paths, values, numbers):
-    """Rename what programs name, in place."""
+    """Renumber the linear paths, values and numbers of programs, in place."""
     at = 0
     while at < len(code):
         word = code[at]

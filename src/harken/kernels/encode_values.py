@@ -1,8 +1,7 @@
 """Values to codes: 2r + 2 is the constant of rank r, 2r + 1 the gap before it; see harken/codes/dictionary.py.
 
-Dense integers are looked up in a table (ToPSS, section 3.1), others by binary search, strings by their hash. Where
-values may be missing, `valid` has a bit for each, that of the first value being bit number `bit`, and the code of a
-missing one is 0; it is empty where none is missing.
+Dense integers are looked up in a table (ToPSS, section 3.1), others by binary search, strings by their hash. `valid`
+has a bit for each value, from bit number `bit` on, and is empty if none is missing. A missing value has the code 0.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 from harken.kernels.compile import inlined, inner, kernel
 from harken.kernels.vector import borrowed
 
-# A slot of the index of strings: hash × 2^32 + rank + 1; 0 is free. All of it stays within int64, so that the kernels
-# count alike when they are not compiled.
+# A slot of the index of strings: hash × 2^32 + rank + 1; 0 is free. All arithmetic stays within int64, so that
+# kernels compute the same when they are not compiled.
 _RANK_BITS = 32
 _RANK_MASK = (1 << _RANK_BITS) - 1
 _HASH_MASK = (1 << 31) - 1
@@ -30,7 +29,7 @@ Bytes = NDArray[np.uint8]
 
 @kernel
 def fill_table(constants: Integers, first: int, table: Codes) -> None:
-    """The codes of all integers from the first constant to the last."""
+    """Write the codes of all integers from the first constant to the last."""
     for rank in range(constants.size):
         place = constants[rank] - first
         table[place] = 2 * rank + 2
@@ -69,7 +68,7 @@ def encode_by_search(values: Integers, valid: Bytes, bit: int, constants: Intege
         value = values[i]
         rank = 0
         left = count
-        while left > 1:  # without a branch in it: which half it is cannot be predicted
+        while left > 1:  # no branch: which half it is would be unpredictable
             half = left >> 1
             rank += half * (constants[rank + half - 1] < value)
             left -= half
@@ -80,7 +79,7 @@ def encode_by_search(values: Integers, valid: Bytes, bit: int, constants: Intege
 
 @kernel
 def encode_pairs(wholes: Integers, parts: Floats, constants: Integers, constant_parts: Floats, codes: Codes) -> None:
-    """The same for numbers as pairs of a whole and a part, in lexicographic order."""
+    """Encode numbers, as pairs of a whole and a part in lexicographic order, by binary search."""
     count = constants.size
     for i in range(wholes.size):
         whole = wholes[i]
@@ -126,7 +125,7 @@ def hash_of(data: Bytes, start: int, stop: int) -> Any:
 
 @kernel
 def fill_index(data: Bytes, offsets: Integers, index: Integers) -> int:
-    """Put the rank of every string into the slots, and tell how far from its place the farthest came to stand."""
+    """Enter the rank of every string. Returns the greatest distance of a string from the slot that it hashes to."""
     mask = index.size - 1
     farthest = 0
     for rank in range(offsets.size - 1):
@@ -164,7 +163,7 @@ def _rank_by_hash(data: Bytes, start: int, stop: int, constants: Bytes, ends: In
 
 @inner
 def _code_by_search(data: Bytes, start: int, stop: int, constants: Bytes, ends: Integers) -> int:
-    """Compared byte by byte: in UTF-8 that is the order of the code points."""
+    """The code by binary search. In UTF-8 the order of bytes is that of the code points."""
     low = 0
     high = ends.size - 1
     while low < high:
@@ -200,17 +199,17 @@ def encode_strings(
     ordered: bool,
     codes: Codes,
 ) -> None:
-    """Strings by hash; which gap one lies in that is no constant is asked only where the order matters.
+    """Encode strings by hash. The gap of a string that is no constant is searched for only where the order matters.
 
-    Without slots in the index everything is searched for.
+    If `index` is empty, all strings are searched for.
     """
-    # The references that a call counts are those of all threads: two that encode at once would wait for each other.
+    # Calls with owned arrays count references, and threads that encode at once would contend for the counters.
     data, constants, ends, index = borrowed(data), borrowed(constants), borrowed(ends), borrowed(index)
     for i in range(offsets.size - 1):
         if _is_missing(valid, bit + i):
             codes[i] = 0
             continue
-        # Of 64 bits, whatever the offsets have: so what is called is compiled once.
+        # 64 bits, whatever the type of the offsets: so the kernels that are called are compiled once.
         start = np.int64(offsets[i])
         stop = np.int64(offsets[i + 1])
         rank = _rank_by_hash(data, start, stop, constants, ends, index) if index.size else -1

@@ -1,7 +1,7 @@
 """Named tuples of arrays that go to a kernel as one array of words.
 
-A kernel takes about 0.2 µs for each array that it is handed, and an index has some seventy. Frozen, they are addresses
-and shapes, written once; the kernel thaws them. Whoever freezes a tuple keeps its arrays alive and where they are.
+Passing an array to a kernel takes about 0.2 µs, and an index has some seventy. Frozen, they are addresses and shapes,
+written once; the kernel thaws them. Code that freezes a tuple must keep its arrays alive and in place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ another tuple."""
 
 
 def frozen(given: Any) -> Any:
-    """A named tuple as words: of each array its address and its shape. Without compilation it stays as it is."""
+    """A named tuple as words: of each array its address and its shape. Without compilation, the tuple itself."""
     if IS_PLAIN:
         return given
     words: list[int] = []
@@ -59,7 +59,7 @@ def thawing(kind: type, *names: str) -> Any:
 def freezing(item: Any) -> Any:
     """A function for kernels that writes the words of an array: of one dimension, with these items, without gaps.
 
-    It takes a tenth of the time that `frozen` does, for tuples that are frozen again and again.
+    It takes a tenth of the time that `frozen` does: for tuples that are frozen often.
     """
     wanted = types.Array(numba.from_dtype(np.dtype(item)), 1, "C")
 
@@ -95,7 +95,7 @@ def _freeze(given: Any, words: list[int]) -> None:
 
 
 def _thaw(context: Any, builder: Any, kind: Any, following: Any) -> Any:
-    """What the next words tell, as a value of this type."""
+    """A value of this type, read from the next words."""
     if isinstance(kind, types.NamedTuple):
         return context.make_tuple(builder, kind, [_thaw(context, builder, each, following) for each in kind.types])
     if not isinstance(kind, types.Array):
@@ -124,7 +124,7 @@ def _place(field: Any, names: tuple[str, ...]) -> tuple[Any, int]:
 
 
 def _words(field: Any) -> int:
-    """How many words a field takes."""
+    """The number of words that a field takes."""
     if field is int:
         return 1
     return sum(map(_words, _fields(field))) if isinstance(field, type) else 1 + field[1]

@@ -1,4 +1,4 @@
-"""What the kernels ask of the processor's vector unit, as LLVM's own vectors, which fit whatever processor there is."""
+"""Intrinsics for the processor's vector unit, as LLVM's own vectors, which work on any processor."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ def ones(typing: Any, word: Any) -> Any:
 
 
 def _compress(builder: Any, values: Any, chosen: Any) -> Any:
-    """The chosen ones of 16 values, moved together."""
+    """Move the chosen ones of 16 values to the front."""
     kind = ir.FunctionType(values.type, [values.type, chosen.type, values.type])
     compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.experimental.vector.compress.v16i32")
     return builder.call(compress, [values, chosen, ir.Constant(values.type, ir.Undefined)])
 
 
 def _write_ids(builder: Any, source: Any, bits: Any, target: Any) -> Any:
-    """Write those of the 16 ids at the source whose bits are set. Returns how many they are."""
+    """Write those of the 16 ids at the source whose bits are set. Returns their number."""
     loaded = builder.load(builder.bitcast(source, _WIDE.as_pointer()), align=4)
     packed = _compress(builder, loaded, builder.bitcast(bits, ir.VectorType(_BOOLEAN, _LANES)))
     builder.store(packed, builder.bitcast(target, _WIDE.as_pointer()), align=4)
@@ -156,8 +156,8 @@ def compressed_pieces(typing: Any, words: Any, number: Any, pieces: Any, end: An
             packed = _compress(builder, builder.or_(bits, builder.add(numbers, steps)), some)
             target = _data(context, builder, signature.args[2], args[2], position)
             builder.store(packed, builder.bitcast(target, _WIDE.as_pointer()), align=4)
-            found = builder.ctpop(builder.bitcast(some, _I16))
-            position = builder.add(position, builder.zext(found, _I64))
+            kept = builder.ctpop(builder.bitcast(some, _I16))
+            position = builder.add(position, builder.zext(kept, _I64))
         return position
 
     return types.int64(words, types.int64, pieces, types.int64), generate
@@ -180,8 +180,8 @@ def borrowed(typing: Any, array: Any) -> Any:
 def pointer(typing: Any, array: Any) -> Any:
     """A pointer to the first element of an array, which the caller keeps alive.
 
-    To read or write an element is a few instructions for Numba to compile where that of an array is some thirty, and no
-    references are counted. There is no size, and no counting from the end.
+    Access through a pointer is a few instructions for Numba to compile, not some thirty as for an array, and counts no
+    references. A pointer has no size and no negative indices.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -217,14 +217,14 @@ def and_bitmaps(
             return _data(context, builder, signature.args[array], args[array], at)
 
         target = builder.bitcast(element(0, ir.Constant(_I64, 0)), vector.as_pointer())
-        held = cgutils.alloca_once_value(builder, builder.load(target, align=8))
+        combined = cgutils.alloca_once_value(builder, builder.load(target, align=8))
         with cgutils.for_range_slice(builder, args[5], args[6], ir.Constant(_I64, 1), _I64) as (at, _):
             column = builder.zext(builder.load(element(3, at)), _I64)
             choice = builder.zext(builder.load(element(4, column)), _I64)
             place = builder.add(builder.load(element(2, at)), choice)
             bitmap = builder.load(builder.bitcast(element(1, place), vector.as_pointer()), align=8)
-            builder.store(builder.and_(builder.load(held), bitmap), held)
-        result = builder.load(held)
+            builder.store(builder.and_(builder.load(combined), bitmap), combined)
+        result = builder.load(combined)
         builder.store(result, target, align=8)
         count = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), "llvm.ctpop.v8i64")
         total = cgutils.get_or_insert_function(
@@ -238,7 +238,7 @@ def and_bitmaps(
 def _prefetch(locality: int) -> Any:
     @intrinsic
     def prefetch(typing: Any, array: Any, at: Any) -> Any:
-        """Have the line of array[at] fetched. The place may lie beyond the array."""
+        """Prefetch the line of array[at], which may lie beyond the array."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             pointer = _data(context, builder, signature.args[0], args[0], args[1])
@@ -290,7 +290,7 @@ def _copy(bits: int) -> Any:
 
 @intrinsic
 def line_offset(typing: Any, array: Any, at: Any) -> Any:
-    """How many elements of four bytes array[at] stands behind the start of its line."""
+    """The distance of array[at] from the start of its line, in elements of four bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = builder.ptrtoint(_data(context, builder, signature.args[0], args[0], args[1]), _I64)
@@ -321,4 +321,4 @@ within, unlike, below = _tested(_is_within), _tested(_is_unlike), _tested(_is_be
 at_an_end, admitted_by_end, level_with_end = _tested(_is_at_an_end), _tested(_is_admitted), _tested(_is_level)
 copy_16, copy_line = _copy(8), _copy(32)
 prefetch_read, prefetch_later = _prefetch(3), _prefetch(2)
-"""Into the first level cache, to be read at once, and into the second, to be read soon."""
+"""Prefetch into the first-level cache, to be read at once; into the second, to be read soon."""

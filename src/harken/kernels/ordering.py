@@ -1,12 +1,12 @@
 """Which expensive predicate to evaluate next, so that as few as possible are evaluated at all.
 
 After Liu et al., DEBS 2007. A *conjunction* is a list of *literals*: a predicate and what is wanted of its outcome. An
-event decides a conjunction by one literal that fails, or by all of them. Whoever matches an event asks `choose` for a
-predicate, evaluates it, tells `settle` which of its literals hold, and asks again until there is nothing left to ask.
+event decides a conjunction by one literal that fails, or by all of them. A matcher gets a predicate from `choose`,
+evaluates it, and passes to `settle` which of its literals hold; that returns the next predicate, or NOTHING.
 
-The graph is held twice, as the paper has it: a conjunction has its *slots* in a row, and the slots of a literal are
-linked, so that both "what does this conjunction need" and "who needs this literal" are found at once. A new conjunction
-is added at the end, and none of it is moved.
+The graph is stored twice, as in the paper: the *slots* of a conjunction follow each other, and the slots of a literal
+are linked, so that both "what does this conjunction need" and "which conjunctions need this literal" take one look. A
+new conjunction is appended; nothing moves.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from harken.kernels.frozen import thawing
 
 NAIVE, SEQUENTIAL, SUBORDER, ADAPTIVE = 0, 1, 2, 3
 NOTHING = -1
-"""No predicate is left that anybody needs; or the end of a list."""
+"""No predicate is needed any more; or the end of a list."""
 UNKNOWN, HOLDS, FAILS = 0, 1, 2
 """What is known of a literal for an event."""
 AT, WITHIN, HEAP, FOUND, LEFT = 0, 1, 2, 3, 4
-"""Cursors of an event: the place in the order, the slot within its conjunction, the size of the heap, how many
-conjunctions were found true, and how many are undecided."""
+"""Cursors of an event: the place in the order, the slot within its conjunction, the size of the heap, the number of
+conjunctions that hold, and of those undecided."""
 CURSORS = 5
 
 
@@ -47,7 +47,7 @@ class Graph(NamedTuple):
     sibling: NDArray[np.int32]
     """The next conjunction of the same subscription, in a ring."""
     is_joined: NDArray[np.uint8]
-    """Whether the literals of a conjunction are not all: their variables have to fit."""
+    """Whether a conjunction has variables to join: then it is not enough that its literals hold."""
     chain: NDArray[np.int32]
     """The slots of each conjunction, the least likely first."""
     order: NDArray[np.int32]
@@ -55,28 +55,28 @@ class Graph(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What is known of predicates by now."""
+    """Statistics of predicates and literals so far."""
 
     failing: NDArray[np.float64]
     """How likely a literal is to fail."""
     cost: NDArray[np.float64]
-    """Of a predicate."""
+    """The cost of evaluating a predicate."""
     tried: NDArray[np.int64]
-    """How often the outcome of a literal was learnt."""
+    """How often the outcome of a literal was counted."""
     held: NDArray[np.int64]
     """How often it held."""
 
 
 class Course(NamedTuple):
-    """One event on its way."""
+    """The state of matching one event."""
 
     cursor: NDArray[np.int64]
     is_open: NDArray[np.uint8]
     """Which conjunctions are undecided."""
     remaining: NDArray[np.int32]
-    """How many literals of each are not known to hold."""
+    """By conjunction: the number of literals not known to hold."""
     needed: NDArray[np.int32]
-    """By how many undecided conjunctions a literal is needed."""
+    """By literal: the number of undecided conjunctions that need it."""
     outcome: NDArray[np.uint8]
     """What is known of each literal."""
     is_done: NDArray[np.uint8]
@@ -92,7 +92,7 @@ _graph, _weights, _course = thawing(Graph), thawing(Weights), thawing(Course)
 
 @inlined
 def _worth(graph, weights, course, predicate):
-    """How many undecided conjunctions an evaluation is expected to settle, for its cost."""
+    """The expected number of undecided conjunctions that a predicate settles, per unit of its cost."""
     expected = 0.0
     literal = graph.predicate_first[predicate]
     while literal != NOTHING:
@@ -113,7 +113,7 @@ def _is_needed(graph, course, predicate):
 
 @inlined
 def _sift_down(course, place, size):
-    """Let the entry at a place sink to where it belongs."""
+    """Restore the heap below a place."""
     predicate, key = course.heap[place], course.keys[place]
     while True:
         child = 2 * place + 1
@@ -130,7 +130,7 @@ def _sift_down(course, place, size):
 
 @inlined
 def _close(graph, course, conjunction):
-    """A conjunction is decided: nothing is needed for it any more."""
+    """Mark a conjunction as decided: its literals are not needed for it any more."""
     course.is_open[conjunction] = 0
     course.cursor[LEFT] -= 1
     for slot in range(graph.begin[conjunction], graph.begin[conjunction + 1]):
@@ -139,7 +139,7 @@ def _close(graph, course, conjunction):
 
 @inlined
 def _close_siblings(graph, course, conjunction):
-    """The subscription of a conjunction matches: its others decide nothing any more."""
+    """Close the other conjunctions of a subscription that matches."""
     other = graph.sibling[conjunction]
     while other != conjunction:
         if course.is_open[other]:
@@ -148,8 +148,8 @@ def _close_siblings(graph, course, conjunction):
 
 
 @inlined
-def _found(graph, course, conjunction):
-    """All literals of a conjunction hold."""
+def _accept(graph, course, conjunction):
+    """Record a conjunction whose literals all hold."""
     _close(graph, course, conjunction)
     course.found[course.cursor[FOUND]] = conjunction
     course.cursor[FOUND] += 1
@@ -179,7 +179,7 @@ def begin_event(graph_words, weights_words, course_words, candidates, kind):
     for place in range(len(candidates)):  # what has no literal is true already
         conjunction = candidates[place]
         if course.remaining[conjunction] == 0 and course.is_open[conjunction]:
-            _found(graph, course, conjunction)
+            _accept(graph, course, conjunction)
     if kind == ADAPTIVE:
         size = 0
         for predicate in range(len(graph.predicate_first)):
@@ -193,8 +193,8 @@ def begin_event(graph_words, weights_words, course_words, candidates, kind):
 
 @inlined
 def _choose_adaptive(graph, weights, course):
-    """The predicate of most worth. What an evaluation is worth only ever falls while others are made, so a key that
-    has become too large is found out when it comes to the top, and sinks."""
+    """The predicate of most worth. Worth only falls as predicates are evaluated, so a key that has become too large is
+    corrected once it reaches the top."""
     size = course.cursor[HEAP]
     chosen = NOTHING
     while size > 0:
@@ -217,7 +217,7 @@ def _choose_adaptive(graph, weights, course):
 
 @inlined
 def _choose_naive(graph, course):
-    """The next predicate of the first conjunction that no literal before it decides."""
+    """The first unknown predicate of the first conjunction that its own literals leave undecided."""
     conjunction, slot = course.cursor[AT], course.cursor[WITHIN]
     last = len(graph.begin) - 1
     while conjunction < last:
@@ -241,7 +241,7 @@ def _choose_naive(graph, course):
 
 @inlined
 def _choose_sequential(graph, course):
-    """All predicates of an undecided conjunction that anybody needs, then those of the next."""
+    """The next needed predicate of an undecided conjunction, conjunction by conjunction."""
     conjunction, slot = course.cursor[AT], course.cursor[WITHIN]
     last = len(graph.begin) - 1
     while conjunction < last:
@@ -264,7 +264,7 @@ def _choose_sequential(graph, course):
 
 @inlined
 def _choose_by_chains(graph, course):
-    """The least likely predicate of the first chain that nothing has dropped."""
+    """The first unknown predicate of the first chain whose conjunction is undecided."""
     place = course.cursor[AT]
     while place < len(graph.order):
         conjunction = graph.order[place]
@@ -301,7 +301,7 @@ def _settle(graph, weights, course, predicate, holding, is_known):
     while literal != NOTHING:
         holds = holding[place]
         course.outcome[literal] = HOLDS if holds else FAILS
-        if is_known and course.needed[literal] > 0:  # nobody looked at the others
+        if is_known and course.needed[literal] > 0:  # the others were not needed
             weights.tried[literal] += 1
             weights.held[literal] += holds
         slot = graph.literal_first[literal]
@@ -313,7 +313,7 @@ def _settle(graph, weights, course, predicate, holding, is_known):
                 else:
                     course.remaining[conjunction] -= 1
                     if course.remaining[conjunction] == 0:
-                        _found(graph, course, conjunction)
+                        _accept(graph, course, conjunction)
             slot = graph.slot_next[slot]
         literal = graph.literal_next[literal]
         place += 1
@@ -327,7 +327,7 @@ def choose(graph_words, weights_words, course_words, kind):
 
 @kernel
 def settle(graph_words, weights_words, course_words, predicate, holding, is_known, kind):
-    """Take an outcome, which is not learnt from if it is not known, and choose the next predicate."""
+    """Take an outcome, which only counts in the weights if it is known, and choose the next predicate."""
     graph, weights, course = _graph(graph_words), _weights(weights_words), _course(course_words)
     _settle(graph, weights, course, predicate, holding, is_known)
     return _choose(graph, weights, course, kind)
@@ -335,7 +335,7 @@ def settle(graph_words, weights_words, course_words, predicate, holding, is_know
 
 @kernel
 def needed_by(graph_words, course_words, predicate, out):
-    """Write the undecided conjunctions that need a predicate. Returns how many there are."""
+    """Write the undecided conjunctions that need a predicate. Returns their number."""
     graph, course = _graph(graph_words), _course(course_words)
     count = 0
     literal = graph.predicate_first[predicate]
@@ -352,14 +352,14 @@ def needed_by(graph_words, course_words, predicate, out):
 
 @kernel
 def drop_siblings(graph_words, course_words, conjunction):
-    """The variables of a conjunction fit: its subscription matches."""
+    """Close the siblings of a conjunction whose variables join: its subscription matches."""
     _close_siblings(_graph(graph_words), _course(course_words), conjunction)
 
 
 @kernel
 def run_event(graph_words, weights_words, course_words, candidates, truths, kind):
-    """Go through an event whose outcomes are known. Every predicate has one literal. Returns how many were evaluated,
-    and what that cost."""
+    """Run an event whose outcomes are known. Every predicate has one literal. Returns the number of evaluations and
+    their cost."""
     graph, weights, course = _graph(graph_words), _weights(weights_words), _course(course_words)
     holding = np.zeros(1, np.uint8)
     count, cost = 0, 0.0
@@ -373,12 +373,12 @@ def run_event(graph_words, weights_words, course_words, candidates, truths, kind
     return count, cost
 
 
-# Chains: what `suborder` fixes once, from what is known of the predicates
+# Chains: the order that `suborder` fixes once, from the weights
 
 
 @kernel
 def sort_chains(graph_words, weights_words, first):
-    """Order the slots of each conjunction from `first` on: what is likely to hold, and what is dear, comes late."""
+    """Order the slots of each conjunction from `first` on: literals that are likely to hold, or costly, come late."""
     graph, weights = _graph(graph_words), _weights(weights_words)
     for conjunction in range(first, len(graph.begin) - 1):
         begin, end = graph.begin[conjunction], graph.begin[conjunction + 1]
@@ -405,7 +405,7 @@ def _saving(graph, weights, one, two):
     saved = 0.0
     first, second = graph.begin[one], graph.begin[two]
     reach_one, reach_two, spent_one, spent_two = 1.0, 1.0, 0.0, 0.0
-    # Links never cross, since chains are ordered alike, but for predicates of equal weight: those are looked for.
+    # Chains are ordered alike, so links never cross except among predicates of equal weight: hence the search.
     for at in range(first, graph.begin[one + 1]):
         literal = graph.slot_literal[graph.chain[at]]
         reach, spent = 1.0, 0.0
@@ -428,7 +428,7 @@ def _saving(graph, weights, one, two):
 
 @kernel
 def pair_chains(graph_words, weights_words, ranked, starts, width, before, after, savings):
-    """Write pairs of chains that share a literal, the better one first, with what that order saves; returns how many.
+    """Write pairs of chains that share a literal, the better first, with what that order saves; returns their number.
 
     `ranked` are the slots of each literal, the chain that gets there soonest first. Of a popular literal only chains
     near each other in that rank are paired: all pairs would be too many, and it is the ratio that decides.
@@ -461,7 +461,7 @@ def _root(parent, node):
 
 @kernel
 def greedy_paths(before, after, edges, following, is_led, parent):
-    """Take the edges in this order, each unless a chain would get two neighbours on a side, or a ring would close."""
+    """Accept the edges in this order, except those that give a chain two neighbours on a side or close a ring."""
     for place in range(len(edges)):
         one, two = before[edges[place]], after[edges[place]]
         if following[one] != NOTHING or is_led[two]:

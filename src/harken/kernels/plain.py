@@ -1,4 +1,4 @@
-"""The intrinsics as plain Python: what the kernels run on where nothing is compiled, and what says what they mean."""
+"""The intrinsics as plain Python: the definition of their meaning, and their code where nothing is compiled."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def within(columns: Any, low_at: int, span_at: int, code: int) -> Any:
 
 
 def unlike(columns: Any, at: int, _: int, code: int) -> Any:
-    """Whether what stands there is not the code."""
+    """Whether the element is not the code."""
     return _WEIGHTS[columns.ravel()[at : at + _ROWS] != code].sum(dtype=np.uint64)
 
 
 def below(columns: Any, at: int, _: int, code: int) -> Any:
-    """Whether what stands there is less than the code."""
+    """Whether the element is less than the code."""
     return _WEIGHTS[columns[at : at + _ROWS] < code].sum(dtype=np.uint64)
 
 
@@ -35,15 +35,15 @@ def at_an_end(columns: Any, low_at: int, span_at: int, code: int) -> Any:
 
 
 def admitted_by_end(columns: Any, at: int, _: int, code: int) -> Any:
-    """Whether an interval with one end admits a code, which is given doubled: up to the end, that is told doubled, or
-    from behind it, told doubled and one more.
+    """Whether an interval with one end admits a code, given doubled. An upper end is stored as twice its code, a lower
+    one as twice the code before it, plus one.
     """
     end = columns[at : at + _ROWS]
     return _WEIGHTS[(code <= end) ^ (end & 1 == 1)].sum(dtype=np.uint64)
 
 
 def level_with_end(columns: Any, at: int, _: int, code: int) -> Any:
-    """Whether the code, given doubled, is the end itself."""
+    """Whether the code, given doubled, is the one stored for the end."""
     return _WEIGHTS[columns[at : at + _ROWS] | 1 == code | 1].sum(dtype=np.uint64)
 
 

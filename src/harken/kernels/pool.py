@@ -43,13 +43,13 @@ WORDS = BLOCK // ROWS
 PIECES = BLOCK // LANES
 STRETCH_BITS = 5
 STRETCH = 1 << STRETCH_BITS
-"""A stretch is 32 blocks: their ids and bitmaps fit into the second level cache. While one is worked on, the next is
-fetched, line by line in the order of memory."""
+"""A stretch is 32 blocks: their ids and bitmaps fit into the second-level cache. While one is searched, the next is
+prefetched, line by line in the order of memory."""
 STRETCH_SLOTS = STRETCH << BLOCK_BITS
 _MANY_VISITS = 32
-"""All ids of a stretch are fetched while so many visits, and more, write those of the stretch before."""
+"""Visits of a stretch from which on all ids of the next stretch are prefetched."""
 STAGED = 128
-"""So many pieces are written at a time: their ids fit into the first level cache."""
+"""Pieces written at a time: their ids fit into the first-level cache."""
 
 
 # The fields of a pool: its blocks, its cells, the columns of its directory, and all columns that its slots ask for.
@@ -89,7 +89,7 @@ class Pools(NamedTuple):
     directory: NDArray[np.int32]
     """The columns of the directories, the most significant first."""
     radix: NDArray[np.int64]
-    """For each of them the number of cells that one step of its code is worth."""
+    """By column of `directory`: the number of cells that one step of its code skips."""
     cell_starts: NDArray[np.int64]
     """By cell: its first slot, from block 0 on. Every pool has one more than it has cells."""
 
@@ -103,11 +103,11 @@ class Visits(NamedTuple):
     first: NDArray[np.int32]
     last: NDArray[np.int32]
     pending: Grid[np.int32]
-    """Room for the runs as they are found: event, first and last block of each."""
+    """Room for the runs before they are sorted: event, first and last block of each."""
     ends: NDArray[np.int64]
     """By run: where its pieces end."""
     pieces: NDArray[np.uint32]
-    """Sixteen slots of a block of which some match: their bits, and above these the number within the stretch."""
+    """Sixteen slots of a block of which some match: their bits, and above these its number within the stretch."""
 
 
 class Unwritten(NamedTuple):
@@ -120,7 +120,7 @@ class Unwritten(NamedTuple):
 
 
 class PoolSearch(NamedTuple):
-    """What finding pieces in pools needs."""
+    """The arrays of `find_visits` and `find_pieces`."""
 
     pools: Pools
     visits: Visits
@@ -132,11 +132,11 @@ class PoolSearch(NamedTuple):
     counts: NDArray[np.int64]
     """By event of a chunk: how many ids it has."""
     seen: NDArray[np.int64]
-    """By pool: the slots that were looked at."""
+    """By pool: the slots examined."""
 
 
 class PieceWriting(NamedTuple):
-    """What writing pieces needs, of pools or of a sieve."""
+    """The arrays of `write_pieces`, for pools or a sieve."""
 
     first_slot: int
     """Where block 0 starts."""
@@ -148,7 +148,7 @@ class PieceWriting(NamedTuple):
     ends: NDArray[np.int64]
     """By event of a chunk: where its ids end so far."""
     cached: int
-    """The ids of a chunk that has more than this are written past the cache."""
+    """Chunks with more ids than this are written past the cache."""
 
 
 _thawed_search, _thawed_writing = thawing(PoolSearch), thawing(PieceWriting)
@@ -156,31 +156,31 @@ _thawed_deleted, _thawed_batch = thawing(Deleted), thawing(Batch)
 
 
 @inner
-def find_visits(search, gone, batch, codes, out, first, events):
-    """A stage: find the blocks that each event has to look at. Returns how many runs of blocks there are.
+def find_visits(search, deletions, batch, codes, out, first, events):
+    """A stage: find the blocks that each event has to look at. Returns the number of runs of blocks.
 
-    There has to be room for the runs, and for all pieces of their blocks: else it returns -1.
+    Returns -1 without room for the runs, or for all pieces of their blocks.
     """
     searched = _thawed_search(search)
     index, visits, presence, seen = searched.pools, searched.visits, searched.presence, searched.seen
     pools, columns, cell_starts = index.pools, pointer(index.columns), pointer(index.cell_starts)
-    present, anyone, codes = presence.bits, presence.anyone, borrowed(codes)
+    present, any_event, codes = presence.bits, presence.any_event, borrowed(codes)
     directory, radix = pointer(index.directory), pointer(index.radix)
     starts, pending = visits.starts, visits.pending
     for stretch in range(starts.size):
         starts[stretch] = 0
     room, unseen = pending.shape[0], visits.pieces.size // PIECES
-    found = 0
+    runs = 0
     for number in range(pools.shape[0]):
         depth, begin_columns = pools[number, DIRECTORY_COUNT], pools[number, COLUMN_START]
         end_columns = begin_columns + pools[number, COLUMN_COUNT]
         has_any = False
         for i in range(begin_columns, end_columns):
-            has_any |= anyone[columns[i]]
+            has_any |= any_event[columns[i]]
         if not has_any:
             continue
         for word in range((events + 63) >> 6):
-            touched = NO_BITS  # by those of 64 events that have any of the pool's columns
+            touched = NO_BITS  # a bit for each of 64 events that has any of the pool's columns
             for i in range(begin_columns, end_columns):
                 touched |= present[columns[i], word]
             while touched != NO_BITS:
@@ -197,19 +197,19 @@ def find_visits(search, gone, batch, codes, out, first, events):
                         stretch = begin >> STRETCH_BITS
                         final = min(end, ((stretch + 1) << STRETCH_BITS) - 1)
                         unseen -= final - begin + 1
-                        if found == room or unseen < 0:
+                        if runs == room or unseen < 0:
                             return np.int64(-1)
-                        pending[found, 0] = event
-                        pending[found, 1] = begin
-                        pending[found, 2] = final
-                        found += 1
+                        pending[runs, 0] = event
+                        pending[runs, 1] = begin
+                        pending[runs, 2] = final
+                        runs += 1
                         starts[stretch + 1] += 1
                         seen[number] += (final - begin + 1) << BLOCK_BITS
                         begin = final + 1
                         last = final
     for stretch in range(starts.size - 1):
         starts[stretch + 1] += starts[stretch]
-    for i in range(found - 1, -1, -1):  # from the back, so that the order of events is kept
+    for i in range(runs - 1, -1, -1):  # from the back, so that the order of events is kept
         stretch = pending[i, 1] >> STRETCH_BITS
         starts[stretch + 1] -= 1
         at = starts[stretch + 1]
@@ -218,8 +218,8 @@ def find_visits(search, gone, batch, codes, out, first, events):
         visits.last[at] = pending[i, 2]
     for stretch in range(starts.size - 1):
         starts[stretch] = starts[stretch + 1]
-    starts[starts.size - 1] = found
-    return np.int64(found)
+    starts[starts.size - 1] = runs
+    return np.int64(runs)
 
 
 @inlined
@@ -250,9 +250,9 @@ def _find_bitmaps(index, codes, first, events, bitmap_of):
 
 
 @inner
-def find_pieces(search, gone, batch, codes, out, first, events):
+def find_pieces(search, deletions, batch, codes, out, first, events):
     """A stage: combine the bitmaps of every block that is visited into pieces, and count each event's matches."""
-    searched, deleted, candidates = _thawed_search(search), _thawed_deleted(gone), _thawed_batch(batch).candidates
+    searched, deleted, candidates = _thawed_search(search), _thawed_deleted(deletions), _thawed_batch(batch).candidates
     index, visits, bitmap_of, word = searched.pools, searched.visits, searched.bitmap_of, searched.word
     dead, has_dead, ends = pointer(deleted.bitmap), deleted.state != NONE_DELETED, pointer(searched.counts)
     _find_bitmaps(index, borrowed(codes), first, events, bitmap_of)
@@ -262,7 +262,7 @@ def find_pieces(search, gone, batch, codes, out, first, events):
     starts, visit_event = visits.starts, pointer(visits.event)
     visit_first, visit_last = pointer(visits.first), pointer(visits.last)
     pieces, piece_ends = visits.pieces, pointer(visits.ends)
-    found, visited = np.int64(0), starts[starts.size - 1]
+    end_of_pieces, visited = np.int64(0), starts[starts.size - 1]
     is_fetched = False
     for stretch in range(starts.size - 1):
         begin, end = starts[stretch], starts[stretch + 1]
@@ -276,7 +276,7 @@ def find_pieces(search, gone, batch, codes, out, first, events):
         for i in range(begin, end):
             event, last = np.int64(visit_event[i]), np.int64(visit_last[i])
             chosen = bitmap_of[event]
-            # While this run is worked on, the bitmaps of the next are fetched, unless all of its stretch are.
+            # Prefetch the bitmaps of the next run, unless those of its whole stretch are prefetched.
             if i + 1 < visited and not (was_fetched if i + 1 < end else is_fetched):
                 next_chosen = bitmap_of[visit_event[i + 1]]
                 for j in range(block_starts[visit_first[i + 1]], block_starts[visit_last[i + 1] + 1]):
@@ -296,10 +296,10 @@ def find_pieces(search, gone, batch, codes, out, first, events):
                 count += and_bitmaps(
                     word, bitmaps, block_bitmaps, block_columns, chosen, block_starts[block], block_starts[block + 1]
                 )
-                found = keep_pieces(word, (block & (STRETCH - 1)) * PIECES, pieces, found)
-            piece_ends[i] = found
+                end_of_pieces = keep_pieces(word, (block & (STRETCH - 1)) * PIECES, pieces, end_of_pieces)
+            piece_ends[i] = end_of_pieces
             ends[event] += count
-            candidates[first + event] += (last - visit_first[i]) * BLOCK + block_slots[last]  # no other is not full
+            candidates[first + event] += (last - visit_first[i]) * BLOCK + block_slots[last]  # others are full
     return np.int64(0)
 
 
@@ -312,7 +312,7 @@ def _first_bitmap(block_starts, block_bitmaps, bitmaps, stretch):
 
 @inner
 def _bitmaps_read(block_starts, visit_first, visit_last, begin, end):
-    """How many bitmaps some visits read."""
+    """The number of bitmaps that the visits begin:end read."""
     read = np.int64(0)
     for i in range(begin, end):
         read += block_starts[visit_last[i] + 1] - block_starts[visit_first[i]]
@@ -321,16 +321,16 @@ def _bitmaps_read(block_starts, visit_first, visit_last, begin, end):
 
 @inner
 def _pace(begin, end, line, steps):
-    """How much of what is to be fetched, in whole lines, each of so many steps has to fetch."""
+    """Elements to prefetch per step, in whole lines."""
     return ((end - begin) // line // steps + 1) * line
 
 
 @inner
-def write_pieces(writing, gone, batch, codes, out, first, events):
+def write_pieces(writing, deletions, batch, codes, out, first, events):
     """A stage: append the ids of every event's pieces to its ids.
 
     Whole lines are written: ids that do not fill one wait for the event's next run of blocks. Meanwhile the ids of the
-    next stretch are fetched.
+    next stretch are prefetched.
     """
     given, offsets = _thawed_writing(writing), _thawed_batch(batch).offsets
     streaming = offsets[first + events] - offsets[first] > given.cached
@@ -353,18 +353,18 @@ def write_pieces(writing, gone, batch, codes, out, first, events):
                 prefetch_later(ids, at)
             coming += pace
             event = np.int64(visit_event[i])
-            held, position = waiting[event], ends[event]
+            filled, position = waiting[event], ends[event]
             copy_line(lines, event * LANES, staged, 0)
             while piece < piece_ends[i]:
                 stop = min(piece_ends[i], piece + STAGED)
-                held = spread_pieces(ids, base, pieces, piece, stop, staged, held)
-                written = write_lines(staged, held, out, position, streaming)
+                filled = spread_pieces(ids, base, pieces, piece, stop, staged, filled)
+                written = write_lines(staged, filled, out, position, streaming)
                 copy_line(staged, written, staged, 0)
-                held -= written
+                filled -= written
                 position += written
                 piece = stop
             copy_line(staged, 0, lines, event * LANES)
-            waiting[event], ends[event] = held, position
+            waiting[event], ends[event] = filled, position
     for event in range(events):
         for i in range(waiting[event]):
             out[ends[event] + i] = lines[event * LANES + i]

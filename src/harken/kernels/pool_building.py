@@ -13,23 +13,26 @@ _NO_WIDTH = np.int64(1 << 62)
 
 
 @kernel
-def cell_numbers(starts, columns, asked, rows, directory, radix, cells):
-    """The cell of each row: its codes on the directory's columns, where it asks for one value, as one number."""
+def cell_numbers(starts, columns, values, rows, directory, radix, cells):
+    """The cell of each row: its codes on the directory's columns, where it asks for one value, as one number.
+
+    `values` has the code of each predicate that asks for one value, else 0.
+    """
     for i in range(rows.size):
         cell = np.int64(0)
         for at in range(starts[rows[i]], starts[rows[i] + 1]):
             for d in range(directory.size):
                 if columns[at] == directory[d]:
-                    cell += np.int64(asked[at] >> np.uint32(1)) * radix[d]
+                    cell += np.int64(values[at] >> np.uint32(1)) * radix[d]
         cells[i] = cell
 
 
 @kernel
-def leading_codes(starts, columns, low, high, asked, tops, rows, is_led, result):
+def leading_codes(starts, columns, low, high, values, tops, rows, is_led, result):
     """The intervals of each row's four narrowest predicates as one number, the narrowest first.
 
-    Rows that come together by it mostly fail together, and match together. What a cell settles does not count: one
-    value of a column that leads to it.
+    Rows sorted by it mostly fail together, and match together. Predicates that the cell settles do not count:
+    equalities on columns of the directory.
     """
     for i in range(rows.size):
         begin, end = starts[rows[i]], starts[rows[i] + 1]
@@ -38,7 +41,7 @@ def leading_codes(starts, columns, low, high, asked, tops, rows, is_led, result)
         for _ in range(4):
             best, best_width = np.int64(-1), _NO_WIDTH
             for at in range(begin, end):
-                if asked[at] and is_led[columns[at]]:
+                if values[at] and is_led[columns[at]]:
                     continue
                 width = (((np.int64(high[at]) - np.int64(low[at])) & _LOW_BITS) << 7) // tops[columns[at]]
                 is_next = width > last_width or (width == last_width and at > last)
@@ -60,7 +63,7 @@ def choose_block_columns(starts, columns, rows, cells, directory, radix, bases, 
     is settled. `counts` is room for a number by column.
     """
     slots = rows.size
-    found = 0
+    count = 0
     for block in range(block_ends.size):
         begin = block << BLOCK_BITS
         end = min(slots, begin + BLOCK)
@@ -74,9 +77,9 @@ def choose_block_columns(starts, columns, rows, cells, directory, radix, bases, 
                     counts[directory[d]] = 0
         for column in range(counts.size):
             if counts[column]:
-                block_columns[found] = column
-                found += 1
-        block_ends[block] = found
+                block_columns[count] = column
+                count += 1
+        block_ends[block] = count
 
 
 @kernel

@@ -20,22 +20,22 @@ class PresentBits(NamedTuple):
 
     The row behind the last column has a bit for every event that is not skipped.
     """
-    anyone: NDArray[np.bool_]
-    """By column: whether any event has."""
+    any_event: NDArray[np.bool_]
+    """By column: whether any event has a value."""
 
 
 @inlined
 def mark_present(codes, has_value, first, events, skipped, presence):
-    """Note which of `events` events from `first` on have a value. Columns without a value are not looked at."""
+    """Note which of `events` events from `first` on have a value. Columns without a value are not read."""
     columns, width = codes.shape
-    bits, anyone, codes = presence.bits, presence.anyone, borrowed(codes)
+    bits, any_event, codes = presence.bits, presence.any_event, borrowed(codes)
     words = (events + 63) >> 6
     bits[columns, :words] = 0
     for event in range(events):
         bits[columns, event >> 6] |= np.uint64(not skipped[first + event]) << np.uint64(event & 63)
     for column in range(columns):
         if not has_value[column]:
-            bits[column, :words], anyone[column] = 0, False
+            bits[column, :words], any_event[column] = 0, False
             continue
         all_bits = NO_BITS
         for word in range(events >> 6):
@@ -48,4 +48,4 @@ def mark_present(codes, has_value, first, events, skipped, presence):
                 last |= np.uint64(codes[column, first + event] != 0) << np.uint64(event & 63)
             bits[column, words - 1] = last & bits[columns, words - 1]
             all_bits |= bits[column, words - 1]
-        anyone[column] = all_bits != NO_BITS
+        any_event[column] = all_bits != NO_BITS

@@ -1,7 +1,8 @@
 """Programs: subscriptions as short runs of tests with two jumps each, found through covers and decided in a kernel.
 
 A *cover* is a set of predicates one of which holds whenever the subscription does: of AND the cover of one item, of OR
-those of all. Covers are keys: an event looks up its codes and the patterns that its texts fit, and runs what it finds.
+those of all. Covers are keys: an event looks up its codes and the patterns that its texts fit, and runs the programs
+under them.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from harken.kernels.frozen import thawing
 from harken.kernels.text_patterns import Patterns, scan
 
 EVERY, SOME = -1, -2
-"""Nodes of a tree that are no leaves."""
+"""Inner nodes of a tree: AND, and OR."""
 ACCEPT, REJECT = -1, -2
 """Where a program may jump to besides its tests."""
 CODES, FITS, FITS_NOT, ASSUMED = 0, 1, 2, 3
-"""Kinds of leaves: a code in some intervals, a pattern that fits or does not, and what only verification can tell."""
+"""Kinds of leaves: a code in some intervals, a pattern that fits or does not, and what only verification can decide."""
 _NEVER = np.inf
 
 
 class Programs(NamedTuple):
-    """The programs of an index, and the keys by which they are found."""
+    """The programs of an index, and the keys by which events look them up."""
 
     test_at: NDArray[np.int64]
     leaf: NDArray[np.int32]
@@ -52,26 +53,26 @@ class Programs(NamedTuple):
 
 
 class ProgramIndex(NamedTuple):
-    """What a kernel searches."""
+    """The arrays that `match_programs` searches."""
 
     programs: Programs
     patterns: Patterns
 
 
 class ProgramRoom(NamedTuple):
-    """Space for one thread to work in. What carries the stamp of an event belongs to that event."""
+    """Working arrays of one thread. An entry with the stamp of an event belongs to that event."""
 
     stamp: NDArray[np.int32]
     fitting: NDArray[np.int32]
     """By pattern: the stamp of the last event that it fitted."""
     tried: NDArray[np.int32]
-    """By pattern: the last text that it was compared with, as a whole."""
+    """By pattern: the stamp of the last text that was compared with all of it."""
     found: NDArray[np.int32]
-    """By program: the stamp of the last event that found it."""
+    """By program: the stamp of the last event that looked it up."""
     fitted: NDArray[np.int32]
     waiting: NDArray[np.int32]
     hits: NDArray[np.int64]
-    """By pattern: how many events fitted it."""
+    """By pattern: the number of events that fitted it."""
 
 
 _thawed_index, _thawed_room = thawing(ProgramIndex), thawing(ProgramRoom)
@@ -81,7 +82,7 @@ _thawed_index, _thawed_room = thawing(ProgramIndex), thawing(ProgramRoom)
 def compile_trees(starts, nodes, ends, cost, weight, goto, chosen, test_at, leaf, if_true, if_false, covers, covered):
     """Write the tests of every program, and the leaves of its cover with the program's place.
 
-    `weight`, `goto` and `chosen` are space for the nodes of one tree. Returns how many leaves all covers have. A
+    `weight`, `goto` and `chosen` are space for the nodes of one tree. Returns the number of leaves in all covers. A
     program without a cover has the leaf -1.
     """
     tests, pairs = 0, 0
@@ -100,23 +101,23 @@ def compile_trees(starts, nodes, ends, cost, weight, goto, chosen, test_at, leaf
                 child = ends[first + child]
             weight[node] = total
         chosen[:count] = False
-        chosen[0] = weight[0] < 1.0  # else it is as well to run it on every event
+        chosen[0] = weight[0] < 1.0  # else running it on every event costs no more
         if not chosen[0]:
             covers[pairs], covered[pairs] = -1, program
             pairs += 1
         goto[0, 0], goto[0, 1] = ACCEPT, REJECT
-        own = 0
+        size = 0
         for node in range(count):
             kind = nodes[first + node]
             if kind >= 0:
-                leaf[tests + own], if_true[tests + own], if_false[tests + own] = kind, goto[node, 0], goto[node, 1]
-                goto[node, 2] = own
-                own += 1
+                leaf[tests + size], if_true[tests + size], if_false[tests + size] = kind, goto[node, 0], goto[node, 1]
+                goto[node, 2] = size
+                size += 1
                 if chosen[node]:
                     covers[pairs], covered[pairs] = kind, program
                     pairs += 1
                 continue
-            goto[node, 2] = own
+            goto[node, 2] = size
             child, best = node + 1, -1
             while child < ends[first + node]:
                 following = ends[first + child]
@@ -131,12 +132,12 @@ def compile_trees(starts, nodes, ends, cost, weight, goto, chosen, test_at, leaf
                 child = following
             if chosen[node] and kind == EVERY and best >= 0:
                 chosen[best] = True
-        for test in range(tests, tests + own):  # from nodes to the first tests in them
+        for test in range(tests, tests + size):  # from nodes to the first tests in them
             if if_true[test] >= 0:
                 if_true[test] = goto[if_true[test], 2]
             if if_false[test] >= 0:
                 if_false[test] = goto[if_false[test], 2]
-        tests += own
+        tests += size
     test_at[len(starts) - 1] = tests
     return pairs
 
@@ -180,14 +181,14 @@ def match_programs(
 ):
     """Write the programs that hold for each event from `first` on, and whether each has to be verified.
 
-    Returns the event that there was no room for, or the number of events. `text_at` has, by column of texts and by
+    Returns the first event without room, or the number of events. `text_at` has, by column of texts and by
     event, where its texts begin in `begins` and `ends`; `regexes` has the patterns that another search has decided.
     `place_of` is -1 for events with one binding; others have their codes in `several`, by place and by column. Their
-    tests pass if any value passes, and all that they find is to be verified.
+    tests pass if any value passes, and all their matches have to be verified.
     """
     searched, space = _thawed_index(index), _thawed_room(room)
     programs, patterns = searched.programs, searched.patterns
-    fitting, found, fitted, waiting = space.fitting, space.found, space.fitted, space.waiting
+    fitting, reached, fitted, waiting = space.fitting, space.found, space.fitted, space.waiting
     columns, events = codes.shape
     texts = len(text_at)
     stamp = space.stamp[0]
@@ -217,7 +218,7 @@ def match_programs(
                 fitting[pattern] = stamp
                 fitted[fits] = pattern
                 fits += 1
-        # What the keys find.
+        # The programs under the event's keys.
         wait = 0
         for entry in range(len(programs.always)):
             waiting[wait] = programs.always[entry]
@@ -227,8 +228,8 @@ def match_programs(
             space.hits[pattern] += 1
             for entry in range(programs.by_pattern_at[pattern], programs.by_pattern_at[pattern + 1]):
                 program = programs.by_pattern[entry]
-                if found[program] != stamp:
-                    found[program] = stamp
+                if reached[program] != stamp:
+                    reached[program] = stamp
                     waiting[wait] = program
                     wait += 1
         place = place_of[event]
@@ -244,8 +245,8 @@ def match_programs(
                 key = programs.first_key[column] + code
                 for entry in range(programs.by_code_at[key], programs.by_code_at[key + 1]):
                     program = programs.by_code[entry]
-                    if found[program] != stamp:
-                        found[program] = stamp
+                    if reached[program] != stamp:
+                        reached[program] = stamp
                         waiting[wait] = program
                         wait += 1
         if written + wait > len(out):

@@ -1,4 +1,4 @@
-"""Predicates in the codes of a dictionary that does not know all of their constants."""
+"""Predicates in the codes of a dictionary that lacks some of their constants."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from harken.kernels.compile import kernel
 def admitted(first, last, low_side, high_side, is_same, top, ordered):
     """The lowest and the highest code that a predicate admits, and whether that is exactly what it admits.
 
-    `first` and `last` are the codes of its constants, -1 for none: even if the dictionary knows the constant, else odd,
-    that of the gap that it lies in. An end that lies in a gap takes the whole gap in. What lies outside a gap, or
-    between two constants of one gap, cannot be told from the rest; nor can anything but one value (`is_same` tells that
-    both ends have the same constant), where gaps have no order.
+    `first` and `last` are the codes of its constants, -1 for none: even for a constant of the dictionary, else odd, of
+    the gap that it lies in. An end in a gap admits the whole gap. A predicate that excludes part of a gap, or lies
+    between two constants of one gap, admits all codes. Where gaps have no order, so does any predicate but = and <>
+    (`is_same`: both ends have the same constant).
     """
     exact = (first < 0 or first & 1 == 0) and (last < 0 or last & 1 == 0)
     vague = False
@@ -30,12 +30,12 @@ def admitted(first, last, low_side, high_side, is_same, top, ordered):
 
 
 @kernel
-def recode(codes, low, low_side, high, high_side, top, ordered, lows, highs, known):
-    """The same for many predicates on one column, whose constants are given by their places in `codes`, -1 for none."""
+def recode(codes, low, low_side, high, high_side, top, ordered, lows, highs, exact):
+    """`admitted` for many predicates on one column. `low` and `high` are the constants' places in `codes`, or -1."""
     for i in range(low.size):
         first = np.int64(-1) if low[i] < 0 else codes[low[i]]
         last = np.int64(-1) if high[i] < 0 else codes[high[i]]
         is_same = low[i] == high[i] and low[i] >= 0
-        lows[i], highs[i], known[i] = admitted(
+        lows[i], highs[i], exact[i] = admitted(
             first, last, np.int64(low_side[i]), np.int64(high_side[i]), is_same, np.int64(top), ordered
         )

@@ -1,4 +1,4 @@
-"""Predicates row by row: turning columns into rows, and telling which rows ask for the same attributes."""
+"""Predicates row by row: turns columns into rows, and groups rows that ask for the same attributes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harken.kernels.compile import kernel
 from harken.kernels.vector import ALL_BITS, ones
 
 # What a predicate asks of the code: one value, all up to a bound, all from a bound on, any, all but an interval, or an
-# interval with two ends. Intervals that take as many bits to tell their length are of one class: WITHIN + bits.
+# interval with two ends. Intervals whose lengths have the same number of bits are of one class: WITHIN + bits.
 POINT, UP_TO, FROM, ANY, OTHER, WITHIN = 0, 1, 2, 3, 4, 5
 CLASSES = WITHIN + 33
 _LOW_BITS = 0xFFFF_FFFF
@@ -16,7 +16,7 @@ _LOW_BITS = 0xFFFF_FFFF
 
 @kernel
 def _bits(length):
-    """How many bits it takes to tell a length."""
+    """The number of bits of a length."""
     bits = 0
     while length > 0:
         length >>= 1
@@ -33,7 +33,7 @@ def count_predicates(rows, counts):
 
 @kernel
 def place_predicates(rows, low, high, last, column, ends, columns, lows, highs, classes):
-    """Append the predicates of a column to their rows; `ends` says where each row ends so far."""
+    """Append the predicates of a column to their rows; `ends` has where each row ends so far."""
     for i in range(rows.size):
         at = ends[rows[i]]
         ends[rows[i]] = at + 1
@@ -54,7 +54,7 @@ def place_predicates(rows, low, high, last, column, ends, columns, lows, highs, 
 
 @kernel
 def mixed_marks(starts, columns, marks, mixed):
-    """For every row the marks of its columns in one: rows with equal ones ask for the same columns, nearly surely."""
+    """XOR the marks of each row's columns: rows with equal results almost surely ask for the same columns."""
     for row in range(mixed.size):
         every = np.uint64(0)
         for at in range(starts[row], starts[row + 1]):
@@ -87,13 +87,13 @@ def choose_keys(starts, columns, classes, shares, key, bound, bound_class):
         best_class = 0
         key_share = bound_share = np.float32(2.0)
         for at in range(starts[row], starts[row + 1]):
-            column, own = columns[at], classes[at]
-            share = shares[own, column]
-            if own == POINT:
+            column, kind = columns[at], classes[at]
+            share = shares[kind, column]
+            if kind == POINT:
                 if share < key_share:
                     key_share, best_key = share, column
-            elif own not in (ANY, OTHER) and share < bound_share:
-                bound_share, best_bound, best_class = share, column, own
+            elif kind not in (ANY, OTHER) and share < bound_share:
+                bound_share, best_bound, best_class = share, column, kind
         key[row] = best_key
         bound[row] = best_bound
         bound_class[row] = best_class
@@ -126,10 +126,10 @@ def products(starts, columns, rows, factors, result):
 def share_together(starts, columns, rows, has_value, events, prior, result):
     """For each of these rows the share of events that have all of its columns.
 
-    `has_value` has a bit for each event, column by column. So many prior events are taken to have had all of them.
+    `has_value` has a bit for each event, column by column. `prior` further events are assumed to have had all of them.
     """
     for i in range(rows.size):
-        found = np.int64(0)
+        count = np.int64(0)
         if starts[rows[i]] == starts[rows[i] + 1]:  # the bits behind the last event are not to be counted
             result[i] = 1
             continue
@@ -137,16 +137,16 @@ def share_together(starts, columns, rows, has_value, events, prior, result):
             word = ALL_BITS
             for at in range(starts[rows[i]], starts[rows[i] + 1]):
                 word &= has_value[columns[at], word_number]
-            found += ones(word)
-        result[i] = (found + prior) / (events + prior)
+            count += ones(word)
+        result[i] = (count + prior) / (events + prior)
 
 
 @kernel
 def cumulate(seen, prior, on_constant, in_gap, result):
     """For each code of a column, and last for one above all, the share of events below it.
 
-    `seen` has the codes of events, ascending. So many prior events are taken to have had each constant, and a value in
-    each gap, as often as given.
+    `seen` has the codes of events, ascending. `prior` more events are assumed: a share `on_constant` of them with each
+    constant, a share `in_gap` with a value in each gap.
     """
     scale = 1 / (prior + seen.size)
     place = 0
@@ -273,9 +273,9 @@ def mark_asked(starts, columns, low, high, rows, place, asked):
 
 @kernel
 def classify_codes(asked, classes, firsts):
-    """Put codes, of which 0 is in no interval, into one class if they are in the same of the intervals asked for.
+    """Put codes into one class if the same intervals admit them. No interval admits code 0.
 
-    The first code of each class is written to `firsts`. Returns how many classes there are.
+    The first code of each class is written to `firsts`. Returns the number of classes.
     """
     split = np.empty(classes.size, np.int64)
     classes[:] = 0
@@ -288,13 +288,13 @@ def classify_codes(asked, classes, firsts):
             span = (high - low) & _LOW_BITS
             split[:count] = -1
             for code in range(1, classes.size):
-                own = classes[code]
-                first = firsts[own]
+                old_class = classes[code]
+                first = firsts[old_class]
                 is_first_inside = first != 0 and (first - low) & _LOW_BITS <= span
                 if ((code - low) & _LOW_BITS <= span) != is_first_inside:
-                    if split[own] < 0:
-                        split[own] = count
+                    if split[old_class] < 0:
+                        split[old_class] = count
                         firsts[count] = code
                         count += 1
-                    classes[code] = split[own]
+                    classes[code] = split[old_class]
     return count

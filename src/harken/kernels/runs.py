@@ -1,7 +1,7 @@
-"""Finding what the clusters have for each event of a chunk, as runs of ids.
+"""Finds the runs of ids that the clusters have for each event of a chunk.
 
-Cluster by cluster, and in each step by step for all events that it applies to: each step fetches what the next one will
-read, so that the processor waits for many places in memory at once, and not for one after the other.
+Clusters are searched one by one, each step by step for all events that it applies to: a step prefetches what the next
+one reads, so that the processor waits for many places in memory at once, not for one after the other.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ from harken.kernels.vector import (
 
 _LINE = 16
 _TILES_AHEAD = 8
-"""So many events before its tiles are looked at they are fetched."""
+"""Prefetch distance for tiles, in events."""
 _DENSE = 8
-"""Where fewer than one in so many slots pass they are listed one by one."""
+"""If fewer than 1/8 of the slots pass, they are listed one by one; else as bits."""
 _MARGIN = 4
-"""What a run takes of `passed` besides a slot or a word for each 64: a slot in front, and words that are begun."""
+"""Elements of `passed` that a run takes besides one per slot or per 64 slots: a slot in front, and partial words."""
 _FETCHED = 128
-"""Of a long run only the first bounds are fetched ahead; searching it does the rest."""
+"""Bounds prefetched at the start of a run; the search of a longer run fetches the others."""
 
 
 class Runs(NamedTuple):
@@ -88,20 +88,20 @@ class Runs(NamedTuple):
     """
     whole: NDArray[np.int64]
     part: NDArray[np.int64]
-    """How many each event has in the first rows and in the last."""
+    """By event: the number of runs in the first rows, and in the last."""
     passed: NDArray[np.uint64]
     """What passed a comparison: slots; or bits, which are a slot, then a word with bits for 64 slots from there, one
     for the next 64, and so on."""
     numbers: NDArray[np.int32]
     """0, 1, 2 and so on, for all events."""
-    who: NDArray[np.int32]
+    active: NDArray[np.int32]
     begins: NDArray[np.int64]
     stops: NDArray[np.int64]
-    """Room for the events that a cluster applies to, and the slots that each has to look at."""
+    """Room for the events that a cluster applies to, and where the slots of each begin and stop."""
 
 
 class ClusterSearch(NamedTuple):
-    """What finding runs needs."""
+    """The arrays of `find_runs`."""
 
     clusters: Clusters
     ids: NDArray[np.int32]
@@ -110,32 +110,32 @@ class ClusterSearch(NamedTuple):
     counts: NDArray[np.int64]
     """By event of a chunk: how many ids it has."""
     seen: NDArray[np.int64]
-    """By cluster: the slots that were looked at."""
+    """By cluster: the slots examined."""
 
 
 _thawed, _thawed_deleted, _thawed_batch = thawing(ClusterSearch), thawing(Deleted), thawing(Batch)
 
 
 @inner
-def find_runs(search, gone, batch, codes, out, first, events):
-    """A stage: find the runs of each event, and count its ids and the slots that are looked at.
+def find_runs(search, deletions, batch, codes, out, first, events):
+    """A stage: find the runs of each event, and count its ids and the slots examined.
 
-    Returns -1 if what passed did not fit: then fewer events have to be taken at once.
+    Returns -1 if `passed` is too small for so large a chunk.
     """
-    searched, deleted, events_of = _thawed(search), _thawed_deleted(gone), _thawed_batch(batch)
+    searched, deleted, events_of = _thawed(search), _thawed_deleted(deletions), _thawed_batch(batch)
     index, runs, presence = searched.clusters, searched.runs, searched.presence
     mark_present(codes, events_of.has_value, first, events, events_of.skipped, presence)
     clusters, compared, of_event, present = index.clusters, index.rest, runs.of_event, presence.bits
     masks, starts, hashed = pointer(index.masks), pointer(index.starts), pointer(index.hashed)
     narrow, wide = pointer(index.narrow), pointer(index.wide)
-    tiles, filters, anyone = pointer(index.tiles), pointer(index.filters), presence.anyone
+    tiles, filters, any_event = pointer(index.tiles), pointer(index.filters), presence.any_event
     list_starts, list_columns = pointer(index.list_starts), pointer(index.list_columns)
     list_low, list_span = pointer(index.list_low), pointer(index.list_span)
     dead, before = pointer(deleted.bitmap), pointer(deleted.before)
     has_dead, is_compact = deleted.state != NONE_DELETED, deleted.state == COMPACT
     copies_runs = is_compact or not has_dead
     whole, part, passed, room = pointer(runs.whole), pointer(runs.part), pointer(runs.passed), runs.passed.size
-    numbers, who = pointer(runs.numbers), pointer(runs.who)
+    numbers, active = pointer(runs.numbers), pointer(runs.active)
     begins, stops = pointer(runs.begins), pointer(runs.stops)
     ids, codes = pointer(searched.ids), borrowed(codes)
     counts, candidates, seen = pointer(searched.counts), pointer(events_of.candidates), pointer(searched.seen)
@@ -145,36 +145,36 @@ def find_runs(search, gone, batch, codes, out, first, events):
     end_of_passed = 0
     for number in range(clusters.shape[0]):
         cluster = row_pointer(clusters, number)
-        count = _applicable(cluster, masks, present, anyone, events, numbers, who)
+        count = _applicable(cluster, masks, present, any_event, events, numbers, active)
         if cluster[FILTER_START] != NONE:
-            count = _filtered(cluster, masks, filters, codes, first, count, who, begins)
+            count = _filtered(cluster, masks, filters, codes, first, count, active, begins)
         if count == 0:
             continue
         if cluster[KEY_COLUMN] != NONE:
-            count = _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops)
+            count = _by_key(cluster, starts, hashed, codes, first, count, active, begins, stops)
         else:
             for i in range(count):
                 begins[i], stops[i] = 0, cluster[SLOT_COUNT]
         if cluster[RANGE_COLUMN] != NONE:
-            count = _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops)
-        looked_at = passed_here = np.int64(0)
+            count = _cut_short(cluster, narrow, wide, codes, first, count, active, begins, stops)
+        examined = passed_here = np.int64(0)
         if cluster[REST_COUNT] == 0 and cluster[LIST_START] == NONE and copies_runs:
             slots = cluster[SLOT_START]
             for k in range(count):
                 start, end = slots + begins[k], slots + stops[k]
-                looked_at += end - start
+                examined += end - start
                 if is_compact:
                     start, end = live_place(dead, before, start), live_place(dead, before, end)
-                _add(of_event, whole, counts, np.int64(who[k]), start, end - start)
-            seen[number] += looked_at
+                _add(of_event, whole, counts, np.int64(active[k]), start, end - start)
+            seen[number] += examined
             continue
         if cluster[TILE_START] == NONE and cluster[KEY_COLUMN] != NONE:
             _fetch(cluster, ids, compared, narrow, wide, count, begins)
         for k in range(count):
-            event, start, end = np.int64(who[k]), begins[k], stops[k]
-            looked_at += end - start
+            event, start, end = np.int64(active[k]), begins[k], stops[k]
+            examined += end - start
             # Where few slots pass they are listed, and their ids fetched; where many do, their bits are kept.
-            as_slots = cluster[LIST_START] != NONE or passed_here * _DENSE < looked_at - (end - start)
+            as_slots = cluster[LIST_START] != NONE or passed_here * _DENSE < examined - (end - start)
             if end_of_passed + (end - start if as_slots else (end - start) // ROWS) + _MARGIN > room:
                 return np.int64(-1)
             origin = end_of_passed if as_slots else end_of_passed + room
@@ -217,7 +217,7 @@ def find_runs(search, gone, batch, codes, out, first, events):
                 of_event[back - part[event], event] = _run(origin, matched)
                 part[event] += 1
                 counts[event] += matched
-        seen[number] += looked_at
+        seen[number] += examined
     for event in range(events):
         candidates[first + event] += counts[event]
     return np.int64(0)
@@ -225,7 +225,7 @@ def find_runs(search, gone, batch, codes, out, first, events):
 
 @inlined
 def _add(of_event, whole, counts, event, start, length):
-    """Add a run of which all ids are copied, unless there are none. No branch: that is hard to foresee."""
+    """Add a run of which all ids are copied, unless it is empty. No branch: it would be unpredictable."""
     of_event[whole[event], event] = _run(start, length)
     whole[event] += np.int64(length > 0)
     counts[event] += length
@@ -237,11 +237,11 @@ def _run(start, length):
 
 
 @inlined
-def _applicable(cluster, masks, present, anyone, events, numbers, who):
-    """The events that have a value in every column that a cluster asks for. Returns how many there are."""
+def _applicable(cluster, masks, present, any_event, events, numbers, active):
+    """The events that have a value in every column that a cluster asks for. Returns their number."""
     mask, mask_count = cluster[MASK_START], cluster[MASK_COUNT]
     for i in range(mask_count):
-        if not anyone[masks[mask + i]]:
+        if not any_event[masks[mask + i]]:
             return 0
     everyone = present.shape[0] - 1
     count = 0
@@ -250,18 +250,18 @@ def _applicable(cluster, masks, present, anyone, events, numbers, who):
         for i in range(mask_count):
             applicable &= present[masks[mask + i], word_number]
         if applicable != NO_BITS:
-            count = spread_word(numbers, word_number << 6, applicable, who, count)
+            count = spread_word(numbers, word_number << 6, applicable, active, count)
     return count
 
 
 @inlined
-def _filtered(cluster, masks, filters, codes, first, count, who, places):
-    """Leave out the events whose bit in the filter is not set. Returns how many are left. `places` is room."""
+def _filtered(cluster, masks, filters, codes, first, count, active, places):
+    """Drop the events whose bit in the filter is not set. Returns the number left. `places` is room."""
     key, columns, start = cluster[KEY_COLUMN], cluster[FILTER_COLUMNS], cluster[FILTER_START]
     second, past = masks[columns], columns + cluster[FILTER_COUNT]
     shift = np.uint64(WORD_BITS - cluster[FILTER_BITS])
     for i in range(count):
-        event = first + who[i]
+        event = first + active[i]
         mixed = mixed_with(mixed_with(NO_BITS, codes[key, event]), codes[second, event])
         for k in range(columns + 1, past):
             mixed = mixed_with(mixed, codes[masks[k], event])
@@ -270,37 +270,37 @@ def _filtered(cluster, masks, filters, codes, first, count, who, places):
     kept = 0
     for i in range(count):
         word = filters[start + (places[i] >> 6)]
-        who[kept] = who[i]
-        kept += np.int64(word >> np.uint64(places[i] & 63) & ONE_BIT)  # no branch: whether it is set is hard to foresee
+        active[kept] = active[i]
+        kept += np.int64(word >> np.uint64(places[i] & 63) & ONE_BIT)  # no branch: it would be unpredictable
     return kept
 
 
 @inlined
-def _by_key(cluster, starts, hashed, codes, first, count, who, begins, stops):
-    """Lead each event to the slots of its key. Returns how many events have any."""
+def _by_key(cluster, starts, hashed, codes, first, count, active, begins, stops):
+    """Look up the slots of each event's key. Returns the number of events that have any."""
     key_column, key_start, table = cluster[KEY_COLUMN], cluster[KEY_START], cluster[HASH_START]
     kept = 0
     for i in range(count):
-        code = codes[key_column, first + who[i]]
+        code = codes[key_column, first + active[i]]
         is_there = (code & np.uint32(1)) == 0  # else it is a gap: no constant is equal
         place = np.int64(code >> np.uint32(1)) - 1
         if table != NONE:
             place = hashed_place(hashed, table, cluster[HASH_BITS], code) if is_there else np.int64(-1)
             is_there = place >= 0
-        who[kept], begins[kept] = who[i], key_start + place
+        active[kept], begins[kept] = active[i], key_start + place
         prefetch_read(starts, begins[kept])
-        kept += np.int64(is_there)  # no branch here and below: which keys there are is hard to foresee
+        kept += np.int64(is_there)  # no branch here and below: it would be unpredictable
     count, kept = kept, 0
     for i in range(count):
         start, end = np.int64(starts[begins[i]]), np.int64(starts[begins[i] + 1])
-        who[kept], begins[kept], stops[kept] = who[i], start, end
+        active[kept], begins[kept], stops[kept] = active[i], start, end
         kept += np.int64(start < end)
     return kept
 
 
 @inlined
-def _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops):
-    """Leave out the slots whose range an event's value is outside of. Returns how many events have any left."""
+def _cut_short(cluster, narrow, wide, codes, first, count, active, begins, stops):
+    """Drop the slots whose range excludes an event's value. Returns the number of events that have any left."""
     column, offset, is_keyed = cluster[RANGE_COLUMN], cluster[BOUND_START], cluster[KEY_COLUMN] != NONE
     is_wide = cluster[BOUND_WIDE] != 0
     if is_keyed:  # without a key all events search the same bounds
@@ -313,23 +313,23 @@ def _cut_short(cluster, narrow, wide, codes, first, count, who, begins, stops):
     kept = 0
     for i in range(count):
         start, end = begins[i], stops[i]
-        code = np.int64(codes[column, first + who[i]])
+        code = np.int64(codes[column, first + active[i]])
         if cluster[RANGE_CLASS] == UP_TO:
             start = _first_from(narrow, wide, is_wide, offset, start, end, is_keyed, code)
         else:
             end = _first_from(narrow, wide, is_wide, offset, start, end, is_keyed, code + 1)
-            # Of an interval with two ends the low one is at most as far away as the longest is long.
+            # An interval with two ends begins at most the longest interval's length before the code.
             lowest = code - cluster[RANGE_SPAN]
             if lowest > 1:
                 start = _first_from(narrow, wide, is_wide, offset, start, stops[i], is_keyed, lowest)
-        who[kept], begins[kept], stops[kept] = who[i], start, end
+        active[kept], begins[kept], stops[kept] = active[i], start, end
         kept += np.int64(start < end)
     return kept
 
 
 @inlined
 def _fetch(cluster, ids, compared, narrow, wide, count, begins):
-    """Have the first ids of all runs fetched, and the first of what is compared."""
+    """Prefetch the first ids of all runs, and the first codes to compare."""
     rest = cluster[REST_START]
     for k in range(count):
         prefetch_read(ids, cluster[SLOT_START] + begins[k])
@@ -347,7 +347,7 @@ def _fetch(cluster, ids, compared, narrow, wide, count, begins):
 
 @inlined
 def _fetch_tiles(cluster, tiles, start, end):
-    """Have the tiles of a run fetched."""
+    """Prefetch the tiles of a run."""
     tile_start, tile_bytes = cluster[TILE_START], cluster[TILE_BYTES]
     past = tile_start + ((end - 1) // ROWS + 1) * tile_bytes
     for at in range(tile_start + start // ROWS * tile_bytes, past, ROWS):

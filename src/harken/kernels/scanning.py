@@ -1,6 +1,6 @@
-"""Bytes of text looked at 32 at a time, as vectors; with NUMBA_DISABLE_JIT=1, one by one.
+"""Reads text 32 bytes at a time, as vectors; with NUMBA_DISABLE_JIT=1, byte by byte.
 
-Who calls sees to it that 32 bytes are there.
+Callers make sure that 32 bytes are there.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def _splat(byte: int) -> Any:
     return ir.Constant(_VECTOR, [ir.Constant(_BYTE, byte)] * WIDTH)
 
 
-def _is_one_of(builder: Any, found: Any, sought: bytes) -> Any:
-    """A bit a byte: whether it is one of these."""
+def _is_one_of(builder: Any, chunk: Any, sought: bytes) -> Any:
+    """A bit for each byte: whether it is one of those sought."""
     mask: Any = None
     for byte in sought:
-        own = builder.icmp_unsigned("==", found, _splat(byte))
-        mask = own if mask is None else builder.or_(mask, own)
+        is_equal = builder.icmp_unsigned("==", chunk, _splat(byte))
+        mask = is_equal if mask is None else builder.or_(mask, is_equal)
     return builder.bitcast(mask, _MASK)
 
 
@@ -51,15 +51,15 @@ def _first_bit(builder: Any, mask: Any) -> Any:
 
 
 def finder(sought: bytes) -> Any:
-    """A function for kernels: how many of the 32 bytes at a place come before the first that is one of these."""
+    """A function for kernels: the number of bytes, of 32 at a place, before the first that is one of those sought."""
     if IS_PLAIN:
         return lambda data, at: next((place for place in range(WIDTH) if data[at + place] in sought), WIDTH)
 
     @intrinsic
     def bytes_before(typing: Any, data: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            found = _loaded(context, builder, signature.args[0], args[0], args[1])
-            return _first_bit(builder, _is_one_of(builder, found, sought))
+            chunk = _loaded(context, builder, signature.args[0], args[0], args[1])
+            return _first_bit(builder, _is_one_of(builder, chunk, sought))
 
         return types.int64(data, types.int64), generate
 
@@ -68,7 +68,7 @@ def finder(sought: bytes) -> Any:
 
 @intrinsic
 def _same_bytes(typing: Any, left: Any, at: Any, right: Any, other: Any) -> Any:
-    """How many of the 32 bytes at two places are the same, up to the first that is not."""
+    """The number of equal bytes at two places before the first difference, at most 32."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         one = _loaded(context, builder, signature.args[0], args[0], args[1])
@@ -83,8 +83,8 @@ def _copy_bytes(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
     """Copy 32 bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = _loaded(context, builder, signature.args[0], args[0], args[1])
-        builder.store(found, _at(context, builder, signature.args[2], args[2], args[3]), align=1)
+        chunk = _loaded(context, builder, signature.args[0], args[0], args[1])
+        builder.store(chunk, _at(context, builder, signature.args[2], args[2], args[3]), align=1)
         return context.get_dummy_value()
 
     return types.void(source, types.int64, target, types.int64), generate
@@ -92,24 +92,24 @@ def _copy_bytes(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
 
 @intrinsic
 def _tally(typing: Any, data: Any, at: Any) -> Any:
-    """How many of 32 bytes are `<`; times 256, how many are `=`; and the bits of what there is besides."""
+    """The number of `<` in 32 bytes, plus 256 times the number of `=`, and the HAS_ bits."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = _loaded(context, builder, signature.args[0], args[0], args[1])
+        chunk = _loaded(context, builder, signature.args[0], args[0], args[1])
 
         def count(sought: bytes) -> Any:
-            return builder.zext(builder.ctpop(_is_one_of(builder, found, sought)), _WORD)
+            return builder.zext(builder.ctpop(_is_one_of(builder, chunk, sought)), _WORD)
 
         def flag(mask: Any, bit: int) -> Any:
             is_there = builder.icmp_unsigned("!=", mask, ir.Constant(_MASK, 0))
             return builder.select(is_there, ir.Constant(_WORD, bit), ir.Constant(_WORD, 0))
 
-        controls = builder.bitcast(builder.icmp_unsigned("<", found, _splat(32)), _MASK)
-        allowed = _is_one_of(builder, found, b"\t\n\r")
+        controls = builder.bitcast(builder.icmp_unsigned("<", chunk, _splat(32)), _MASK)
+        allowed = _is_one_of(builder, chunk, b"\t\n\r")
         parts = [
             builder.shl(count(b"="), ir.Constant(_WORD, 8)),
-            flag(_is_one_of(builder, found, b"\r"), HAS_RETURN),
-            flag(builder.bitcast(builder.icmp_unsigned(">=", found, _splat(128)), _MASK), HAS_HIGH),
+            flag(_is_one_of(builder, chunk, b"\r"), HAS_RETURN),
+            flag(builder.bitcast(builder.icmp_unsigned(">=", chunk, _splat(128)), _MASK), HAS_HIGH),
             flag(builder.and_(controls, builder.not_(allowed)), HAS_CONTROL),
         ]
         answer = count(b"<")
@@ -129,10 +129,10 @@ def _copy_bytes_plain(source: Any, at: int, target: Any, to: int) -> None:
 
 
 def _tally_plain(data: Any, at: int) -> int:
-    found = bytes(data[at : at + WIDTH])
-    controls = any(byte < 32 and byte not in b"\t\n\r" for byte in found)
-    flags = (b"\r" in found) * HAS_RETURN | (not found.isascii()) * HAS_HIGH | controls * HAS_CONTROL
-    return found.count(b"<") | found.count(b"=") << 8 | flags
+    chunk = bytes(data[at : at + WIDTH])
+    controls = any(byte < 32 and byte not in b"\t\n\r" for byte in chunk)
+    flags = (b"\r" in chunk) * HAS_RETURN | (not chunk.isascii()) * HAS_HIGH | controls * HAS_CONTROL
+    return chunk.count(b"<") | chunk.count(b"=") << 8 | flags
 
 
 same_bytes = _same_bytes_plain if IS_PLAIN else _same_bytes

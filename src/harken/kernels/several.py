@@ -1,7 +1,7 @@
-"""Events with several values in a column: what may match, to be verified.
+"""Events with several values in a column: candidates, to be verified.
 
-A predicate is taken to hold if any of the values does. That lets through events in which no single binding makes all
-predicates hold, never less. The codes of such an event in a column are ascending, each once.
+A predicate is taken to hold if it does for any value. So candidates are no fewer than the matches, but more where no
+single binding makes all predicates hold. The codes of such an event in a column are ascending, each once.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ def find_in_clusters(index, ids, dead, event_codes, place, out, end):
                 code = values[at]
                 if code & np.uint32(1):
                     continue
-                found = np.int64(code >> np.uint32(1)) - 1
+                key_place = np.int64(code >> np.uint32(1)) - 1
                 if clusters[number, cluster.HASH_START] != cluster.NONE:
-                    found = hashed_place(
+                    key_place = hashed_place(
                         index.hashed, clusters[number, cluster.HASH_START], clusters[number, cluster.HASH_BITS], code
                     )
-                    if found < 0:
+                    if key_place < 0:
                         continue
-                begin = np.int64(index.starts[clusters[number, cluster.KEY_START] + found])
-                stop = np.int64(index.starts[clusters[number, cluster.KEY_START] + found + 1])
+                begin = np.int64(index.starts[clusters[number, cluster.KEY_START] + key_place])
+                stop = np.int64(index.starts[clusters[number, cluster.KEY_START] + key_place + 1])
             for slot in range(begin, stop):
                 whole = clusters[number, cluster.SLOT_START] + slot
                 if (dead[whole >> 6] >> np.uint64(whole & 63)) & ONE_BIT:
@@ -120,7 +120,7 @@ def find_in_clusters(index, ids, dead, event_codes, place, out, end):
 
 @kernel
 def find_in_pools(index, ids, dead, event_codes, place, admitted, words, out, end):
-    """The same in pools. `admitted` is room for a flag by class, `words` for 16 words."""
+    """`find_in_clusters` for pools. `admitted` is room for a flag by class, `words` for 16 words."""
     starts, values = event_codes.starts, event_codes.values
     first = place * event_codes.columns
     for number in range(index.pools.shape[0]):

@@ -37,18 +37,18 @@ from harken.kernels.vector import (
 )
 
 MOST_BUCKETS = 64
-"""Of a column, with the one for events without a value."""
+"""Most buckets of a column, with the one for events without a value."""
 PREDICATE = 3
 """Words of a predicate in `rows`: its column, its lowest code, and how far it goes from there."""
 GROUP = 8
-"""Blocks that all events of a chunk look at before they go on: most of their bitmaps stay in the cache meanwhile."""
+"""Blocks that all events of a chunk go through together, so that most of their bitmaps stay in the cache."""
 FEW = 24
-"""Where more slots of a block are left, bitmaps tell first which of them are not in doubt."""
+"""If more slots of a block are left, bitmaps first decide which of them are not in doubt."""
 _STEP = 6
-"""Bitmaps that are combined before it is asked whether anything is left."""
+"""Bitmaps combined between two checks whether any slot is left."""
 _LOW_BITS = 0xFFFF_FFFF
 _LINE = 16
-# A slot to be tested, above the word of the kept ones that has its bit, above the bit.
+# An entry of `waiting`: a slot, above the place of its word in `kept`, above its bit in that word.
 _SLOT_SHIFT, _WORD_SHIFT, _WORD_MASK = 18, 6, 0xFFF
 
 
@@ -85,15 +85,15 @@ class Sieve(NamedTuple):
 
 
 class SieveRoom(NamedTuple):
-    """Space to work in."""
+    """Working arrays."""
 
     visits: Visits
-    """What is found, as `write_pieces` takes it."""
+    """The pieces of each event, as `write_pieces` takes them."""
     bucket_of: Grid[np.uint32]
     """By event and column, where the bitmap of the event's bucket stands among those of a column, in words."""
     before: Grid[np.uint32]
     after: Grid[np.uint32]
-    """Those of the buckets next to it; its own if no interval begins or ends within it."""
+    """The same for the two buckets next to it; its own if no interval begins or ends within it."""
     codes: Grid[np.uint32]
     """By event and column."""
     live: Grid[np.uint64]
@@ -129,7 +129,7 @@ def bucket_of_code(cuts, begin, end, code):
 def _find_buckets(index, codes, first, events, room):
     """For every column of the sieve and every event: its code, its bucket, and the buckets next to that."""
     cuts, is_whole, codes = borrowed(index.cuts), borrowed(index.is_whole), borrowed(codes)
-    bucket_of, before, after, own = room.bucket_of, room.before, room.after, room.codes
+    bucket_of, before, after, event_codes = room.bucket_of, room.before, room.after, room.codes
     for i in range(index.columns.size):
         column = index.columns[i]
         begin, end = index.cut_starts[column], index.cut_starts[column + 1]
@@ -139,16 +139,16 @@ def _find_buckets(index, codes, first, events, room):
             lower, upper = bucket - 1, bucket + 1
             if bucket == 0 or is_whole[begin + column + bucket - 1]:
                 lower = upper = bucket
-            elif bucket > end - begin:  # there is none behind it: what asks for the column is in doubt
+            elif bucket > end - begin:  # the last bucket: slots that ask for the column are in doubt
                 upper = np.int64(0)
-            own[event, column] = code
+            event_codes[event, column] = code
             bucket_of[event, column] = np.uint32(bucket * WORDS)
             before[event, column] = np.uint32(lower * WORDS)
             after[event, column] = np.uint32(upper * WORDS)
 
 
 class SieveSearch(NamedTuple):
-    """What sifting needs."""
+    """The arrays of `sift`."""
 
     sieve: Sieve
     room: SieveRoom
@@ -158,19 +158,19 @@ class SieveSearch(NamedTuple):
     counts: NDArray[np.int64]
     """By event of a chunk: how many ids it has."""
     seen: NDArray[np.int64]
-    """One element: the slots that were looked at."""
+    """One element: the slots examined."""
 
 
 _thawed, _thawed_deleted, _thawed_batch = thawing(SieveSearch), thawing(Deleted), thawing(Batch)
 
 
 @inner
-def sift(search, gone, batch, codes_of_events, out, first, events):
+def sift(search, deletions, batch, codes_of_events, out, first, events):
     """A stage: find the slots that hold for each event, as pieces, and count them.
 
-    Returns how many visits there are, or -1 without room for them.
+    Returns the number of visits, or -1 without room for them.
     """
-    searched, deleted, candidates = _thawed(search), _thawed_deleted(gone), _thawed_batch(batch).candidates
+    searched, deleted, candidates = _thawed(search), _thawed_deleted(deletions), _thawed_batch(batch).candidates
     index, room, word, seen = searched.sieve, searched.room, searched.word, searched.seen
     dead, has_dead, ends = pointer(deleted.bitmap), deleted.state != NONE_DELETED, pointer(searched.counts)
     visits = room.visits
@@ -186,7 +186,7 @@ def sift(search, gone, batch, codes_of_events, out, first, events):
     pieces, piece_ends = visits.pieces, pointer(visits.ends)
     visit_event, starts = visits.event, visits.starts
     _find_live(index, events, present, room, word)
-    found = visited = np.int64(0)
+    end_of_pieces = visited = np.int64(0)
     starts[0] = 0
     for stretch in range(starts.size - 1):
         base = stretch << STRETCH_BITS
@@ -196,13 +196,13 @@ def sift(search, gone, batch, codes_of_events, out, first, events):
                 left = (live[event, stretch >> 1] >> shift) & np.uint64((1 << GROUP) - 1)
                 if left == NO_BITS:
                     continue
-                if visited == visit_event.size or found + GROUP * PIECES > pieces.size:
+                if visited == visit_event.size or end_of_pieces + GROUP * PIECES > pieces.size:
                     return np.int64(-1)
                 chosen = bucket_of[event]
                 count = blocks = tested = np.int64(0)
                 while left != NO_BITS:
-                    own = part + trailing_zeros(left)
-                    block = base + own
+                    number = part + trailing_zeros(left)
+                    block = base + number
                     left &= left - ONE_BIT
                     if left != NO_BITS:
                         coming = base + part + trailing_zeros(left)
@@ -230,7 +230,7 @@ def sift(search, gone, batch, codes_of_events, out, first, events):
                         continue
                     is_dense = some > FEW
                     if is_dense:
-                        # Who admits both buckets next to the event's, or parts of them, admits all of that one.
+                        # A slot that admits codes of both buckets next to the event's admits all codes of that one.
                         fill_block(sure)
                         and_bitmaps(sure, bitmaps, block_bitmaps, block_columns, before[event], begin, stop)
                         and_bitmaps(sure, bitmaps, block_bitmaps, block_columns, after[event], begin, stop)
@@ -246,30 +246,30 @@ def sift(search, gone, batch, codes_of_events, out, first, events):
                             prefetch_read(row_starts, slot)
                             waiting[tested] = slot << _SLOT_SHIFT | (blocks * WORDS + w) << _WORD_SHIFT | bit
                             tested += 1
-                    kept_blocks[blocks] = own
+                    kept_blocks[blocks] = number
                     blocks += 1
                 for i in range(tested):
                     at = row_starts[waiting[i] >> _SLOT_SHIFT] * PREDICATE
                     prefetch_read(rows, at)
                     prefetch_read(rows, at + _LINE)
-                own_codes = codes[event]
+                event_codes = codes[event]
                 for i in range(tested):
                     slot = waiting[i] >> _SLOT_SHIFT
                     for at in range(row_starts[slot] * PREDICATE, row_starts[slot + 1] * PREDICATE, PREDICATE):
-                        code = np.int64(own_codes[rows[at]])
+                        code = np.int64(event_codes[rows[at]])
                         if code == 0 or (code - np.int64(rows[at + 1])) & _LOW_BITS > np.int64(rows[at + 2]):
                             mask = ~(ONE_BIT << np.uint64(waiting[i] & (ROWS - 1)))
                             kept[waiting[i] >> _WORD_SHIFT & _WORD_MASK] &= mask
                             break
-                begin = found
+                begin = end_of_pieces
                 for i in range(blocks):
                     for w in range(WORDS):
                         word[w] = kept[i * WORDS + w]
                         count += ones(word[w])
-                    found = keep_pieces(word, kept_blocks[i] * PIECES, pieces, found)
-                if found > begin:
+                    end_of_pieces = keep_pieces(word, kept_blocks[i] * PIECES, pieces, end_of_pieces)
+                if end_of_pieces > begin:
                     visit_event[visited] = event
-                    piece_ends[visited] = found
+                    piece_ends[visited] = end_of_pieces
                     visited += 1
                     ends[event] += count
         starts[stretch + 1] = visited

@@ -10,9 +10,9 @@ from harken.kernels.sieve import MOST_BUCKETS
 from harken.kernels.vector import ALL_BITS, NO_BITS, ONE_BIT, first_bits
 
 _SLICES = 8
-"""What sorting by a column gains is judged by so many slices of the rows."""
+"""Slices of the rows by which the gain of sorting by a column is judged."""
 _SAMPLED = 2_048
-"""By so many rows of a part it is told by which column the part is sorted."""
+"""Rows sampled to choose a part's sort column."""
 _LEAST_ASKING = 64
 """Rows are not sorted by a column for which fewer than 1/64 of them ask."""
 _LEAST_GAIN = 1e-3
@@ -25,7 +25,7 @@ _NOT_ASKING = MOST_BUCKETS
 def count_cuts(starts, columns, low, high, rows, tops, code_starts, counts, asking):
     """Count, from counts[code_starts[column]] on, how many intervals begin at each code or end before it.
 
-    `asking` gets how many rows ask for each column.
+    `asking` gets the number of rows that ask for each column.
     """
     for i in range(rows.size):
         for at in range(starts[rows[i]], starts[rows[i] + 1]):
@@ -41,30 +41,30 @@ def count_cuts(starts, columns, low, high, rows, tops, code_starts, counts, aski
 def choose_cuts(counts, most, cuts, is_whole):
     """Choose up to `most` codes with which buckets begin, so that about as many intervals begin or end in each bucket.
 
-    Where it is chosen, a code has no part in any bucket's doubt: codes at which many begin or end are chosen first of
-    all. `is_whole` gets for each bucket whether none does within. Returns how many codes were chosen.
+    A chosen code leaves no slot in doubt, so codes at which many intervals begin or end are preferred. `is_whole` gets
+    for each bucket whether no interval begins or ends within it. Returns the number of chosen codes.
     """
     left, distinct = np.int64(0), 0
     for code in range(counts.size):
         left += counts[code]
         distinct += counts[code] > 0
     is_whole[0] = True
-    found, within = 0, np.int64(0)
+    chosen, within = 0, np.int64(0)
     for code in range(counts.size):
         here = np.int64(counts[code])
         if here == 0:
             continue
-        share = left / (most - found + 1)
-        if found < most and (distinct <= most or within + here / 2 >= share or here >= share):
-            cuts[found] = code
-            found += 1
-            is_whole[found] = True
+        share = left / (most - chosen + 1)
+        if chosen < most and (distinct <= most or within + here / 2 >= share or here >= share):
+            cuts[chosen] = code
+            chosen += 1
+            is_whole[chosen] = True
             left -= within + here
             within = np.int64(0)
         else:
-            is_whole[found] = False
+            is_whole[chosen] = False
             within += here
-    return found
+    return chosen
 
 
 @kernel
@@ -99,9 +99,9 @@ def _hull(low, high, first, last):
 def sort_rows(starts, columns, low, high, first, last, places, below, order):
     """Sort `order` so that the rows of a block fail together for many events.
 
-    Rows are divided again and again, as in a k-d tree: by that column which lets most blocks fail once rows are sorted
-    by where their intervals begin, those that do not ask for it behind the others. `places` has the place of every
-    column in `below`, which has the share of events below each bucket.
+    Rows are split recursively, as in a k-d tree: by the column that lets most blocks fail once rows are sorted by where
+    their intervals begin, with rows that do not ask for it last. `places` has the place of every column in `below`,
+    which has the share of events below each bucket.
     """
     count = order.size
     blocks = (count + BLOCK - 1) >> BLOCK_BITS
@@ -164,7 +164,7 @@ def sort_rows(starts, columns, low, high, first, last, places, below, order):
             heads[key] += 1
         order[begin:end] = spare[begin:end]
         middle = (begin_block + end_block) >> 1
-        edge = begin_block + ((asks + BLOCK // 2) >> BLOCK_BITS)  # behind it stand those that do not ask
+        edge = begin_block + ((asks + BLOCK // 2) >> BLOCK_BITS)  # rows behind it do not ask
         if asks < end - begin and begin_block < edge < end_block:
             middle = edge
         pending[waiting, 0], pending[waiting, 1] = begin_block, middle
@@ -174,24 +174,25 @@ def sort_rows(starts, columns, low, high, first, last, places, below, order):
 
 @inner
 def _gain(tally, reach, below, rows, least):
-    """The share of rows whose slice fails as a whole by a column, on average, more than fail so together.
+    """The mean share of rows that fail by a column together with their slice, less that of all rows together.
 
-    A slice is at least so many rows that begin in neighbouring buckets; `reach` is the last bucket of any of them.
+    A slice is at least `least` rows that begin in neighbouring buckets. `reach` has the last bucket of rows, by their
+    first.
     """
-    gain, done, held = 0.0, 0, 0
+    gain, done, in_slice = 0.0, 0, 0
     lowest = highest = whole_lowest = whole_highest = 0
     for bucket in range(1, MOST_BUCKETS):
         if tally[bucket] == 0:
             continue
-        lowest = bucket if held == 0 else lowest
-        highest = reach[bucket] if held == 0 else max(highest, reach[bucket])
+        lowest = bucket if in_slice == 0 else lowest
+        highest = reach[bucket] if in_slice == 0 else max(highest, reach[bucket])
         whole_lowest = bucket if done == 0 else whole_lowest
         whole_highest = max(whole_highest, reach[bucket])
-        held += tally[bucket]
+        in_slice += tally[bucket]
         done += tally[bucket]
-        if held >= least or done == rows:
-            gain += held * (1 - (below[highest + 1] - below[lowest]))
-            held = 0
+        if in_slice >= least or done == rows:
+            gain += in_slice * (1 - (below[highest + 1] - below[lowest]))
+            in_slice = 0
     if done == rows:
         gain -= rows * (1 - (below[whole_highest + 1] - below[whole_lowest]))
     return gain / rows
@@ -264,7 +265,7 @@ def choose_columns(
 
 @inner
 def _chances(starts, columns, low, high, first, last, places, below, is_whole, has_bitmaps, row):
-    """How likely a row passes the bitmaps of its block, and how likely one that passes is not in doubt."""
+    """The chance that a row passes the bitmaps of its block, and that one that passes is not in doubt."""
     passing, sure = 1.0, 1.0
     for at in range(starts[row], starts[row + 1]):
         column = places[columns[at]]
@@ -290,7 +291,7 @@ def fill_blocks(
 ):  # fmt: skip
     """Fill the bitmaps of all blocks, and of the summaries, whose bits are all set before.
 
-    `summary_places` says, by 512 blocks and column, where in the summaries the column's bitmaps are; `places` is room
+    `summary_places` has, by 512 blocks and column, where in the summaries the column's bitmaps are; `places` is room
     for a number by column, all of them -1.
     """
     for block in range(block_starts.size - 1):
@@ -311,22 +312,22 @@ def fill_blocks(
                         bitmaps, places[column] + word, ~bit, np.int64(first[at]), np.int64(last[at]),
                         low[at] > high[at], _buckets(cut_starts, column),
                     )  # fmt: skip
-        own = block % BLOCK
+        number = block % BLOCK
         for j in range(block_starts[block], block_starts[block + 1]):
             column = block_columns[j]
-            target = summary_places[block // BLOCK, column] + (own >> 6)
+            target = summary_places[block // BLOCK, column] + (number >> 6)
             for bucket in range(_buckets(cut_starts, column)):
                 any_slot = NO_BITS
                 for w in range(WORDS):
                     any_slot |= bitmaps[block_bitmaps[j] + bucket * WORDS + w] & first_bits(stop - begin - w * 64)
                 if any_slot == NO_BITS:
-                    summaries[target + bucket * WORDS] &= ~(ONE_BIT << np.uint64(own & 63))
+                    summaries[target + bucket * WORDS] &= ~(ONE_BIT << np.uint64(number & 63))
             places[column] = -1
 
 
 @kernel
 def _buckets(cut_starts, column):
-    """How many buckets a column has, with bucket 0."""
+    """The number of buckets of a column, with bucket 0."""
     return cut_starts[column + 1] - cut_starts[column] + 2
 
 

@@ -1,6 +1,6 @@
 """Which slots of a run an event matches: compared column by column, by a sketch, or predicate by predicate.
 
-What passed is appended to a list, as slots or as bits for 64 slots each; see `Runs.passed`.
+Slots that pass are appended to a list, as slots or as bits for 64 slots each; see `Runs.passed`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def compare_run(
 ):  # fmt: skip
     """Append those slots of a run that an event matches, compared column by column, or their bits, behind passed[at].
 
-    Returns how many slots there are, and where what was appended ends: at the old end if there is none.
+    Returns the number of slots, and the new end: the old one if there are none.
     """
     slots = cluster[SLOT_START]
     matched, old_at = np.int64(0), at
@@ -88,7 +88,7 @@ def first_of_run(word):
 
 @inlined
 def keep_word(word, slot, ids, as_slots, passed, at):
-    """Append what passed of 64 slots from one on, as slots or as their bits. Returns where it ends."""
+    """Append those of 64 slots that passed, as slots or as their bits. Returns the new end."""
     return _keep(word, slot, ids, as_slots, passed, _begin(slot, as_slots, passed, at))
 
 
@@ -96,7 +96,7 @@ def keep_word(word, slot, ids, as_slots, passed, at):
 def sift_run(
     cluster, tiles, narrow, wide, compared, ids, dead, has_dead, codes, event, start, end, as_slots, passed, at
 ):  # fmt: skip
-    """The same by the sketch of a cluster."""
+    """`compare_run` by the sketch of a cluster."""
     slots, rest, rest_count = cluster[SLOT_START], cluster[REST_START], cluster[REST_COUNT]
     matched, old_at = np.int64(0), at
     first = start // ROWS * ROWS
@@ -116,7 +116,7 @@ def sift_run(
 def check_run(
     cluster, list_starts, list_columns, list_low, list_span, ids, dead, has_dead, codes, event, start, end, passed, at
 ):  # fmt: skip
-    """The same by a list, always as slots: the predicates of each one by one."""
+    """`compare_run` by lists, predicate by predicate. It always appends slots."""
     slots, lists = cluster[SLOT_START], cluster[LIST_START]
     old_at = at
     for slot in range(start, end):
@@ -135,9 +135,9 @@ def check_run(
 
 @inlined
 def _begin(slot, as_slots, passed, end):
-    """Append the slot that the first bit of the words to come is for, if words are kept. Returns the new end.
+    """Append the slot of the first bit of the words to come, if words are kept. Returns the new end.
 
-    No branch: where slots are kept the first of them, if there is any, takes its place.
+    No branch: if slots are kept, the first of them overwrites it.
     """
     passed[end] = slot
     return end + np.int64(not as_slots)
@@ -145,7 +145,7 @@ def _begin(slot, as_slots, passed, end):
 
 @inlined
 def _keep(word, slot, ids, as_slots, passed, end):
-    """Append the slots whose bits are set, and have their ids fetched; or append the word. Returns the new end."""
+    """Append the slots whose bits are set, and prefetch their ids; or append the word. Returns the new end."""
     if not as_slots:
         passed[end] = word
         return end + 1

@@ -1,6 +1,6 @@
 """Stages of a search: kernels that another kernel calls by their address.
 
-Numba optimises and emits a kernel anew within each kernel that calls it by name. A stage is compiled once, by itself,
+Numba optimises and emits a kernel again within each kernel that calls it by name. A stage is compiled once, by itself,
 and only when an index needs it: one without pools never compiles what searches them.
 """
 
@@ -26,22 +26,22 @@ _SIGNATURE = signature(
     types.Array(types.int32, 1, "C"),
     *(types.int64, types.int64),
 )
-"""Every stage takes what it needs, what is deleted and the batch, all frozen; codes; room for ids; the first event, and
-how many there are."""
+"""Every stage takes its arrays, the deleted slots and the batch, all frozen; codes; room for ids; the first event, and
+the number of events."""
 
 
 class Batch(NamedTuple):
-    """Events, and what is found for them."""
+    """Events, and where their ids go."""
 
     has_value: NDArray[np.bool_]
     """By column: whether any event may have a value there."""
     skipped: NDArray[np.bool_]
     reserved: NDArray[np.int64]
-    """By event: how many places are left for others to fill in front of its ids."""
+    """By event: the number of places in front of its ids to fill later."""
     offsets: NDArray[np.int64]
     """Where each event's ids end. One more than there are events: the first is where the first event's ids begin."""
     candidates: NDArray[np.int64]
-    """By event: the slots that were looked at."""
+    """By event: the slots examined."""
 
 
 _write_flags, _write_numbers = freezing(np.bool_), freezing(np.int64)
@@ -66,19 +66,19 @@ def _freeze_batch(has_value, skipped, reserved, offsets, candidates, words):
 
 
 class Stage(NamedTuple):
-    """A kernel, and what it needs in an index."""
+    """A kernel, and its arrays in an index."""
 
     address: int
     """0 if the index does not need this stage."""
     words: NDArray[np.int64]
-    """A named tuple, frozen. Whoever makes the stage keeps its arrays alive."""
+    """A frozen named tuple, whose arrays the maker of the stage keeps alive."""
 
 
 NO_STAGE = Stage(0, np.empty(0, np.int64))
 
 
 def stage(step: Any, needed: Any) -> Stage:
-    """A stage, which is compiled now unless it is kept. Without compilation the kernel itself is its address."""
+    """A stage, compiled now unless it is kept. Without compilation its address is the kernel itself."""
     if IS_PLAIN:
         return Stage(step, needed)
     compiled = compiled_for(step, _SIGNATURE)

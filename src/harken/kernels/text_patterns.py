@@ -1,4 +1,4 @@
-"""Which of many patterns a text fits, in one pass over its bytes.
+"""Finds which of many patterns a text fits, in one pass over its bytes.
 
 Every pattern has a *needle*, the longest run of plain bytes in it. Four bytes of the needle, fewer where it is
 shorter, are its *gram*. The grams of all patterns of all columns are in one hash table. Reading a text, the last four
@@ -6,7 +6,7 @@ bytes are looked up at each place, first in a filter of single bits, so that mos
 found, the needle is compared, and then the rest of the pattern. The table is as large as the patterns are; an automaton
 over a hundred thousand of them would take gigabytes.
 
-Texts are UTF-8. That a needle starts in the middle of a character cannot be: no character's bytes are inside another's.
+Texts are UTF-8. A needle never matches from the middle of a character: no character's bytes are inside another's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PADDING = 8
 
 
 class Patterns(NamedTuple):
-    """The patterns of an index, and the table by which they are found."""
+    """The patterns of an index, and the hash table of their grams."""
 
     kind: NDArray[np.uint8]
     column: NDArray[np.int32]
@@ -77,15 +77,15 @@ def place_grams(needles, needle_at, column, use, anchor, size, gram):
                 continue
             least = np.int64(1) << 60
             for at in range(start, end - length + 1):
-                found = np.uint32(0)
+                packed = np.uint32(0)
                 for step in range(length):
-                    found |= np.uint32(needles[at + step]) << np.uint32(8 * step)
-                slot = _hash(found, column[place], length) & mask
+                    packed |= np.uint32(needles[at + step]) << np.uint32(8 * step)
+                slot = _hash(packed, column[place], length) & mask
                 if turn == 0:
                     use[slot] += 1
                 elif use[slot] < least:
                     least = use[slot]
-                    anchor[place], size[place], gram[place] = at - start, length, found
+                    anchor[place], size[place], gram[place] = at - start, length, packed
 
 
 @kernel
@@ -124,7 +124,7 @@ def fits_glob(data, begin, end, globs, first, last):
 
 @inlined
 def _fits(patterns, pattern, data, begin, end, gram_at, text_stamp, tried):
-    """Whether a text fits a pattern whose gram was found in it."""
+    """Whether a text fits a pattern, whose gram occurs in it."""
     needle = patterns.needle_at[pattern]
     length = patterns.needle_at[pattern + 1] - needle
     start = gram_at - patterns.anchor[pattern]
@@ -153,7 +153,7 @@ def _fits(patterns, pattern, data, begin, end, gram_at, text_stamp, tried):
 def scan(patterns, column, data, begin, end, stamp, text_stamp, fitting, tried, fitted, fits):
     """Append the patterns of a column that a text fits, and that no text of the same stamp has fitted before.
 
-    Returns how many there are in `fitted` by now.
+    Returns the new number of patterns in `fitted`.
     """
     mask = np.uint32((1 << patterns.filter_bits) - 1)
     shift = np.uint32(patterns.filter_bits - patterns.bucket_bits)
@@ -167,15 +167,15 @@ def scan(patterns, column, data, begin, end, stamp, text_stamp, fitting, tried, 
             gram = (gram >> np.uint32(8)) | (np.uint32(data[at]) << np.uint32(24))
         for at in range(begin + size - 1, end):
             gram = (gram >> np.uint32(8)) | (np.uint32(data[at]) << np.uint32(24))
-            own = gram >> unread
-            hashed = _hash(own, column, size) & mask
+            last_bytes = gram >> unread
+            hashed = _hash(last_bytes, column, size) & mask
             if not patterns.filter[hashed >> np.uint32(6)] >> np.uint64(hashed & np.uint32(63)) & np.uint64(1):
                 continue
             bucket = hashed >> shift
             for entry in range(patterns.bucket_at[bucket], patterns.bucket_at[bucket + np.uint32(1)]):
                 pattern = patterns.buckets[entry]
                 if (
-                    patterns.gram[pattern] == own
+                    patterns.gram[pattern] == last_bytes
                     and fitting[pattern] != stamp
                     and patterns.column[pattern] == column
                     and patterns.size[pattern] == size

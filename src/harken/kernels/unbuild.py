@@ -1,4 +1,4 @@
-"""The way back from an index to its rows: what merging starts from, so that rows need not be kept twice."""
+"""From an index back to its rows, for merging: so rows need not be stored twice."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _WIDE = 0xFFFF_FFFF
 
 @kernel
 def cluster_rows(index, dead, tops, keys, slots, columns, lows, highs):
-    """The predicates of all slots that are not deleted: slot, column, lowest and highest code. Returns how many.
+    """The predicates of all slots that are not deleted: slot, column, lowest and highest code. Returns their number.
 
     `keys` is room for the code of the key of every slot of a cluster.
     """
-    found = 0
+    end = 0
     for number in range(index.clusters.shape[0]):
         fields = index.clusters[number]
         key, bound = fields[cluster.KEY_COLUMN], fields[cluster.RANGE_COLUMN]
@@ -34,37 +34,37 @@ def cluster_rows(index, dead, tops, keys, slots, columns, lows, highs):
             whole = fields[cluster.SLOT_START] + slot
             if is_dead(dead, whole):
                 continue
-            begin = found
+            begin = end
             if key != cluster.NONE:
-                columns[found], lows[found], highs[found] = key, keys[slot], keys[slot]
-                found += 1
+                columns[end], lows[end], highs[end] = key, keys[slot], keys[slot]
+                end += 1
             if bound != cluster.NONE:
                 at = fields[cluster.BOUND_START] + slot
                 limit = np.int64(index.wide[at] if fields[cluster.BOUND_WIDE] else index.narrow[at])
                 is_upper = fields[cluster.RANGE_CLASS] == UP_TO
-                columns[found] = bound
-                lows[found], highs[found] = (1, limit) if is_upper else (limit, tops[bound])
-                found += 1
+                columns[end] = bound
+                lows[end], highs[end] = (1, limit) if is_upper else (limit, tops[bound])
+                end += 1
             lists = fields[cluster.LIST_START]
             if lists != cluster.NONE:
                 for i in range(index.list_starts[lists + slot], index.list_starts[lists + slot + 1]):
-                    columns[found], lows[found] = index.list_columns[i], index.list_low[i]
-                    highs[found] = (np.int64(index.list_low[i]) + np.int64(index.list_span[i])) & _WIDE
-                    found += 1
+                    columns[end], lows[end] = index.list_columns[i], index.list_low[i]
+                    highs[end] = (np.int64(index.list_low[i]) + np.int64(index.list_span[i])) & _WIDE
+                    end += 1
             else:
                 for i in range(fields[cluster.MASK_COUNT]):
                     column = index.masks[fields[cluster.MASK_START] + i]
                     if column not in (key, bound):
-                        columns[found], lows[found], highs[found] = column, 1, tops[column]
-                        found += 1
+                        columns[end], lows[end], highs[end] = column, 1, tops[column]
+                        end += 1
                 for i in range(fields[cluster.REST_START], fields[cluster.REST_START] + fields[cluster.REST_COUNT]):
                     column = index.rest[i, cluster.REST_COLUMN]
                     low, high = rest_interval(index.rest, i, slot, index.narrow, index.wide, tops[column])
-                    for at in range(begin, found):
+                    for at in range(begin, end):
                         if columns[at] == column:
                             lows[at], highs[at] = low, high
-            slots[begin:found] = whole
-    return found
+            slots[begin:end] = whole
+    return end
 
 
 @inner
@@ -85,8 +85,8 @@ def _keys_of_slots(index, fields, keys):
 
 
 @kernel
-def pool_rows(index, dead, tops, slots, columns, lows, highs, found):
-    """The same for pools, appended."""
+def pool_rows(index, dead, tops, slots, columns, lows, highs, end):
+    """`cluster_rows` for pools, appended at `end`. Returns the new end."""
     for number in range(index.pools.shape[0]):
         directory = index.pools[number, pools.DIRECTORY_START]
         cell, cell_start = np.int64(0), index.pools[number, pools.CELL_START]
@@ -98,31 +98,29 @@ def pool_rows(index, dead, tops, slots, columns, lows, highs, found):
                 if is_dead(dead, base + slot):
                     continue
                 word, bit = slot // ROWS, ONE_BIT << np.uint64(slot % ROWS)
-                begin = found
+                begin = end
                 for j in range(index.block_starts[block], index.block_starts[block + 1]):
                     column = index.block_columns[j]
                     classes = index.class_starts[column]
                     bitmaps = index.block_bitmaps[j] + word
                     if index.bitmaps[bitmaps + np.int64(index.classes[classes]) * pools.WORDS] & bit:
                         continue  # it admits events without a value: it does not ask
-                    columns[found] = column
-                    lows[found], highs[found] = _interval(
-                        index.classes, classes, index.bitmaps, bitmaps, bit, tops[column]
-                    )
-                    found += 1
+                    columns[end] = column
+                    lows[end], highs[end] = _interval(index.classes, classes, index.bitmaps, bitmaps, bit, tops[column])
+                    end += 1
                 left = cell
                 for i in range(index.pools[number, pools.DIRECTORY_COUNT]):
                     digit = left // index.radix[directory + i]
                     left -= digit * index.radix[directory + i]
                     column = index.directory[directory + i]
-                    told = digit == 0
-                    for at in range(begin, found):
-                        told |= columns[at] == column
-                    if not told:
-                        columns[found], lows[found], highs[found] = column, 2 * digit, 2 * digit
-                        found += 1
-                slots[begin:found] = base + slot
-    return found
+                    is_known = digit == 0
+                    for at in range(begin, end):
+                        is_known |= columns[at] == column
+                    if not is_known:
+                        columns[end], lows[end], highs[end] = column, 2 * digit, 2 * digit
+                        end += 1
+                slots[begin:end] = base + slot
+    return end
 
 
 @kernel
@@ -144,14 +142,14 @@ def _interval(classes, first, bitmaps, at, bit, top):
 
 
 @kernel
-def sieve_rows(index, dead, slots, columns, lows, highs, found):
-    """The same for a sieve, appended."""
+def sieve_rows(index, dead, slots, columns, lows, highs, end):
+    """`cluster_rows` for a sieve, appended at `end`. Returns the new end."""
     for slot in range(index.row_starts.size - 1):
         if is_dead(dead, index.first_slot + slot):
             continue
         for at in range(index.row_starts[slot] * PREDICATE, index.row_starts[slot + 1] * PREDICATE, PREDICATE):
-            slots[found] = index.first_slot + slot
-            columns[found], lows[found] = index.rows[at], index.rows[at + 1]
-            highs[found] = (np.int64(index.rows[at + 1]) + np.int64(index.rows[at + 2])) & _WIDE
-            found += 1
-    return found
+            slots[end] = index.first_slot + slot
+            columns[end], lows[end] = index.rows[at], index.rows[at + 1]
+            highs[end] = (np.int64(index.rows[at + 1]) + np.int64(index.rows[at + 2])) & _WIDE
+            end += 1
+    return end

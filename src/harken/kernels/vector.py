@@ -1,7 +1,7 @@
-"""Sixty-four rows at a time: what the kernels build on.
+"""Operations on 64 rows at a time, on which the kernels build.
 
-Spreading a word over ids pays only where the processor can compress a vector (AVX-512); elsewhere it is done bit by
-bit. With NUMBA_DISABLE_JIT=1 everything runs as Python.
+Where the processor can compress a vector (AVX-512), a word is spread over ids by that; elsewhere bit by bit. With
+NUMBA_DISABLE_JIT=1 everything runs as Python.
 
 Reading goes in steps of 64 rows: an array that is read here has at least 64 elements of padding behind its last row, or
 comes in whole steps, as tiles do.
@@ -34,7 +34,7 @@ ROWS = 64
 LANES = 16
 _LINE = 64
 _FEW_BITS = 6
-"""With as few bits as this, going from bit to bit is quicker than compressing four vectors."""
+"""Most bits for which going from bit to bit is quicker than compressing four vectors."""
 NO_BITS = np.uint64(0)
 ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 ONE_BIT = np.uint64(1)
@@ -70,7 +70,7 @@ def spread(ids, at, word, out, end, limit):
 
 @kernel
 def spread_word(ids, at, word, out, end):
-    """The same where there is room for 64 elements behind `end`, and no knowing how many bits there will be."""
+    """`spread` with room for 64 elements behind `end`, where the number of bits is unpredictable."""
     if CAN_COMPRESS:
         return compressed(ids, at, word, out, end)
     return spread(ids, at, word, out, end, end)
@@ -78,7 +78,7 @@ def spread_word(ids, at, word, out, end):
 
 @kernel
 def keep_pieces(words, number, pieces, end):
-    """Append what 8 words hold in pieces of 16 bits, those without any left out, to pieces[end:]. Returns their end.
+    """Append 8 words to pieces[end:], as pieces of 16 bits without the empty ones. Returns the new end.
 
     A piece is its bits and, above these, its number; the first one's is given. Up to 32 elements are overwritten.
     """
@@ -109,9 +109,9 @@ def spread_pieces(ids, base, pieces, begin, stop, out, end):
 
 @kernel
 def write_lines(source, length, out, end, streaming):
-    """Write source[:length] to out[end:] up to where a line of `out` ends. Returns how many elements that are.
+    """Write source[:length] to out[end:] up to where a line of `out` ends. Returns the number of elements.
 
-    Streaming, they go past the cache.
+    When streaming, they go past the cache.
     """
     done = (LANES - line_offset(out, end)) & (LANES - 1)
     if done > length:

@@ -1,8 +1,8 @@
-"""From the bytes of XML documents to arrays: a strict tokenizer for the XML that nearly everybody writes.
+"""From the bytes of XML documents to arrays: a strict tokenizer for usual XML.
 
 It takes UTF-8 whose validity was checked before, with line ends that are LF already. What it accepts is well-formed.
-What it is not sure of, be it malformed or only rare (a DOCTYPE, names outside ASCII, another encoding, odd uses of the
-prefix `xml`), it leaves alone, and a full parser decides.
+What may be malformed, or is only rare (a DOCTYPE, names outside ASCII, another encoding, odd uses of the prefix `xml`),
+it leaves to a full parser.
 
 All text of a document lies in one run. Text is written from the front of a buffer, attribute values from its back: as
 no character takes more bytes than what spells it, a buffer as long as the documents has room for both.
@@ -22,21 +22,20 @@ from harken.kernels.scanning import HAS_CONTROL, HAS_HIGH, HAS_RETURN, WIDTH, co
 ELEMENT, ATTRIBUTE, TEXT = 1, 2, 3
 """Kinds of nodes, and of tag paths."""
 DONE, UNSURE, UNKNOWN, FULL = 0, 1, 2, 3
-"""What became of a document: it was read; another parser decides; it has a tag path that is not known, or for which
-there is no room."""
+"""Status of a document: it was read; another parser decides; it has an unknown tag path; it has one without room."""
 NODES, FRONT, BACK, DOCUMENT, PATHS, NAMES, UNREAD = 0, 1, 2, 3, 4, 5, 6
-"""Places in `Room.cursor`: the next node, the ends of both parts of the text, the next document, how many tag paths are
-known, the bytes of their names, and how many documents were not read."""
+"""Places in `ParseBuffers.cursor`: the next node, the ends of both parts of the text, the next document, the number of
+known tag paths, the bytes of their names, and the number of documents not read."""
 MAX_NAME = 4_096
 """Bytes of the longest expanded name that the tokenizer looks up."""
 MOST_ATTRIBUTES = 64
-"""Of one element, declarations of namespaces included."""
+"""Most attributes of an element, declarations of namespaces not counted."""
 MOST_BINDINGS = 64
-"""Prefixes in scope."""
+"""Most bindings of prefixes in scope."""
 MOST_LEVELS = 4_096
-"""Elements inside one another."""
+"""Most elements inside one another."""
 MOST_DIGITS = 15
-"""A number of so many digits is an integer that binary64 holds, divided by a power of ten that it holds as well."""
+"""Most digits of a number: binary64 holds them as an integer, and MOST_DECIMALS as a power of ten to divide by."""
 MOST_DECIMALS = 22
 
 
@@ -53,15 +52,15 @@ class TagPathTable(NamedTuple):
     """The tag path of the texts below each; 0 if there is none."""
     opening: NDArray[np.int32]
     following: NDArray[np.int32]
-    """The element that was last seen as the first one inside each, and behind each: where a look-up begins. Threads
-    write to these as they go. What they read is a guess, and is compared."""
+    """The element last seen first inside each, and next behind each: a guess with which a look-up begins. Threads write
+    these without a lock, so every guess is compared."""
     slots: NDArray[np.int32]
     """Tag paths by hash, with open addressing; 0 is an empty slot, because the root is not looked up."""
     seed: int
 
 
 class ParseBuffers(NamedTuple):
-    """Space for one thread to work in."""
+    """Working arrays of one thread."""
 
     cursor: NDArray[np.int64]
     node: NDArray[np.int32]
@@ -92,7 +91,7 @@ class Job(NamedTuple):
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     status: NDArray[np.uint8]
-    """By document. What is not DONE beforehand is passed over."""
+    """By document. Documents that are not DONE beforehand are skipped."""
     first: NDArray[np.int64]
     path: NDArray[np.int32]
     parent: NDArray[np.int32]
@@ -192,8 +191,8 @@ def _hash_on(hashed, byte):
 
 
 @inlined
-def _found(table, known, source, begin, length, hashed, parent, kind):
-    """The tag path of this parent, kind and name, among those that are known; else -1."""
+def _find_path(table, known, source, begin, length, hashed, parent, kind):
+    """The tag path of this parent, kind and name among the first `known`, or -1."""
     mask = len(table.slots) - 1
     slot = _mixed(hashed, parent, kind) & mask
     answer = np.int64(-1)
@@ -215,8 +214,8 @@ def _found(table, known, source, begin, length, hashed, parent, kind):
 
 
 @kernel
-def _added(table, cursor, source, begin, length, hashed, parent, kind):
-    """A new tag path; -2 if there is no room for it."""
+def _add_path(table, cursor, source, begin, length, hashed, parent, kind):
+    """Add a tag path. Returns it, or -2 if there is no room."""
     path, used = cursor[PATHS], cursor[NAMES]
     if path >= len(table.parent) or used + length + WIDTH > len(table.names):
         return np.int64(-2)
@@ -238,11 +237,11 @@ def _added(table, cursor, source, begin, length, hashed, parent, kind):
 
 
 @inlined
-def _looked_up(table, cursor, source, begin, length, hashed, parent, kind, may_add):
-    """A tag path; -1 if it is not known, and what `_added` says."""
-    path = _found(table, cursor[PATHS], source, begin, length, hashed, parent, kind)
+def _look_up(table, cursor, source, begin, length, hashed, parent, kind, may_add):
+    """The tag path of this parent, kind and name; -1 if it is unknown, -2 if there is no room to add it."""
+    path = _find_path(table, cursor[PATHS], source, begin, length, hashed, parent, kind)
     if path < 0 and may_add:
-        path = _added(table, cursor, source, begin, length, hashed, parent, kind)
+        path = _add_path(table, cursor, source, begin, length, hashed, parent, kind)
     return path
 
 
@@ -252,26 +251,26 @@ def _text_path(table, cursor, parent, may_add):
     if path == 0 or path >= cursor[PATHS]:
         path = np.int64(-1)
         if may_add:
-            path = _added(table, cursor, table.names, 0, 0, 0, parent, TEXT)
+            path = _add_path(table, cursor, table.names, 0, 0, 0, parent, TEXT)
     return path
 
 
 @inlined
 def _failure(path):
-    """What becomes of a document that has a tag path which was looked up in vain."""
+    """The status of a document with a tag path whose look-up failed."""
     return UNKNOWN if path == -1 else FULL if path == -2 else UNSURE
 
 
 @kernel
 def find_or_add(table, room, source, parent, kind, may_add):
-    """The tag path of a name that is all of `source`, as `_looked_up` tells it."""
+    """The tag path of the name `source`, as `_look_up` returns it."""
     table, room = _thawed_table(table), _thawed_room(room)
     if kind == TEXT:
         return _text_path(table, room.cursor, parent, may_add)
     hashed = np.int64(table.seed)
     for place in range(len(source)):
         hashed = _hash_on(hashed, source[place])
-    return _looked_up(table, room.cursor, source, 0, len(source), hashed, parent, kind, may_add)
+    return _look_up(table, room.cursor, source, 0, len(source), hashed, parent, kind, may_add)
 
 
 @kernel
@@ -292,10 +291,9 @@ def place_paths(table, count):
 
 @kernel
 def survey(data, offsets, max_bytes, status, is_ascii):
-    """Set aside documents that are too long or have control characters, and tell of each whether it is ASCII.
+    """Mark documents that are too long or have control characters as UNSURE, and note which are ASCII.
 
-    Returns how many nodes there are at most, or -1 if the offsets are wrong, and what there is besides, as bits of a
-    tally.
+    Returns an upper bound on the number of nodes, or -1 if the offsets are wrong, and the HAS_ bits of all documents.
     """
     if offsets[0] < 0 or offsets[-1] > len(data):
         return np.int64(-1), 0
@@ -304,11 +302,11 @@ def survey(data, offsets, max_bytes, status, is_ascii):
         at, stop = offsets[document], offsets[document + 1]
         if stop < at:
             return np.int64(-1), 0
-        found = 0
+        bits = 0
         while at + WIDTH <= stop:
             some = tally(data, at)
             most += 2 * (some & 255) + (some >> 8 & 255)
-            found |= some
+            bits |= some
             at += WIDTH
         while at < stop:
             byte = data[at]
@@ -317,16 +315,16 @@ def survey(data, offsets, max_bytes, status, is_ascii):
             elif byte == _EQUALS:
                 most += 1
             elif byte == 13:
-                found |= HAS_RETURN
+                bits |= HAS_RETURN
             elif byte >= 128:
-                found |= HAS_HIGH
+                bits |= HAS_HIGH
             elif byte < 32 and byte not in (9, 10):
-                found |= HAS_CONTROL
+                bits |= HAS_CONTROL
             at += 1
-        is_odd = found & HAS_CONTROL or stop - offsets[document] > max_bytes
+        is_odd = bits & HAS_CONTROL or stop - offsets[document] > max_bytes
         status[document] = UNSURE if is_odd else DONE
-        is_ascii[document] = found & HAS_HIGH == 0
-        everything |= found
+        is_ascii[document] = bits & HAS_HIGH == 0
+        everything |= bits
     return most, everything & (HAS_RETURN | HAS_HIGH | HAS_CONTROL)
 
 
@@ -350,7 +348,7 @@ def end_lines(data, offsets, to, to_offsets):
 
 @inlined
 def _encoded(code, text, to):
-    """Write a character in UTF-8; tell where it ends."""
+    """Write a character in UTF-8. Returns where it ends."""
     if code < 0x80:
         text[to] = code
         to += 1
@@ -380,7 +378,7 @@ def _is_character(code):
 
 @kernel
 def _reference(data, at, stop, text, to):
-    """Write what an `&` refers to: where the reference ends, or -1, and where the text ends."""
+    """Write the character that an `&` refers to. Returns where the reference ends, or -1, and where the text ends."""
     at += 1
     if at >= stop:
         return np.int64(-1), to
@@ -521,7 +519,7 @@ def _end_of_cdata(data, at, stop):
 
 @inner
 def _normalised(data, at, stop, text, to):
-    """Write the value of an attribute in which there is something to replace: where it ends, or -1."""
+    """Write the value of an attribute with references or white space to replace. Returns where it ends, or -1."""
     while at < stop:
         byte = data[at]
         if byte == _AMP:
@@ -537,7 +535,7 @@ def _normalised(data, at, stop, text, to):
 
 @inner
 def _bind(room, data, text, bound, level, attribute, value, value_end):
-    """Take a declaration of a namespace; tell how many bindings there are now, or -1."""
+    """Add the binding of a namespace declaration. Returns the number of bindings, or -1."""
     start, end = room.attribute[attribute], room.attribute_end[attribute]
     if bound >= len(room.prefix):
         return np.int64(-1)
@@ -574,7 +572,7 @@ def _default_binding(room, bound):
 
 @kernel
 def _expanded(room, data, text, bound, start, end, colon):
-    """Write an expanded name; tell its bytes, or -1. Without a colon it is of the default namespace."""
+    """Write an expanded name. Returns its length, or -1. Without a colon it is of the default namespace."""
     to = room.expanded
     if colon < 0:
         binding = _default_binding(room, bound)
@@ -612,14 +610,14 @@ def _expanded(room, data, text, bound, start, end, colon):
 
 @inner
 def _expanded_path(table, room, data, text, bound, start, end, colon, parent, kind, may_add):
-    """The tag path of a name in a namespace, as `_looked_up` tells it; -3 if the prefix is not declared."""
+    """The tag path of a name in a namespace, as `_look_up` returns it; -3 if the prefix is not declared."""
     length = _expanded(room, data, text, bound, start, end, colon)
     if length < 0:
         return np.int64(-3)
     hashed = np.int64(table.seed)
     for place in range(length):
         hashed = _hash_on(hashed, room.expanded[place])
-    return _looked_up(table, room.cursor, room.expanded, np.int64(0), length, hashed, parent, kind, may_add)
+    return _look_up(table, room.cursor, room.expanded, np.int64(0), length, hashed, parent, kind, may_add)
 
 
 @kernel
@@ -638,7 +636,7 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
         at = _after_declaration(data, at + 5, stop)
         if at < 0:
             return UNSURE
-    near = job.offsets[-1] - WIDTH  # up to here bytes may be looked at as vectors, those of the next document too
+    near = job.offsets[-1] - WIDTH  # up to here bytes may be read as vectors, those of the next document too
     root = node
     path[root], parent[root], begin[root] = 0, -1, front
     node += 1
@@ -706,7 +704,7 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
                     return UNSURE
                 has_root = True
             start = at + 1
-            colon, own_path, hashed = np.int64(-1), np.int64(-1), seed
+            colon, tag_path, hashed = np.int64(-1), np.int64(-1), seed
             guess = np.int64(table.following[sibling]) if sibling > 0 else np.int64(table.opening[top_path])
             if 0 < guess < cursor[PATHS] and start < near and table.parent[guess] == top_path:
                 name = table.name_at[guess]
@@ -716,9 +714,9 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
                     and same_bytes(data, start, table.names, name) >= length
                     and _ENDS_NAME[data[start + length]]
                 ):
-                    own_path = guess
+                    tag_path = guess
                     at = start + length
-            if own_path < 0:
+            if tag_path < 0:
                 at = start
                 while at < stop:
                     byte = data[at]
@@ -757,20 +755,20 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
                         break
                     if at == space or _NAME[byte] != _START or attributes >= MOST_ATTRIBUTES:
                         return UNSURE
-                    own, own_colon, own_hash = at, np.int64(-1), seed
+                    name_at, name_colon, name_hash = at, np.int64(-1), seed
                     while at < stop:
                         byte = data[at]
                         kind = _NAME[byte]
                         if kind == 0:
                             break
                         if kind == _COLON_CLASS:
-                            if own_colon >= 0 or at + 1 >= stop or _NAME[data[at + 1]] != _START:
+                            if name_colon >= 0 or at + 1 >= stop or _NAME[data[at + 1]] != _START:
                                 return UNSURE
-                            own_colon = at
-                        own_hash = _hash_on(own_hash, byte)
+                            name_colon = at
+                        name_hash = _hash_on(name_hash, byte)
                         at += 1
-                    own_end = at
-                    if own_end - own > MAX_NAME:
+                    name_end = at
+                    if name_end - name_at > MAX_NAME:
                         return UNSURE
                     while at < stop and _SPACE[data[at]]:
                         at += 1
@@ -814,44 +812,47 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
                         if value_end < 0:
                             return UNSURE
                     at += 1
-                    room.attribute[attributes], room.attribute_end[attributes] = own, own_end
-                    if _is_at(data, own, own_end, _XMLNS) and (own_end == own + 5 or own_colon == own + 5):
+                    room.attribute[attributes], room.attribute_end[attributes] = name_at, name_end
+                    if _is_at(data, name_at, name_end, _XMLNS) and (
+                        name_end == name_at + 5 or name_colon == name_at + 5
+                    ):
                         bound = _bind(room, data, text, bound, level + 1, attributes, back, value_end)
                         if bound < 0:
                             return UNSURE
                         default = _default_binding(room, bound)
                     else:
-                        room.colon[attributes], room.hashed[attributes] = own_colon, own_hash
+                        room.colon[attributes], room.hashed[attributes] = name_colon, name_hash
                         room.value[attributes], room.value_end[attributes] = back, value_end
                         attributes += 1
             if node + 1 + attributes > last:
                 return UNSURE
             if colon < 0 and default < 0:
-                if own_path < 0:
-                    own_path = _looked_up(table, cursor, data, start, length, hashed, top_path, ELEMENT, may_add)
+                if tag_path < 0:
+                    tag_path = _look_up(table, cursor, data, start, length, hashed, top_path, ELEMENT, may_add)
             else:
-                own_path = _expanded_path(
+                tag_path = _expanded_path(
                     table, room, data, text, bound, start, start + length, colon, top_path, ELEMENT, may_add
                 )
-            if own_path < 0:
-                return _failure(own_path)
-            if guess != own_path:
+            if tag_path < 0:
+                return _failure(tag_path)
+            if guess != tag_path:
                 if sibling > 0:
-                    table.following[sibling] = own_path
+                    table.following[sibling] = tag_path
                 else:
-                    table.opening[top_path] = own_path
+                    table.opening[top_path] = tag_path
             element = node
-            path[element], parent[element], begin[element] = own_path, top, front
+            path[element], parent[element], begin[element] = tag_path, top, front
             node += 1
             for place in range(attributes):
-                own, own_end = room.attribute[place], room.attribute_end[place]
-                if room.colon[place] < 0:
-                    child = _looked_up(
-                        table, cursor, data, own, own_end - own, room.hashed[place], own_path, ATTRIBUTE, may_add
+                name_at, name_end = room.attribute[place], room.attribute_end[place]
+                name_colon, name_hash = room.colon[place], room.hashed[place]
+                if name_colon < 0:
+                    child = _look_up(
+                        table, cursor, data, name_at, name_end - name_at, name_hash, tag_path, ATTRIBUTE, may_add
                     )
                 else:
                     child = _expanded_path(
-                        table, room, data, text, bound, own, own_end, room.colon[place], own_path, ATTRIBUTE, may_add
+                        table, room, data, text, bound, name_at, name_end, name_colon, tag_path, ATTRIBUTE, may_add
                     )
                 if child < 0:
                     return _failure(child)
@@ -863,7 +864,7 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
                 node += 1
             if is_empty:
                 end[element] = front
-                sibling = own_path
+                sibling = tag_path
                 if bound > 0 and room.level[bound - 1] > level:
                     while bound > 0 and room.level[bound - 1] > level:
                         bound -= 1
@@ -871,7 +872,7 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
             else:
                 level += 1
                 room.node[level], room.name[level], room.length[level] = element, start, length
-                top, top_path, sibling = element, own_path, np.int64(0)
+                top, top_path, sibling = element, tag_path, np.int64(0)
         elif byte == _SLASH:
             if level == 0:
                 return UNSURE
@@ -947,8 +948,8 @@ def _read_one(table, room, job, document, may_add, max_nodes, max_levels):
 
 @kernel
 def read(table, room, job, stop, may_add, max_nodes, max_levels):
-    """Read documents from the cursor on, and tell where it stands at the end: at `stop`, or at a document with a tag
-    path that is not known. Returns DONE, UNKNOWN or FULL."""
+    """Read documents from the cursor on, and leave the cursor at `stop`, or at a document with a tag path that is
+    unknown or finds no room. Returns DONE, UNKNOWN or FULL."""
     table, room, job = _thawed_table(table), _thawed_room(room), _thawed_job(job)
     document = room.cursor[DOCUMENT]
     answer = DONE
@@ -971,7 +972,7 @@ def read(table, room, job, stop, may_add, max_nodes, max_levels):
 
 @kernel
 def close_gap(begin, end, front, gap):
-    """Move the values that lie behind the gap in the text, because it goes."""
+    """Move the values that lie behind a gap in the text, which is removed."""
     for node in range(len(begin)):
         if begin[node] >= front + gap:
             begin[node] -= gap
@@ -982,7 +983,7 @@ def close_gap(begin, end, front, gap):
 def read_numbers(path, begin, end, text, wanted, values):
     """Write number(string-value) of nodes whose tag path is wanted, and NaN for the others.
 
-    Returns how many have more digits than are exact here; those are infinite.
+    Returns the number of nodes with more digits than are exact here; their values are infinite.
     """
     left = 0
     for node in range(len(path)):

@@ -21,8 +21,8 @@ DEFAULT_ESCAPE = "\\"
 _WILDCARDS: dict[str, str | None] = {"%": None, "_": ""}
 
 
-# Attributes, constants and comparisons set their fields themselves, which takes half as long as what a frozen dataclass
-# makes: most of parsing is making them.
+# Attributes, constants and comparisons set their fields themselves, in half the time of a frozen dataclass's __init__:
+# most of parsing is making them.
 _set = object.__setattr__
 
 
@@ -88,7 +88,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """`left + right` over numbers; a minus sign before an operand that is no constant is `0 - operand`."""
+    """`left + right` over numbers; a minus sign before an operand other than a constant is `0 - operand`."""
 
     left: Operand
     operator: str
@@ -101,10 +101,10 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`name(argument, …)`: a value worked out from others, by one of the functions of the language."""
+    """`name(argument, …)`: a value computed by a function of the language."""
 
     name: str
-    """In small letters."""
+    """In lower case."""
     arguments: tuple[Operand, ...]
     at: int = field(default=-1, compare=False, repr=False)
 
@@ -171,7 +171,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class RLike:
-    """`operand RLIKE pattern`: a regular expression of RE2 is found somewhere in the text."""
+    """`operand RLIKE pattern`: a regular expression of RE2 matches somewhere in the text."""
 
     operand: Operand
     pattern: Constant
@@ -230,7 +230,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class IsTruth:
-    """`condition IS TRUE` or, if that is wanted, `IS FALSE`: never unknown."""
+    """`condition IS TRUE` or, unless `wanted`, `IS FALSE`: never unknown."""
 
     item: Expression
     wanted: bool
@@ -268,12 +268,12 @@ class Or:
 Predicate = Comparison | Between | In | Like | RLike | XPathBoolean | IsNull | Contains | Holds | Call
 Expression = Predicate | IsTruth | Not | And | Or
 
-# At hand, since making a union takes longer than asking for it.
+# Tuples, since `isinstance(node, And | Or)` makes the union each time.
 _JUNCTIONS, _WRAPPERS, _LEAVES = (And, Or), (Not, IsTruth), (Attribute, Constant, Variable)
 
 
 class EscapeError(ValueError):
-    """An escape in a pattern that escapes nothing; `index` is its place in the pattern."""
+    """An escape in a pattern that escapes nothing; `index` is its index in the pattern."""
 
     def __init__(self, message: str, index: int) -> None:
         super().__init__(message)
@@ -284,7 +284,7 @@ class EscapeError(ValueError):
 def like_pieces(pattern: str, escape: str) -> Sequence[str | None]:
     """A pattern as plain characters, with None for `%` and "" for `_`. Raises EscapeError where an escape is stray.
 
-    It is asked for several times while a text is compiled.
+    Cached, since compiling a text calls it several times.
     """
     if escape not in pattern:
         return tuple([_WILDCARDS.get(character, character) for character in pattern])
@@ -318,17 +318,17 @@ def disjunction(items: list[Expression]) -> Expression:
 
 def predicates(expression: Expression) -> list[tuple[Predicate, int]]:
     """Every predicate, in the order of the text, with the number of AND, OR and NOT that it stands inside."""
-    found: list[tuple[Predicate, int]] = []
+    with_depths: list[tuple[Predicate, int]] = []
     waiting: list[tuple[Expression, int]] = [(expression, 0)]
     while waiting:
         node, depth = waiting.pop()
         if type(node) in _PARTS:
-            found.append((node, depth))  # type: ignore[arg-type]
+            with_depths.append((node, depth))  # type: ignore[arg-type]
         elif isinstance(node, _JUNCTIONS):
             waiting += [(item, depth + 1) for item in reversed(node.items)]
         elif isinstance(node, _WRAPPERS):
             waiting.append((node.item, depth + 1))
-    return found
+    return with_depths
 
 
 _PARTS: dict[type, Callable[[Any], tuple[Operand, ...]]] = {
@@ -350,26 +350,26 @@ def leaves(node: Predicate | Operand) -> list[Attribute | Constant | Variable]:
     """The attributes, constants and variables of a predicate or an operand, in the order of the text."""
     parts_of = _PARTS.get(type(node))
     parts: tuple[Any, ...] = (node,) if parts_of is None else parts_of(node)
-    found: list[Attribute | Constant | Variable] = []
+    collected: list[Attribute | Constant | Variable] = []
     for part in parts:
         if isinstance(part, _LEAVES):
-            found.append(part)
+            collected.append(part)
             continue
         waiting: list[Operand] = [part]
-        while waiting:  # without recursion, because nothing has limited its depth yet
+        while waiting:  # iterative, because the depth is not limited yet
             operand = waiting.pop()
             if isinstance(operand, Arithmetic):
                 waiting += (operand.right, operand.left)
             elif isinstance(operand, Function):
                 waiting += reversed(operand.arguments)
             else:
-                found.append(operand)
-    return found
+                collected.append(operand)
+    return collected
 
 
 def offset_of(node: Expression | Operand) -> int:
     """Where a node starts in its text: the offset of its first leaf, 0 if it was not parsed."""
-    if type(node) is Comparison and type(node.left) is Attribute:  # as most are
+    if type(node) is Comparison and type(node.left) is Attribute:  # fast path
         return max(node.left.at, 0)
     while True:
         if isinstance(node, Comparison):
@@ -386,7 +386,7 @@ def offset_of(node: Expression | Operand) -> int:
 
 
 def operands(predicate: Predicate) -> tuple[Operand, ...]:
-    """What a predicate is about, where that may be worked out."""
+    """The operands of a predicate in which arithmetic and functions may stand."""
     if isinstance(predicate, Comparison):
         return predicate.left, predicate.right
     if isinstance(predicate, Between):
@@ -395,7 +395,7 @@ def operands(predicate: Predicate) -> tuple[Operand, ...]:
 
 
 def has_arithmetic(predicate: Predicate) -> bool:
-    """Whether one of its operands is arithmetic, or a function of it."""
+    """Whether an operand of a predicate contains arithmetic."""
     waiting = list(operands(predicate))
     while waiting:
         operand = waiting.pop()
@@ -407,7 +407,7 @@ def has_arithmetic(predicate: Predicate) -> bool:
 
 
 def arithmetic_depth(predicate: Predicate) -> int:
-    """The levels of arithmetic and functions in a predicate."""
+    """Number of levels of arithmetic and functions in a predicate."""
     deepest = 0
     waiting: list[tuple[Operand, int]] = [(operand, 0) for operand in operands(predicate)]
     while waiting:
@@ -421,11 +421,11 @@ def arithmetic_depth(predicate: Predicate) -> int:
 
 
 def attributes(expression: Expression) -> list[Path]:
-    """The paths that an expression mentions, each once, in the order of the text."""
-    found: dict[Path, None] = {}
+    """The distinct paths of an expression, in the order of the text."""
+    paths: dict[Path, None] = {}
     for predicate, _ in predicates(expression):
-        found.update((leaf.path, None) for leaf in leaves(predicate) if isinstance(leaf, Attribute))
-    return list(found)
+        paths.update((leaf.path, None) for leaf in leaves(predicate) if isinstance(leaf, Attribute))
+    return list(paths)
 
 
 def constants(expression: Expression) -> list[Constant]:

@@ -1,4 +1,4 @@
-"""What subscriptions ask of the matcher that takes them, by name."""
+"""Capabilities: what subscriptions require of a matcher, by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harken.schema.derived import is_comparison, is_derived, reading
 
 
 class Capability(StrEnum):
-    """What a subscription may ask of a matcher. A matcher that lacks one refuses it by name."""
+    """What a subscription may require of a matcher. A matcher that lacks one rejects the subscription by name."""
 
     EQUALITY = "equality"
     RANGE = "range"
@@ -27,51 +27,51 @@ class Capability(StrEnum):
 
 
 def required_capabilities(form: NormalForm) -> frozenset[Capability]:
-    """What a matcher has to be capable of to take a subscription of this normal form."""
-    found: set[Capability] = set()
+    """The capabilities that a subscription of this normal form requires."""
+    required: set[Capability] = set()
     if len(form.conjunctions) > 1:
-        found.add(Capability.DISJUNCTION)
+        required.add(Capability.DISJUNCTION)
     for conjunction in form.conjunctions:
-        found |= _required_by(conjunction)
-    return frozenset(found)
+        required |= _required_by(conjunction)
+    return frozenset(required)
 
 
 def capabilities_of_tree(tree: Tree) -> frozenset[Capability]:
-    """What a matcher has to be capable of to take a subscription of this tree."""
-    found: set[Capability] = set()
+    """The capabilities that a subscription of this tree requires."""
+    required: set[Capability] = set()
     for leaf in leaves_of(tree):
         if isinstance(leaf, Constrained):
-            found |= _required_by(Conjunction(((leaf.path, leaf.constraint),)))
+            required |= _required_by(Conjunction(((leaf.path, leaf.constraint),)))
         else:
-            found |= _required_by(Conjunction((), (leaf,)))
+            required |= _required_by(Conjunction((), (leaf,)))
     if has_alternatives(tree):
-        found.add(Capability.DISJUNCTION)
-    return frozenset(found)
+        required.add(Capability.DISJUNCTION)
+    return frozenset(required)
 
 
 def _required_by(conjunction: Conjunction) -> set[Capability]:
-    found = {residual.capability for residual in conjunction.residuals}
+    required = {residual.capability for residual in conjunction.residuals}
     for path, constraint in conjunction.constraints:
         if is_comparison(path):
-            found.add(Capability.ATTRIBUTE_COMPARISON)
+            required.add(Capability.ATTRIBUTE_COMPARISON)
         else:
-            found |= _required_by_constraint(constraint)
+            required |= _required_by_constraint(constraint)
     derived = (path for path in conjunction.asked() if is_derived(path))
     if not all(is_comparison(path) or reading(path) is not None for path in derived):
-        found.add(Capability.FUNCTION)
-    return found
+        required.add(Capability.FUNCTION)
+    return required
 
 
 def _required_by_constraint(constraint: Constraint) -> set[Capability]:
     if isinstance(constraint, Presence):
         return {Capability.PRESENCE}
     domain = constraint.domain or constraint.integers
-    found = {_required_by_set(admitted, line_of(kind, domain)) for kind, admitted in constraint.parts}
+    required = {_required_by_set(admitted, line_of(kind, domain)) for kind, admitted in constraint.parts}
     if len(constraint.parts) > 1:
-        found.add(Capability.VALUE_SET)
-    if constraint.domain is not None and found != {Capability.EQUALITY}:
-        found.add(Capability.DOMAIN_ORDER)
-    return found
+        required.add(Capability.VALUE_SET)
+    if constraint.domain is not None and required != {Capability.EQUALITY}:
+        required.add(Capability.DOMAIN_ORDER)
+    return required
 
 
 def _required_by_set(admitted: Intervals, line: Line) -> Capability:

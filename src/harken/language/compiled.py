@@ -1,4 +1,4 @@
-"""From a subscription's text, in any of the languages there are, to what matchers take."""
+"""Compiles the text of a subscription, in any language, to what matchers take."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harken.schema import Schema
 from harken.schema.signatures import NO_SIGNATURES, Signatures
 
 Form = NormalForm | Tree
-"""What tells exactly whether an event matches."""
+"""The forms that decide exactly whether an event matches."""
 
 
 class Plan(Protocol):
@@ -34,15 +34,15 @@ class Plan(Protocol):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What it asks of a matcher. Worked out anew each time, since few matchers lack any."""
+        """What it requires of a matcher. Not cached, since few matchers lack any."""
 
     def names(self) -> set[str]:
-        """The attributes that it looks at, each by the name that its path begins with."""
+        """The attributes that it reads, each by the first key of its path."""
 
 
 @dataclass(slots=True)
 class FlatPlan:
-    """A normal form, for an index of rows with one interval a column. Nobody changes one."""
+    """A normal form, for an index of rows with one interval per column. Immutable by convention."""
 
     form: NormalForm
     kind: ClassVar[str] = "flat"
@@ -61,7 +61,7 @@ class FlatPlan:
 
 @dataclass(slots=True)
 class ProgramPlan:
-    """A tree, for the index of programs, and how to multiply it out for matchers that take normal forms alone."""
+    """A tree, for the index of programs, and how to multiply it out for matchers that take only normal forms."""
 
     tree: Tree
     multiplied: Callable[[], NormalForm]
@@ -83,9 +83,9 @@ class ProgramPlan:
 
 
 class Compiled(NamedTuple):
-    """A text that has been understood: its plan, and what to warn of.
+    """A compiled text: its plan and its warnings.
 
-    The tree is not kept: those of millions of subscriptions would fill the memory.
+    The expression is not kept: those of millions of subscriptions would fill the memory.
     """
 
     text: str
@@ -95,7 +95,7 @@ class Compiled(NamedTuple):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What it asks of a matcher."""
+        """What it requires of a matcher."""
         return self.plan.capabilities
 
     @property
@@ -110,18 +110,18 @@ class Compiled(NamedTuple):
 
     @property
     def form(self) -> Form:
-        """What an event is verified by: a tree where there is one, else the normal form."""
+        """The form by which events are verified: the tree if there is one, else the normal form."""
         return self.plan.tree if isinstance(self.plan, ProgramPlan) else self.normal_form
 
 
-def _refuse_halves(text: str) -> None:
-    """Raise ParseError for a text with half of a character in it: no event and no file could hold it."""
+def _refuse_surrogates(text: str) -> None:
+    """Raise ParseError for a text with a lone surrogate: no event and no file could hold it."""
     try:
         text.encode()
     except UnicodeEncodeError as problem:
-        half = text[problem.start]
+        surrogate = text[problem.start]
         place, _ = located(text, problem.start)
-        raise ParseError(f"the text has half of a character: {half!r}").at(place) from None
+        raise ParseError(f"the text has a lone surrogate: {surrogate!r}").at(place) from None
 
 
 class Compiler:
@@ -133,7 +133,7 @@ class Compiler:
         limits: Limits = DEFAULT_LIMITS,
         signatures: Signatures = NO_SIGNATURES,
     ) -> None:
-        """`signatures` are those of the operators that texts may call."""
+        """`signatures`: the operators that texts may call."""
         self.schema = schema
         self.limits = limits
         self.signatures = signatures
@@ -146,7 +146,7 @@ class Compiler:
             hint = BOOLEAN_OF_YAML if isinstance(text, bool) else None
             raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}", hint=hint)
         if not text.isascii():
-            _refuse_halves(text)
+            _refuse_surrogates(text)
         return front_end.compile(text)
 
     def faults(self, text: str, language: str = DEFAULT_LANGUAGE) -> list[HarkenError]:
@@ -168,12 +168,12 @@ class Compiler:
     def stats(self) -> Mapping[str, Any]:
         """Counts of the front ends, as plain data."""
         self._front_end(DEFAULT_LANGUAGE)
-        return {key: value for each in self._front_ends.values() for key, value in each.stats().items()}
+        return {key: value for front_end in self._front_ends.values() for key, value in front_end.stats().items()}
 
     def _front_end(self, language: str) -> FrontEnd:
-        found = self._front_ends.get(language) if isinstance(language, str) else None  # a record may hold anything
-        if found is None:
-            found = self._front_ends.setdefault(
+        front_end = self._front_ends.get(language) if isinstance(language, str) else None  # a record may hold anything
+        if front_end is None:
+            front_end = self._front_ends.setdefault(
                 language, front_end_of(language, self.schema, self.limits, self.signatures)
             )
-        return found
+        return front_end

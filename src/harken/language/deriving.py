@@ -1,4 +1,4 @@
-"""Operands as derived attributes: their texts, in which the constants of the subscription are still to be filled in."""
+"""Operands as texts of derived attributes, with holes for the constants of the subscription."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Constants = Sequence[Value]
 
 
 class Term:
-    """An operand that is no constant, as the text of a derived attribute."""
+    """An operand, not a constant, as the text of a derived attribute."""
 
     __slots__ = ("parts", "path")
 
     def __init__(self, parts: Sequence[str | int]) -> None:
         self.parts = joined(parts)
-        """Pieces of text, and between them the places of constants."""
+        """Pieces of text and, between them, indices of constants."""
         is_fixed = all(isinstance(each, str) for each in self.parts)
         self.path: Path | None = derived_path(str(self.parts[0])) if is_fixed else None
-        """Its path, where that does not depend on constants."""
+        """The path, if it does not depend on constants."""
 
     def text(self, constants: Constants) -> str:
         return "".join([each if isinstance(each, str) else of_constant(constants[each]) for each in self.parts])
@@ -32,9 +32,9 @@ class Term:
         return self.path or derived_path(self.text(constants))
 
     def value(self, constants: Constants) -> Value | None:
-        """Its value, if there is no attribute in it."""
-        found: Value | None = constant_of_text(self.text(constants))
-        return found
+        """The value of a term without attributes."""
+        value: Value | None = constant_of_text(self.text(constants))
+        return value
 
     @property
     def shape(self) -> str:
@@ -42,31 +42,31 @@ class Term:
         return "".join([each for each in self.parts if isinstance(each, str)])
 
     def inside(self, function: str) -> Term:
-        """A function of it."""
+        """The term of a function of this one."""
         return Term([f'["{function}",', *self.parts, "]"])
 
     def lacking(self, kinds: Sequence[Kind]) -> Term:
-        """Whether it has no value of these kinds."""
+        """The term of whether this one has no value of these kinds."""
         return Term(['["lacks",', *self.parts, *(f',"{kind}"' for kind in kinds), "]"])
 
 
 def term(operand: Operand, holes: Mapping[int, int]) -> Term:
-    """The term of an operand; `holes` has the places of constants, by the identity of their nodes."""
+    """The term of an operand; `holes` has the indices of constants, by the identity of their nodes."""
     return Term(_parts(operand, holes))
 
 
 def has_attributes(operand: Operand) -> bool:
-    """Whether its value depends on the event. Raises UnavailableError if it does on a variable."""
+    """Whether the value of an operand depends on the event. Raises UnavailableError for a variable."""
     if isinstance(operand, Attribute | Constant):
         return isinstance(operand, Attribute)
-    found = list(leaves(operand))
-    if any(isinstance(leaf, Variable) for leaf in found):
+    operands = list(leaves(operand))
+    if any(isinstance(leaf, Variable) for leaf in operands):
         raise UnavailableError("variables are not available")
-    return any(isinstance(leaf, Attribute) for leaf in found)
+    return any(isinstance(leaf, Attribute) for leaf in operands)
 
 
 def comparing(left: Term, right: Term, domain: Domain | None) -> tuple[Term, bool]:
-    """How two terms compare, and whether they changed places: so `a < b` and `b > a` are about one attribute."""
+    """The term of how two terms compare, and whether they were swapped: `a < b` and `b > a` share one attribute."""
     is_swapped = left.shape > right.shape
     first, second = (right, left) if is_swapped else (left, right)
     order = "" if domain is None else "," + _order(domain)
@@ -81,15 +81,15 @@ def _order(domain: Domain) -> str:
 
 
 def joined(parts: Sequence[str | int]) -> list[str | int]:
-    """The parts with neighbouring pieces of text in one."""
-    found: list[str | int] = []
+    """The parts with adjacent pieces of text joined."""
+    merged: list[str | int] = []
     for part in parts:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if isinstance(part, str) and isinstance(last, str):
-            found[-1] = last + part
+            merged[-1] = last + part
         else:
-            found.append(part)
-    return found
+            merged.append(part)
+    return merged
 
 
 def _parts(operand: Operand, holes: Mapping[int, int]) -> list[str | int]:
@@ -107,7 +107,7 @@ def _parts(operand: Operand, holes: Mapping[int, int]) -> list[str | int]:
 
 
 def _call(name: str, arguments: Sequence[Operand], holes: Mapping[int, int]) -> list[str | int]:
-    found: list[str | int] = [f'["{name}"']
+    parts: list[str | int] = [f'["{name}"']
     for argument in arguments:
-        found += [",", *_parts(argument, holes)]
-    return [*found, "]"]
+        parts += [",", *_parts(argument, holes)]
+    return [*parts, "]"]

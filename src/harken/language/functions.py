@@ -1,6 +1,6 @@
-"""The functions of the language: what each takes, and the kind of what it gives.
+"""The functions of the language: parameters, and the kind of the result.
 
-`startswith`, `endswith` and `contains` are not here: they are read as LIKE.
+`startswith`, `endswith` and `contains` are not here: they are parsed as LIKE.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _DAY = frozenset({Kind.TIMESTAMP, Kind.DATE})
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What one argument has to be."""
+    """What an argument has to be."""
 
     name: str
     kinds: frozenset[Kind]
-    """Any one of these."""
+    """The kinds that it may have."""
     is_constant: bool = False
-    """It has to be written in the text."""
+    """Whether it has to be a constant."""
     is_attribute: bool = False
-    """It has to be an attribute: the function looks at the whole set of its values."""
+    """Whether it has to be an attribute: the function reads the whole set of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ FUNCTIONS: dict[str, Signature] = {
         Kind.BOOLEAN, Parameter("network", _STRING, is_constant=True), Parameter("address", _STRING)
     ),
 }
-"""By name in small letters."""
+"""By name in lower case."""
 
 ALIASES: dict[str, str] = {
     "substr": "substring",
@@ -95,7 +95,7 @@ ALIASES: dict[str, str] = {
     "character_length": "length",
     "dayofmonth": "day",
 }
-"""Other names that Spark has for the same. The parser makes a `Function` of the name in `FUNCTIONS`."""
+"""Spark's synonyms, each with the name in `FUNCTIONS`, which the parser uses."""
 
 
 def constant_fault(name: str, place: int, value: Value) -> tuple[str, str | None] | None:
@@ -103,13 +103,13 @@ def constant_fault(name: str, place: int, value: Value) -> tuple[str, str | None
     if name == "cidr_contains" and place == 0:
         return _network_fault(str(value))
     if name in ("substring", "round") and place > 0:
-        meant = FUNCTIONS[name].parameter(place).name
+        parameter = FUNCTIONS[name].parameter(place).name
         if type(value) is not int:
-            return f"the {meant} that `{name}` takes is an integer", None
+            return f"the {parameter} that `{name}` takes is an integer", None
         if not -(2**31) <= value < 2**31:
-            return f"the {meant} that `{name}` takes has at most 32 bits", None
-        if meant == "length" and value < 0:
-            return f"the {meant} that `{name}` takes is not negative", None
+            return f"the {parameter} that `{name}` takes has at most 32 bits", None
+        if parameter == "length" and value < 0:
+            return f"the {parameter} that `{name}` takes is not negative", None
     return None
 
 
@@ -121,5 +121,5 @@ def _network_fault(text: str) -> tuple[str, str | None] | None:
             hint = f"write '{ip_network(text, strict=False)}'"
         except ValueError:
             hint = "write it as '10.0.0.0/8' or '2001:db8::/32'"
-        return f"'{text:.60}' is no network", hint
+        return f"'{text:.60}' is not a network", hint
     return None

@@ -7,7 +7,7 @@ only flips `inside`, and union and intersection are one sweep.
 
 On a line whose values can be counted (dates, integers, codes) a cut after a value is the cut before the next one, and
 cuts at the ends of the line are left out. Then equal sets have equal cuts, `x > 3 AND x < 4` is empty for integers, and
-a set that holds the whole line is seen to.
+a set of the whole line has no cuts.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ class Intervals(NamedTuple):
 
     def intersection(self, other: Intervals) -> Intervals:
         """One sweep over the cuts of both, keeping those at which being inside both changes."""
-        mine, theirs = self.cuts, other.cuts
-        in_mine, in_theirs = self.inside, other.inside
-        inside = now = in_mine and in_theirs
+        cuts, other_cuts = self.cuts, other.cuts
+        in_self, in_other = self.inside, other.inside
+        inside = now = in_self and in_other
         kept: list[Cut] = []
         i = j = 0
-        while i < len(mine) or j < len(theirs):
-            cut = mine[i] if j == len(theirs) or (i < len(mine) and mine[i] <= theirs[j]) else theirs[j]
-            if i < len(mine) and mine[i] == cut:
-                in_mine, i = not in_mine, i + 1
-            if j < len(theirs) and theirs[j] == cut:
-                in_theirs, j = not in_theirs, j + 1
-            if (in_mine and in_theirs) is not now:
+        while i < len(cuts) or j < len(other_cuts):
+            cut = cuts[i] if j == len(other_cuts) or (i < len(cuts) and cuts[i] <= other_cuts[j]) else other_cuts[j]
+            if i < len(cuts) and cuts[i] == cut:
+                in_self, i = not in_self, i + 1
+            if j < len(other_cuts) and other_cuts[j] == cut:
+                in_other, j = not in_other, j + 1
+            if (in_self and in_other) is not now:
                 now = not now
                 kept.append(cut)
         return Intervals(inside, tuple(kept))
 
     def overlaps(self, other: Intervals) -> bool:
-        """Whether some value is in both. It takes as many steps as the one with fewer cuts has."""
+        """Whether some value is in both. Takes a step for each cut of the set with fewer cuts."""
         few, many = (self, other) if len(self.cuts) <= len(other.cuts) else (other, self)
         inside, begin = few.inside, 0
         for cut in few.cuts:
@@ -132,7 +132,7 @@ def between(low: Value, high: Value) -> Intervals:
 
 
 def points(values: Iterable[Value]) -> Intervals:
-    """The set of just these values."""
+    """The set of these values."""
     ordered: list[Any] = sorted(set(values))
     return Intervals(False, tuple((value, side) for value in ordered for side in (0, 1)))
 
@@ -215,5 +215,5 @@ LINES: dict[Kind, Line] = {
 
 
 def codes(runs: Iterable[tuple[int, int]], line: Line) -> Intervals:
-    """The set of these runs, in order, on a line of codes: each given by its first and its last code."""
+    """The set of these (first, last) runs of codes, in order, on a line of codes."""
     return line.canonical(Intervals(False, tuple(cut for first, last in runs for cut in ((first, 0), (last + 1, 0)))))

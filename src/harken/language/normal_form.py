@@ -31,7 +31,7 @@ class ValueSet:
     parts: tuple[tuple[Kind, Intervals], ...]
     domain: CodedDomain | None = field(default=None, compare=False, repr=False)
     integers: IntegerDomain | None = field(default=None, compare=False, repr=False)
-    """The domain, if it has integers only: then there is nothing between two of them."""
+    """The domain, if it has integers only: nothing lies between two neighbours."""
 
     def admits(self, value: object) -> bool:
         kind = KINDS.get(type(value))
@@ -48,22 +48,22 @@ Implied = Sequence[tuple[Path, Constraint]]
 
 
 class Residual(Protocol):
-    """A predicate that no constraint on one attribute expresses. It is immutable, and compared by content."""
+    """A predicate that no constraint on one attribute expresses. Immutable, and compared by content."""
 
     @property
     def capability(self) -> Capability:
-        """What a matcher has to be capable of to take it."""
+        """What it requires of a matcher."""
 
     @property
     def of_sets(self) -> bool:
-        """Whether it looks at all values of its attributes at once. Else at one of each, as a binding picks them."""
+        """Whether it reads all values of its attributes; else one of each, as a binding picks them."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The attributes that it looks at. It does not hold unless each has a value."""
+        """The attributes that it reads. It does not hold unless each has a value."""
 
     def implied(self) -> Implied:
-        """Constraints that some value of an attribute meets if it holds: what an index may go by."""
+        """Constraints that some value of an attribute meets whenever it holds: an index may use them."""
 
     def holds(self, values: Sequence[Any]) -> bool:
         """Whether it is true of the values at its paths: one each (None if missing) or, if `of_sets`, a list each."""
@@ -71,49 +71,49 @@ class Residual(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """All of its constraints, one an attribute, and all of its residual predicates."""
+    """Constraints, at most one per attribute, and residuals, all of which have to hold."""
 
     constraints: tuple[tuple[Path, Constraint], ...]
     residuals: tuple[Residual, ...] = ()
 
     def paths(self) -> list[Path]:
-        """The attributes that it asks for a value of."""
+        """The attributes that have to have a value."""
         absent = {path for path, constraint in self.constraints if constraint is Presence.ABSENT}
         return [need for path in self.asked() if path not in absent for need in needs_of(path)]
 
     def every_path(self) -> list[Path]:
-        """The attributes that it looks at."""
+        """All attributes that it reads."""
         return [source for path in self.asked() for source in sources_of(path)]
 
     def asked(self) -> list[Path]:
-        """The paths of its constraints and residual predicates, derived ones among them."""
-        found = [path for path, _ in self.constraints]
+        """The paths of constraints and residuals, also of derived attributes."""
+        paths = [path for path, _ in self.constraints]
         if not self.residuals:
-            return found
-        return [*found, *(path for residual in self.residuals for path in residual.paths)]
+            return paths
+        return [*paths, *(path for residual in self.residuals for path in residual.paths)]
 
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """A disjunction of different conjunctions."""
+    """A disjunction of distinct conjunctions."""
 
     conjunctions: tuple[Conjunction, ...]
 
     def names(self) -> set[str]:
-        """The attributes that it looks at, each by the name that its path begins with."""
-        found: set[str] = set()
+        """The attributes that it reads, each by the first key of its path."""
+        names: set[str] = set()
         for conjunction in self.conjunctions:
             for path in conjunction.asked():
-                if path[0]:  # as most are: no derived one
-                    found.add(path[0])
+                if path[0]:  # not a derived one
+                    names.add(path[0])
                 else:
-                    found.update(source[0] for source in sources_of(path))
-        return found
+                    names.update(source[0] for source in sources_of(path))
+        return names
 
     @property
     def always(self) -> bool:
         """Whether every event matches."""
-        first = self.conjunctions[0]  # one that asks nothing leaves no place for others
+        first = self.conjunctions[0]  # a conjunction without conditions is the only one
         return not first.constraints and not first.residuals
 
 
@@ -125,33 +125,33 @@ def intersection(left: Constraint, right: Constraint) -> Constraint | None:
         if Presence.ABSENT in (left, right):
             return None
         return right if isinstance(left, Presence) else left  # a value that is admitted is present
-    theirs = dict(right.parts)
-    both = [(kind, mine.intersection(theirs[kind])) for kind, mine in left.parts if kind in theirs]
+    right_sets = dict(right.parts)
+    both = [(kind, admitted.intersection(right_sets[kind])) for kind, admitted in left.parts if kind in right_sets]
     parts = tuple((kind, admitted) for kind, admitted in both if not admitted.empty)
     return ValueSet(parts, left.domain, left.integers) if parts else None
 
 
-def intersection_of(several: Sequence[Constraint]) -> Constraint | None:
-    """The constraint that admits what all of them admit, or None if nothing can. There is one at least."""
-    if len(several) == 1:
-        return several[0]
-    if len(several) == 2:
-        return intersection(*several)
-    sets = [each for each in several if not isinstance(each, Presence)]
-    if not sets or Presence.ABSENT in several:
-        return several[0] if all(each is several[0] for each in several) else None
+def intersection_of(constraints: Sequence[Constraint]) -> Constraint | None:
+    """The constraint that admits what all of them admit, or None if nothing can. `constraints` is not empty."""
+    if len(constraints) == 1:
+        return constraints[0]
+    if len(constraints) == 2:
+        return intersection(*constraints)
+    sets = [each for each in constraints if not isinstance(each, Presence)]
+    if not sets or Presence.ABSENT in constraints:
+        return constraints[0] if all(each is constraints[0] for each in constraints) else None
     by_kind = _by_kind(sets)
     all_of = [(kind, common(parts)) for kind, parts in by_kind.items() if len(parts) == len(sets)]
     parts = tuple((kind, admitted) for kind, admitted in all_of if not admitted.empty)
     return ValueSet(parts, sets[0].domain, sets[0].integers) if parts else None
 
 
-def union_of(several: Sequence[Constraint]) -> Constraint:
-    """The constraint that admits what one of them admits. None may be ABSENT, to which no other can be joined."""
-    if len(several) == 1:
-        return several[0]
-    sets = [each for each in several if not isinstance(each, Presence)]
-    if len(sets) < len(several):
+def union_of(constraints: Sequence[Constraint]) -> Constraint:
+    """The constraint that admits what any of them admits. ABSENT must not be among them: it joins with no other."""
+    if len(constraints) == 1:
+        return constraints[0]
+    sets = [each for each in constraints if not isinstance(each, Presence)]
+    if len(sets) < len(constraints):
         return Presence.PRESENT
     by_kind = _by_kind(sets)
     parts = tuple((kind, united(by_kind[kind])) for kind in sorted(by_kind))
@@ -159,42 +159,45 @@ def union_of(several: Sequence[Constraint]) -> Constraint:
 
 
 def _by_kind(sets: Iterable[ValueSet]) -> dict[Kind, list[Intervals]]:
-    found: dict[Kind, list[Intervals]] = {}
-    for each in sets:
-        for kind, admitted in each.parts:
-            found.setdefault(kind, []).append(admitted)
-    return found
+    by_kind: dict[Kind, list[Intervals]] = {}
+    for value_set in sets:
+        for kind, admitted in value_set.parts:
+            by_kind.setdefault(kind, []).append(admitted)
+    return by_kind
 
 
 def excludes(left: Constraint, right: Constraint) -> bool:
-    """Whether nothing meets both: whether there is no `intersection`. It takes as many steps as the shorter one has."""
+    """Whether nothing meets both: there is no `intersection`. Takes a step for each cut of the shorter one."""
     if isinstance(left, Presence) or isinstance(right, Presence):
         return left is not right and Presence.ABSENT in (left, right)
-    theirs = dict(right.parts)
-    return not any(kind in theirs and mine.overlaps(theirs[kind]) for kind, mine in left.parts)
+    right_sets = dict(right.parts)
+    return not any(kind in right_sets and values.overlaps(right_sets[kind]) for kind, values in left.parts)
 
 
 def implies(left: Constraint, right: Constraint) -> bool:
-    """Whether all that meets the left one meets the right one: whether their `intersection` is the left one."""
+    """Whether all that meets the left one meets the right one: their `intersection` is the left one."""
     if isinstance(left, Presence) or isinstance(right, Presence):
         return left is right or (right is Presence.PRESENT and left is not Presence.ABSENT)
-    theirs = dict(right.parts)
-    return all(kind in theirs and not mine.overlaps(theirs[kind].complement()) for kind, mine in left.parts)
+    right_sets = dict(right.parts)
+    return all(
+        kind in right_sets and not admitted.overlaps(right_sets[kind].complement()) for kind, admitted in left.parts
+    )
 
 
-def lacking(path: Path, known: Mapping[Path, Constraint]) -> Path | None:
-    """The attribute that can have no value from which there is one at a path, given these constraints; None: all can.
+def lacking(path: Path, constraints: Mapping[Path, Constraint]) -> Path | None:
+    """An attribute that the value at a path needs, and that cannot have one under these constraints; else None.
 
-    What is read as a timestamp or a date needs a value of that kind or a string, and no value is read as both.
+    A time reading needs a string or a value of its kind, and no value is read as both kinds.
     """
-    absent = next((need for need in needs_of(path) if known.get(need) is Presence.ABSENT), None)
-    read = reading(path)
-    if absent is not None or read is None:
+    absent = next((need for need in needs_of(path) if constraints.get(need) is Presence.ABSENT), None)
+    time_reading = reading(path)
+    if absent is not None or time_reading is None:
         return absent
-    beside, kind = known.get(read.path), read.read_as
-    is_other = isinstance(beside, ValueSet) and not any(each in (Kind.STRING, kind) for each, _ in beside.parts)
-    is_both = any(reading_of(read.path, each) in known for each in READ_AS if each is not kind)
-    return read.path if is_other or is_both else None
+    attribute, kind = time_reading.path, time_reading.read_as
+    raw = constraints.get(attribute)
+    is_other = isinstance(raw, ValueSet) and not any(each in (Kind.STRING, kind) for each, _ in raw.parts)
+    is_both = any(reading_of(attribute, each) in constraints for each in READ_AS if each is not kind)
+    return attribute if is_other or is_both else None
 
 
 def line_of(kind: Kind, domain: Domain | None) -> Line:

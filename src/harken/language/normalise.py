@@ -1,8 +1,7 @@
-"""AST → normal form: a disjunction of conjunctions, each one constraint per attribute and what no constraint can say.
+"""AST → normal form: a disjunction of conjunctions of constraints, one per attribute, and residuals.
 
-Negations are pushed to the predicates first: an expression is true, in three-valued logic, just when one of these
-conjunctions has only true parts. A predicate that is unknown is as good as false here, because nothing is left that
-could turn it round.
+Negations are pushed to the predicates first: an expression is true, in three-valued logic, exactly if one of these
+conjunctions has only true parts. An unknown predicate counts as false, since no negation is left above it.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ from harken.language.normal_form import (
     lacking,
     union_of,
 )
-from harken.language.outline import ALWAYS, NEVER, AllOf, AnyOf, Asked, Constants, Draft, Outline, outline
+from harken.language.outline import ALWAYS, NEVER, AllOf, AnyOf, Constants, Draft, Outline, SingleConstraint, outline
 from harken.language.trees import FALSE, Constrained, Every, Some, Tree, simplified
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema, Value, format_path
 from harken.schema.derived import place_of
 from harken.schema.paths import Path
 
-# How much a normalisation may do for every conjunction that it may keep: constraints copied and cuts swept.
+# Work that a normalisation may do per conjunction that it may keep: constraints copied and cuts swept.
 _WORK_PER_CONJUNCTION = 1_024
 
 
 def normalise(expression: Expression, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> NormalForm:
     """The normal form. Raises ContradictionError if no event can match, LimitError if the form is too large."""
     constants = constants_of(expression)
-    return Template(expression, schema, constants).fill([each.value for each in constants], limits)
+    return Template(expression, schema, constants).fill([constant.value for constant in constants], limits)
 
 
 class Template:
-    """An expression with holes for its constants. No normal form comes of it unless all of them are filled."""
+    """An expression with holes for its constants. With all of them filled, it gives a normal form."""
 
     __slots__ = ("_has_schema", "_outline", "has_residuals", "holes")
 
@@ -59,16 +58,16 @@ class Template:
 
     @property
     def is_constraint(self) -> bool:
-        """Whether it is one constraint on one attribute."""
-        return isinstance(self._outline, Asked)
+        """Whether it is a single constraint on one attribute."""
+        return isinstance(self._outline, SingleConstraint)
 
     def constraint(self, constants: Sequence[Value]) -> tuple[Path, Constraint | None]:
-        """The constraint that it is, with these constants; None if nothing meets it."""
-        assert isinstance(self._outline, Asked)
+        """The path and the constraint, with these constants; None if nothing meets the constraint."""
+        assert isinstance(self._outline, SingleConstraint)
         return self._outline.path, self._outline.constraint(constants)
 
     def fill(self, constants: Sequence[Value], limits: Limits = DEFAULT_LIMITS) -> NormalForm:
-        """The normal form with these constants, in the order of the text; each is of the kind of the one it is for.
+        """The normal form with these constants, in the order of the text; each is of the kind of the one it replaces.
 
         Raises ValueError if there are too few or too many, and the errors of `normalise`.
         """
@@ -81,41 +80,41 @@ class Template:
             raise ContradictionError("no event can ever match this", path=emptied, hint=builder.why_empty())
         if self._has_schema and _covers_all(drafts):
             drafts = ALWAYS
-        # Paths are unique, so sorting never comes to compare constraints.
+        # Paths are unique, so sorting never compares constraints.
         conjunctions = [Conjunction(tuple(sorted(constraints.items())), rest) for constraints, rest in drafts]
         return NormalForm(tuple(conjunctions if len(conjunctions) == 1 else dict.fromkeys(conjunctions)))
 
     def tree(self, constants: Sequence[Value]) -> Tree:
         """The tree with these constants, in which nothing is multiplied out. Raises ContradictionError."""
-        return simplified(_grown(self._outline, constants))
+        return simplified(_tree(self._outline, constants))
 
 
 def _has_residuals(node: Outline) -> bool:
     if isinstance(node, AllOf | AnyOf):
         return any(map(_has_residuals, node.items))
-    return not isinstance(node, Asked)
+    return not isinstance(node, SingleConstraint)
 
 
-def _grown(node: Outline, constants: Constants) -> Tree:
+def _tree(node: Outline, constants: Constants) -> Tree:
     if isinstance(node, AllOf):
-        return Every(tuple([_grown(item, constants) for item in node.items]))
+        return Every(tuple([_tree(item, constants) for item in node.items]))
     if isinstance(node, AnyOf):
-        return Some(tuple([_grown(item, constants) for item in node.items]))
-    if isinstance(node, Asked):
+        return Some(tuple([_tree(item, constants) for item in node.items]))
+    if isinstance(node, SingleConstraint):
         constraint = node.constraint(constants)
         return FALSE if constraint is None else Constrained(node.path, constraint)
-    return Some(tuple([_drafted(*draft) for draft in node.drafts(constants)]))
+    return Some(tuple([_tree_of_draft(*draft) for draft in node.drafts(constants)]))
 
 
-def _drafted(constraints: dict[Path, Constraint], residuals: tuple[Residual, ...]) -> Tree:
-    # What a pattern's prefix implies is no news beside the pattern.
+def _tree_of_draft(constraints: dict[Path, Constraint], residuals: tuple[Residual, ...]) -> Tree:
+    # The pattern implies the interval of its prefix.
     implied = {path for each in residuals if each.of_sets is False and len(each.paths) == 1 for path in each.paths}
     items: list[Tree] = [Constrained(path, each) for path, each in constraints.items() if path not in implied]
     return Every((*items, *residuals))
 
 
 def conjoined(parts: Iterable[tuple[Template, Sequence[Value]]]) -> NormalForm | None:
-    """The normal form of templates that are constraints, with their constants, all of which have to hold.
+    """The normal form of the conjunction of templates that are constraints, with their constants.
 
     None if two are on one attribute, or if nothing meets one of them.
     """
@@ -128,7 +127,7 @@ def conjoined(parts: Iterable[tuple[Template, Sequence[Value]]]) -> NormalForm |
 
 
 class _Builder:
-    """One normalisation: it knows the constants and the limits, and remembers what emptied a conjunction."""
+    """One normalisation. Remembers which attribute left a conjunction without values."""
 
     def __init__(self, limits: Limits, constants: Sequence[Value]) -> None:
         self.limits = limits
@@ -138,7 +137,7 @@ class _Builder:
 
     def drafts(self, node: Outline) -> list[Draft]:
         """The conjunctions under which the node holds."""
-        if isinstance(node, Asked):
+        if isinstance(node, SingleConstraint):
             constraint = node.constraint(self.constants)
             if constraint is None:
                 self.emptied = node.path
@@ -148,17 +147,17 @@ class _Builder:
             return self._all(node.items)
         if isinstance(node, AnyOf):
             return self._any(node.items)
-        found = node.drafts(self.constants)
-        if not found and node.path is not None:
+        drafts = node.drafts(self.constants)
+        if not drafts and node.path is not None:
             self.emptied = node.path
-        return found
+        return drafts
 
     def is_possible(self, constraints: dict[Path, Constraint], residuals: tuple[Residual, ...]) -> bool:
-        """Whether nothing is asked of what is worked out from an attribute that is to have no value."""
-        asked = [path for path in constraints if not path[0]]  # derived ones
+        """Whether no derived attribute or residual needs an attribute that cannot have a value."""
+        paths = [path for path in constraints if not path[0]]  # derived ones
         for residual in residuals:
-            asked += residual.paths
-        for path in asked:
+            paths += residual.paths
+        for path in paths:
             need = lacking(path, constraints)
             if need is not None:
                 self.emptied = need
@@ -173,14 +172,14 @@ class _Builder:
     # Conjunctions and disjunctions
 
     def _all(self, items: Iterable[Outline]) -> list[Draft]:
-        """Every item at once: those with one alternative first, because each of them narrows all that follows."""
+        """The conjunction of the items: those with one alternative first, because they narrow the others."""
         constants = self.constants
         constraints: dict[Path, Constraint] = {}
         repeated: dict[Path, list[Constraint]] = {}
         residuals: list[Residual] = []
         forks: list[list[Draft]] = []
         for item in items:
-            if type(item) is Asked:  # as most are: without the detour through a list of one draft
+            if type(item) is SingleConstraint:  # fast path, without a list of one draft
                 path = item.path
                 constraint = item.constraint(constants)
                 if constraint is None:
@@ -221,10 +220,10 @@ class _Builder:
 
     def _narrow(self, constraints: dict[Path, Constraint], path: Path, constraint: Constraint | None) -> bool:
         """Add a constraint to those of a conjunction; False if nothing can meet them all."""
-        known = constraints.get(path)
-        if known is not None and constraint is not None:
-            self._spend(_size(known) + _size(constraint))
-            constraint = intersection(known, constraint)
+        existing = constraints.get(path)
+        if existing is not None and constraint is not None:
+            self._spend(_size(existing) + _size(constraint))
+            constraint = intersection(existing, constraint)
         if constraint is None:
             self.emptied = path
             return False
@@ -232,7 +231,7 @@ class _Builder:
         return True
 
     def _any(self, items: Iterable[Outline]) -> list[Draft]:
-        """All the alternatives, those that admit values of the same single attribute united into one."""
+        """The alternatives of all items. Those that constrain the same single attribute are united."""
         single: dict[Path, list[Constraint]] = {}
         absent: dict[Path, None] = {}
         drafts: list[Draft] = []
@@ -258,7 +257,7 @@ class _Builder:
         return self._limited(drafts)
 
     def _joined(self, several: list[Constraint], join: _Join) -> Constraint | None:
-        """All the constraints in one. Many are joined at once: one after the other would take their number squared."""
+        """The constraints joined into one, at once: one after the other would take quadratic time."""
         if len(several) == 1:
             return several[0]
         self._spend(sum(map(_size, several)))
@@ -280,7 +279,7 @@ class _Builder:
 
 
 def _too_large(message: str) -> LimitError:
-    """The caller takes the tree instead."""
+    """The error for a form that is too large. Plans fall back on the tree."""
     return LimitError(message, limit="max_conjunctions")
 
 
@@ -293,9 +292,9 @@ def _size(constraint: Constraint) -> int:
 
 
 def _covers_all(drafts: list[Draft]) -> bool:
-    """Whether one attribute is admitted both without a value and, by one constraint, with any that its domain has.
+    """Whether an attribute is admitted both without a value and, by one constraint, with every value of its domain.
 
-    Only where nothing else is asked: a full constraint still picks an element, and other constraints may share it.
+    Only conjunctions of that one constraint count: a full constraint picks an element that others may share.
     """
     alone = [each for each, rest in drafts if len(each) == 1 and not rest]
     absent = {path for each in alone for path, constraint in each.items() if constraint is Presence.ABSENT}

@@ -1,4 +1,4 @@
-"""Calls of operators against their signatures."""
+"""Checks calls of operators against their signatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 8
 
 
 def call_faults(call: Call, signatures: Signatures, schema: Schema | None) -> list[tuple[LanguageError, int]]:
-    """What is wrong with a call, each with the offset in the text."""
+    """The faults of a call, each with its offset in the text."""
     signature = signatures.get(call.name)
     if signature is not None:
         return _argument_faults(call, signature, schema)
@@ -29,29 +29,30 @@ def _argument_faults(
         wanted = f"{most}" if least == most else f"{least} to {most}"
         noun = "argument" if wanted == "1" else "arguments"
         message = f"`{call.name}` takes {wanted} {noun}, not {len(call.arguments)}"
-        return [(CheckError(message, hint=f"it is {signature}"), call.at)]
-    found: list[tuple[LanguageError, int]] = []
+        return [(CheckError(message, hint=f"the signature is {signature}"), call.at)]
+    faults: list[tuple[LanguageError, int]] = []
     for argument, parameter in zip(call.arguments, signature.parameters, strict=False):
         named = f"the {parameter.name} of `{call.name}`"
         if isinstance(argument, Variable):
             if not parameter.may_be_free:
-                found.append((CheckError(f"{named} cannot be a variable", hint=f"it is {signature}"), argument.at))
+                error = CheckError(f"{named} cannot be a variable", hint=f"the signature is {signature}")
+                faults.append((error, argument.at))
             continue
         kind = argument.kind if isinstance(argument, Constant) else None
         shown = f"the {kind} {show(argument.value)}" if isinstance(argument, Constant) else ""
         if isinstance(argument, Attribute) and schema is not None:
             domain = schema.domain_of(argument.path)
             if domain is None:
-                found.append((CheckError(f"the schema has no attribute `{argument.name}`"), argument.at))
+                faults.append((CheckError(f"the schema has no attribute `{argument.name}`"), argument.at))
                 continue
             kind, shown = domain.kind, f"`{argument.name}` ({domain.describe()})"
         if kind is not None and parameter.kind is not None and kind is not parameter.kind:
-            found.append((CheckError(f"{named} is a {parameter.kind}, and this is {shown}"), argument.at))
+            faults.append((CheckError(f"{named} is a {parameter.kind}, and this is {shown}"), argument.at))
         elif isinstance(argument, Constant) and parameter.check is not None:
             try:
                 parameter.check(argument.value)
-            except HarkenError as error:
-                found.append((CheckError(f"{named}: {error.message}", hint=error.hint), argument.at))
-            except ValueError as error:
-                found.append((CheckError(f"{named}: {error}"), argument.at))
-    return found
+            except HarkenError as problem:
+                faults.append((CheckError(f"{named}: {problem.message}", hint=problem.hint), argument.at))
+            except ValueError as problem:
+                faults.append((CheckError(f"{named}: {problem}"), argument.at))
+    return faults

@@ -1,6 +1,6 @@
-"""An expression made ready to be normalised: whatever does not depend on its constants is worked out here, once.
+"""Outlines: expressions prepared for normalisation, with all that does not depend on their constants done once.
 
-Negations are pushed to the predicates, domains are looked up, and each constant is a hole: its place among the
+Negations are pushed to the predicates, domains are looked up, and each constant is a hole: its index among the
 constants of the text. So texts that differ only in their constants share an outline (see normalise.Template).
 """
 
@@ -48,7 +48,7 @@ from harken.schema.paths import Path
 from harken.schema.scalar_functions import EQUAL, GREATER, LESS, NEITHER, network
 from harken.schema.values import KINDS
 
-# A conjunction in the making. Nobody changes one that a predicate made: it may be shared.
+# A conjunction under construction. Those made by predicates may be shared and are never changed.
 Draft = tuple[dict[Path, Constraint], tuple[Residual, ...]]
 ALWAYS: list[Draft] = [({}, ())]
 NEVER: list[Draft] = []
@@ -68,16 +68,16 @@ _TRUE_OF = {
     ">": (GREATER,),
     ">=": (EQUAL, GREATER),
 }
-# Integers below this are what many subscriptions compare with.
+# Integers below this are common: their constraints are cached.
 _SMALL = 256
 _READ_AS: dict[type, str] = {datetime: "timestamp", date: "date"}
 """The functions that read strings as values of these types."""
-# At hand, since it takes long to look up a member of an enumeration.
+# Looking up a member of an enumeration is slow.
 _NUMBER, _STRING = Kind.NUMBER, Kind.STRING
 
 
-class Asked(NamedTuple):
-    """A predicate that is one constraint on one attribute; with some constants it is None, and nothing meets it."""
+class SingleConstraint(NamedTuple):
+    """A predicate that is one constraint on one attribute; None for constants with which nothing meets it."""
 
     path: Path
     constraint: _ConstraintOf
@@ -85,10 +85,11 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
-    """Any other predicate, as the drafts of its alternatives. If there are none, that is due to the path."""
+class Alternatives:
+    """Any other predicate, as drafts of its alternatives."""
 
     path: Path | None
+    """The attribute to name if there is no alternative."""
     drafts: _DraftsOf
     at: int
 
@@ -109,31 +110,31 @@ class AnyOf:
     at: int
 
 
-Outline = Asked | Drafted | AllOf | AnyOf
-"""`at` is the offset in the text that it was made of."""
+Outline = SingleConstraint | Alternatives | AllOf | AnyOf
+"""`at` is its offset in the text."""
 
 
 def outline(expression: Expression, constants: Sequence[Constant], schema: Schema | None) -> Outline:
     """The outline of an expression that has these constants. Raises UnavailableError."""
-    holes = {id(constant): place for place, constant in enumerate(constants)}
+    holes = {id(constant): index for index, constant in enumerate(constants)}
     return _Outliner(holes, schema).outline(expression, True)
 
 
 class _Outliner:
-    """Makes an outline."""
+    """Makes the outline of one expression."""
 
     def __init__(self, holes: Mapping[int, int], schema: Schema | None) -> None:
         self.holes = holes
-        """The place of each constant, by the identity of its node."""
+        """The index of each constant, by the identity of its node."""
         self.schema = schema
 
     def outline(self, node: Expression, wanted: bool, lenient: bool = False) -> Outline:
-        """The outline of what makes the node true, or false if that is wanted; if lenient, unknown will do too."""
+        """The outline of the node being true or, unless `wanted`, false; if `lenient`, also of it being unknown."""
         if isinstance(node, Comparison):  # first, since most are
             return self._comparison(node, wanted, lenient, offset_of(node))
         if isinstance(node, Not):
             return self.outline(node.item, not wanted, lenient)
-        if isinstance(node, IsTruth):  # never unknown; to be not true is to be false or unknown
+        if isinstance(node, IsTruth):  # never unknown; not true is false or unknown
             return self.outline(node.item, node.wanted is wanted, not wanted)
         if isinstance(node, (And, Or)):
             items = tuple([self.outline(item, wanted, lenient) for item in node.items])
@@ -147,7 +148,7 @@ class _Outliner:
                 return self._comparison(node, wanted, lenient, at)
             case IsNull(attribute=attribute):
                 presence = Presence.ABSENT if wanted else Presence.PRESENT
-                return Asked(attribute.path, lambda constants: presence, at)
+                return SingleConstraint(attribute.path, lambda constants: presence, at)
             case Contains(attribute=attribute, value=value):
                 return self._contains(attribute.path, value, wanted, lenient, at)
             case Call():
@@ -157,18 +158,18 @@ class _Outliner:
                 if has_attributes(operand) and _are_alike(low, high) and not isinstance(domain, CodedDomain):
                     operand = self._beside(operand, low)
                     constraint = partial(_between, self._hole(low), self._hole(high), domain)
-                    return self._asked(operand, constraint, wanted, lenient, at)
+                    return self._constrained(operand, constraint, wanted, lenient, at)
                 both = And((Comparison(operand, ">=", low), Comparison(operand, "<=", high)))
                 return self.outline(both, wanted, lenient)
             case _ if not isinstance(node, XPathBoolean) and not has_attributes(node.operand):
-                return _settled(self._truth(node), wanted, lenient, at)
+                return _of_constants(self._truth(node), wanted, lenient, at)
             case In(operand=operand, values=values):
                 alike = self._read_alike(values)
                 if len(alike) > 1:
                     return self.outline(Or(tuple(In(operand, each) for each in alike)), wanted, lenient)
                 operand = self._beside(operand, values[0])
                 constraint = partial(_listed, [*map(self._hole, values)], self._domain(operand))
-                return self._asked(operand, constraint, wanted, lenient, at)
+                return self._constrained(operand, constraint, wanted, lenient, at)
             case Like(operand=operand, pattern=pattern, escape=escape):
                 drafts = partial(_like, self._hole(pattern), escape, self._domain(operand))
                 return self._pattern(operand, drafts, wanted, lenient, at)
@@ -177,11 +178,11 @@ class _Outliner:
             case XPathBoolean(operand=operand, xpath=xpath):
                 return self._pattern(operand, partial(_xpath, self._hole(xpath)), wanted, lenient, at)
             case Holds(operand=Function(name="cidr_contains", arguments=(network, address))):
-                made = term(address, self.holes).inside("address")
-                return _judged(made, None, partial(_in_network, self._hole(network)), wanted, lenient, at)
+                written = term(address, self.holes).inside("address")
+                return _on_term(written, None, partial(_in_network, self._hole(network)), wanted, lenient, at)
             case Holds(operand=operand):
                 domain = self._domain(operand)
-                return self._asked(operand, partial(_is_true, domain), wanted, lenient, at)
+                return self._constrained(operand, partial(_is_true, domain), wanted, lenient, at)
 
     def _truth(self, node: In | Like | RLike | Holds) -> Callable[[Constants], bool | None]:
         """The truth of a predicate that has no attributes, by its constants."""
@@ -194,81 +195,85 @@ class _Outliner:
             case RLike(pattern=pattern):
                 return _is_rlike(value, self._hole(pattern))
             case Holds():
-                return lambda constants: found if isinstance(found := value(constants), bool) else None
+                return lambda constants: truth if isinstance(truth := value(constants), bool) else None
 
     def _comparison(self, node: Comparison, wanted: bool, lenient: bool, at: int) -> Outline:
         left, right, operator = self._beside(node.left, node.right), self._beside(node.right, node.left), node.operator
-        if isinstance(left, Attribute) and isinstance(right, Constant) and not lenient:  # as most are
-            return Asked(left.path, _compared(operator, self._hole(right), self._domain(left), wanted), at)
+        if isinstance(left, Attribute) and isinstance(right, Constant) and not lenient:  # fast path
+            return SingleConstraint(left.path, _compared(operator, self._hole(right), self._domain(left), wanted), at)
         if has_attributes(right):
             if has_attributes(left):
                 return self._compared_with_other(node, wanted, lenient, at)
             left, right, operator = right, left, _MIRRORED[operator]
         elif not has_attributes(left):
-            mine, theirs = self._value(left), self._value(right)
-            return _settled(lambda given: compare(operator, mine(given), theirs(given)), wanted, lenient, at)
+            first, second = self._value(left), self._value(right)
+            return _of_constants(
+                lambda constants: compare(operator, first(constants), second(constants)), wanted, lenient, at
+            )
         domain = self._domain(left)
         if isinstance(right, Constant):
             constraint = partial(_compared, operator, self._hole(right), domain)
         else:
             constraint = partial(_compared_with_value, operator, self._value(right), domain)
-        return self._asked(left, constraint, wanted, lenient, at)
+        return self._constrained(left, constraint, wanted, lenient, at)
 
-    def _beside(self, operand: Operand, constant: Operand) -> Operand:
-        """An operand as it compares with a constant: without a schema, as a timestamp or a date with one of these."""
-        read_as = _READ_AS.get(type(constant.value)) if isinstance(constant, Constant) else None
+    def _beside(self, operand: Operand, other: Operand) -> Operand:
+        """An operand beside another one: without a schema, a timestamp or a date beside it makes it a time reading."""
+        read_as = _READ_AS.get(type(other.value)) if isinstance(other, Constant) else None
         if read_as is None or self.schema is not None or not has_attributes(operand):
             return operand
         return Function(read_as, (operand,))
 
     def _read_alike(self, values: Sequence[Constant]) -> list[tuple[Constant, ...]]:
-        """The values in groups, beside each of which an operand is read in one way."""
+        """The values in groups: an operand is read in one way beside all values of a group."""
         if self.schema is not None:
             return [tuple(values)]
         groups: dict[str | None, list[Constant]] = {}
-        for each in values:
-            groups.setdefault(_READ_AS.get(type(each.value)), []).append(each)
-        return [tuple(each) for each in groups.values()]
+        for value in values:
+            groups.setdefault(_READ_AS.get(type(value.value)), []).append(value)
+        return [tuple(group) for group in groups.values()]
 
     def _compared_with_other(self, node: Comparison, wanted: bool, lenient: bool, at: int) -> Outline:
-        """Attribute against attribute asks for an attribute that is derived from both: how they compare."""
+        """Attribute against attribute: a constraint on the derived attribute of how they compare."""
         left, right, operator = node.left, node.right, node.operator
         if left == right and (operator in _FALSE_OF_EQUALS) is wanted and not lenient:
             path = left.path if isinstance(left, Attribute) else None
-            return Drafted(path, lambda constants: NEVER, at)
+            return Alternatives(path, lambda constants: NEVER, at)
         domain = self._domain(left)
         order = domain if isinstance(domain, CodedDomain) and domain == self._domain(right) else None
-        made, is_swapped = comparing(term(left, self.holes), term(right, self.holes), order)
-        asked = _MIRRORED[operator] if is_swapped else operator
-        return _judged(made, None, partial(_ordered, asked, order), wanted, lenient, at)
+        comparison, is_swapped = comparing(term(left, self.holes), term(right, self.holes), order)
+        operator = _MIRRORED[operator] if is_swapped else operator
+        return _on_term(comparison, None, partial(_ordered, operator, order), wanted, lenient, at)
 
-    def _asked(
+    def _constrained(
         self, operand: Operand, constraint: Callable[[bool], _ConstraintOf], wanted: bool, lenient: bool, at: int
     ) -> Outline:
         if isinstance(operand, Attribute) and not lenient:
-            return Asked(operand.path, constraint(wanted), at)
-        return _judged(term(operand, self.holes), self._domain(operand), constraint, wanted, lenient, at)
+            return SingleConstraint(operand.path, constraint(wanted), at)
+        return _on_term(term(operand, self.holes), self._domain(operand), constraint, wanted, lenient, at)
 
     def _pattern(
         self, operand: Operand, drafts: Callable[[Path, bool], _DraftsOf], wanted: bool, lenient: bool, at: int
     ) -> Outline:
         if isinstance(operand, Attribute) and not lenient:
-            return Drafted(operand.path, drafts(operand.path, wanted), at)
-        made = term(operand, self.holes)
-        if made.path is not None:
-            found = Drafted(made.path, drafts(made.path, wanted), at)
+            return Alternatives(operand.path, drafts(operand.path, wanted), at)
+        subject = term(operand, self.holes)
+        if subject.path is not None:
+            decided = Alternatives(subject.path, drafts(subject.path, wanted), at)
         else:
-            found = Drafted(None, lambda constants: drafts(made.path_of(constants), wanted)(constants), at)
+            decided = Alternatives(None, lambda constants: drafts(subject.path_of(constants), wanted)(constants), at)
         if not lenient:
-            return found
-        unknown = Drafted(None, lambda constants: _lacking(made, [_STRING], constants), at)
-        return AnyOf((found, unknown), at)
+            return decided
+        unknown = Alternatives(None, lambda constants: _lacking(subject, [_STRING], constants), at)
+        return AnyOf((decided, unknown), at)
 
     def _contains(self, path: Path, value: Constant, wanted: bool, lenient: bool, at: int) -> Outline:
         domain = None if self.schema is None else self.schema.domain_of(path)
         reads = self.schema is None and type(value.value) in _READ_AS
-        found = Drafted(None, _contains(path, self._hole(value), domain, wanted, lenient, reads), at)
-        return AnyOf((found, Asked(path, lambda constants: Presence.ABSENT, at)), at) if lenient else found
+        present = Alternatives(None, _contains(path, self._hole(value), domain, wanted, lenient, reads), at)
+        if not lenient:
+            return present
+        return AnyOf((present, SingleConstraint(path, lambda constants: Presence.ABSENT, at)), at)
 
     def _hole(self, operand: Operand) -> int:
         return self.holes[id(operand)]
@@ -292,53 +297,53 @@ def _are_alike(low: Operand, high: Operand) -> bool:
 # Constraints on terms
 
 
-def _judged(
-    made: Term,
+def _on_term(
+    subject: Term,
     domain: Domain | None,
     constraint: Callable[[bool], _ConstraintOf],
     wanted: bool,
     lenient: bool,
     at: int,
 ) -> Outline:
-    """What gives a predicate on a term the truth that is wanted: the values that do so or, if lenient, all values
-    but those that give it the other one, and none at all.
+    """The outline of a predicate on a term having the wanted truth. If lenient, it admits all values except those that
+    give the other truth, and the lack of a value.
     """
     if not lenient:
-        return _asked(made, constraint(wanted), at)
+        return _term_constraint(subject, constraint(wanted), at)
     excluded = constraint(not wanted)
 
     def drafts(constants: Constants) -> list[Draft]:
-        found = excluded(constants)
-        if not isinstance(found, ValueSet):
+        opposite = excluded(constants)
+        if not isinstance(opposite, ValueSet):
             return ALWAYS
-        others = _constraint({kind: admitted.complement() for kind, admitted in found.parts}, domain)
-        kinds = [kind for kind, _ in found.parts]
-        return [*_draft(made.path_of(constants), others), *_lacking(made, kinds, constants)]
+        others = _constraint({kind: admitted.complement() for kind, admitted in opposite.parts}, domain)
+        kinds = [kind for kind, _ in opposite.parts]
+        return [*_draft(subject.path_of(constants), others), *_lacking(subject, kinds, constants)]
 
-    return Drafted(None, drafts, at)
-
-
-def _asked(made: Term, constraint: _ConstraintOf, at: int) -> Outline:
-    if made.path is not None:
-        return Asked(made.path, constraint, at)
-    return Drafted(None, lambda constants: _draft(made.path_of(constants), constraint(constants)), at)
+    return Alternatives(None, drafts, at)
 
 
-def _lacking(made: Term, kinds: Sequence[Kind], constants: Constants) -> list[Draft]:
-    """That the term has no value of these kinds: a predicate on one is unknown then."""
-    return _draft(made.lacking(kinds).path_of(constants), _is_true(None, True)(constants))
+def _term_constraint(subject: Term, constraint: _ConstraintOf, at: int) -> Outline:
+    if subject.path is not None:
+        return SingleConstraint(subject.path, constraint, at)
+    return Alternatives(None, lambda constants: _draft(subject.path_of(constants), constraint(constants)), at)
+
+
+def _lacking(subject: Term, kinds: Sequence[Kind], constants: Constants) -> list[Draft]:
+    """The term has no value of these kinds, so that a predicate on it is unknown."""
+    return _draft(subject.lacking(kinds).path_of(constants), _is_true(None, True)(constants))
 
 
 # Predicates over constants alone
 
 
-def _settled(truth: Callable[[Constants], bool | None], wanted: bool, lenient: bool, at: int) -> Drafted:
+def _of_constants(truth: Callable[[Constants], bool | None], wanted: bool, lenient: bool, at: int) -> Alternatives:
     accepted = (wanted, None) if lenient else (wanted,)
-    return Drafted(None, lambda constants: ALWAYS if truth(constants) in accepted else NEVER, at)
+    return Alternatives(None, lambda constants: ALWAYS if truth(constants) in accepted else NEVER, at)
 
 
 def _is_listed(value: _ValueOf, listed: list[int]) -> Callable[[Constants], bool | None]:
-    return lambda constants: either(compare("=", value(constants), constants[each]) for each in listed)
+    return lambda constants: either(compare("=", value(constants), constants[hole]) for hole in listed)
 
 
 def _is_like(value: _ValueOf, pattern: int, escape: str) -> Callable[[Constants], bool | None]:
@@ -361,18 +366,18 @@ def _is_rlike(value: _ValueOf, pattern: int) -> Callable[[Constants], bool | Non
 
 
 def _compared(operator: str, hole: int, domain: Domain | None, wanted: bool) -> _ConstraintOf:
-    if domain is not None and isinstance(domain, CodedDomain):  # which takes long to ask
+    if domain is not None and isinstance(domain, CodedDomain):  # isinstance() with an abstract class is slow
         return _compared_by_code(operator, hole, domain, wanted)
-    asked = operator if wanted else _NEGATED[operator]
-    admitted_by = intervals.COMPARISONS[asked]
+    wanted_operator = operator if wanted else _NEGATED[operator]
+    admitted_by = intervals.COMPARISONS[wanted_operator]
 
     def without_domain(constants: Constants) -> Constraint | None:
         value = constants[hole]
         if type(value) is int and 0 <= value < _SMALL:
-            return _compared_with_small(asked, value)
+            return _compared_with_small(wanted_operator, value)
         kind = KINDS[type(value)]
         if kind is _NUMBER or (kind is _STRING and value):
-            return ValueSet(((kind, admitted_by(value)),))  # as it is canonical already
+            return ValueSet(((kind, admitted_by(value)),))  # already canonical
         return _admitting(kind, admitted_by(value), None)
 
     def in_domain(constants: Constants) -> Constraint | None:
@@ -391,21 +396,21 @@ def _compared_by_code(operator: str, hole: int, domain: CodedDomain, wanted: boo
 
 
 def _compared_with_value(operator: str, value: _ValueOf, domain: Domain | None, wanted: bool) -> _ConstraintOf:
-    """As `_compared`, with what was worked out of constants."""
+    """As `_compared`, with a value computed from constants."""
     compared = _compared(operator, 0, domain, wanted)
 
     def constraint(constants: Constants) -> Constraint | None:
-        found = value(constants)
-        return None if found is None else compared((found,))
+        computed = value(constants)
+        return None if computed is None else compared((computed,))
 
     return constraint
 
 
 def _ordered(operator: str, order: Domain | None, wanted: bool) -> _ConstraintOf:
-    """How two values have to compare: see `compare` in schema/scalar_functions.py."""
+    """How two values have to compare: outcomes of `compare` in schema/scalar_functions.py."""
     admitted = set(_TRUE_OF[operator])
     if not wanted:
-        # Where an order of its own relates two values neither way, only in a hierarchy is that known.
+        # Values that a domain's own order does not relate: < is false in a hierarchy, unknown in a partial order.
         is_known = isinstance(order, HierarchicalDomain) or operator in ("=", "<>")
         admitted = {LESS, EQUAL, GREATER, *([NEITHER] if is_known else [])} - admitted
     constraint = ValueSet(((_NUMBER, _runs(admitted)),))
@@ -413,7 +418,7 @@ def _ordered(operator: str, order: Domain | None, wanted: bool) -> _ConstraintOf
 
 
 def _runs(admitted: set[int]) -> Intervals:
-    """A set of outcomes with as few cuts as can be; nothing lies beyond the least and the greatest."""
+    """A set of outcomes with the fewest cuts, given that there are no outcomes but the four."""
     (*_, last) = ordered = sorted(admitted)
     if len(ordered) == 1:
         return intervals.points(ordered)
@@ -449,7 +454,7 @@ def _between(low: int, high: int, domain: Domain | None, wanted: bool) -> _Const
 
 
 def _listed(holes: list[int], domain: Domain | None, wanted: bool) -> _ConstraintOf:
-    """IN is true for any of the values; NOT IN only for what compares with each of them, so for one kind only."""
+    """IN holds for any of the values; NOT IN only for what compares with all of them, so for values of one kind."""
 
     def constraint(constants: Constants) -> Constraint | None:
         by_kind: dict[Kind, list[Value]] = {}
@@ -472,7 +477,7 @@ def _contains(path: Path, hole: int, domain: Domain | None, wanted: bool, lenien
     def drafts(constants: Constants) -> list[Draft]:
         value = constants[hole]
         if isinstance(domain, CodedDomain):
-            domain.code(str(value))  # raises if it is outside the domain
+            domain.code(str(value))  # raises if the value is outside the domain
         return [({}, (ContainsResidual(path, KINDS[type(value)], value, not wanted, lenient, reads),))]
 
     return drafts
@@ -514,7 +519,7 @@ def _draft(path: Path, constraint: Constraint | None) -> list[Draft]:
 
 @cache
 def _compared_with_small(operator: str, value: int) -> ValueSet:
-    """One object for all that ask the same: many subscriptions share it."""
+    """Cached: many subscriptions share one object."""
     return ValueSet(((_NUMBER, intervals.COMPARISONS[operator](value)),))
 
 
@@ -523,7 +528,7 @@ def _admitting(kind: Kind, admitted: Intervals, domain: Domain | None) -> Constr
 
 
 def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constraint | None:
-    """Just these values, or None if there are none."""
+    """The constraint to these values, or None if there are none."""
     sets = {kind: admitted for kind, admitted in sets.items() if not admitted.empty}
     if not sets:
         return None
@@ -535,7 +540,7 @@ def _constraint(sets: dict[Kind, Intervals], domain: Domain | None) -> Constrain
 
 
 def _true_codes(domain: CodedDomain, operator: str, value: str, wanted: bool) -> Intervals:
-    """The codes of which the comparison is true, or false if that is wanted."""
+    """The codes for which the comparison is true or, unless `wanted`, false."""
     line = line_of(Kind.STRING, domain)
     if operator in ("=", "<>"):
         admitted = intervals.COMPARISONS[operator](domain.code(value))

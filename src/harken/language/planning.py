@@ -1,4 +1,4 @@
-"""Which kind of index takes a subscription: rows, or programs where those would be too many, or inexact."""
+"""Which kind of index takes a subscription: rows, or programs where rows would be too many or inexact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harken.limits import Limits
 from harken.schema import Value
 
 _MANY = 64
-"""Conjunctions of which a program is quicker than as many rows."""
+"""Number of conjunctions above which a program is faster than rows."""
 
 
 def plan_of(template: Template, constants: Sequence[Value], limits: Limits) -> Plan:

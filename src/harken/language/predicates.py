@@ -1,4 +1,4 @@
-"""Three-valued truth of comparisons and patterns over single values: what verification comes down to."""
+"""Three-valued truth of comparisons and patterns over single values, for verification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Truth = bool | None
 
 
 def compare(operator: str, left: Value | None, right: Value | None, domain: Domain | None = None) -> Truth:
-    """`left operator right`; unknown if either is missing or their kinds differ. A domain brings its own order."""
+    """`left operator right`; unknown if either is missing or their kinds differ. A domain may have its own order."""
     if left is None or right is None:
         return None
     kind = KINDS.get(type(left))
@@ -26,8 +26,8 @@ def compare(operator: str, left: Value | None, right: Value | None, domain: Doma
 
 def either(truths: Iterable[Truth]) -> Truth:
     """OR of any number in three-valued logic."""
-    found = set(truths)
-    return True if True in found else None if None in found else False
+    distinct = set(truths)
+    return True if True in distinct else None if None in distinct else False
 
 
 @lru_cache(maxsize=65_536)
@@ -62,7 +62,7 @@ def like_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
 
 @lru_cache(maxsize=65_536)
 def rlike_matcher(pattern: str) -> Callable[[str], bool]:
-    """A test of strings for a regular expression anywhere in them. Raises re2.error."""
+    """A test of strings for a match of a regular expression anywhere in them. Raises re2.error."""
     import re2
 
     options = re2.Options()
@@ -83,8 +83,8 @@ def _fits(segment: list[str], text: str, start: int) -> bool:
 def _find(segment: list[str], text: str, start: int, end: int) -> int:
     """The offset behind the first occurrence of the segment within text[start:end], or -1."""
     if "" not in segment:
-        found = text.find("".join(segment), start, end)
-        return -1 if found < 0 else found + len(segment)
+        offset = text.find("".join(segment), start, end)
+        return -1 if offset < 0 else offset + len(segment)
     for offset in range(start, end - len(segment) + 1):
         if _fits(segment, text, offset):
             return offset + len(segment)

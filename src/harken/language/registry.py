@@ -1,4 +1,4 @@
-"""The languages by name. A language is a package with a front end, and a line here; what it needs is imported late."""
+"""The languages by name. A language is a package with a front end, and a line here; it is imported on first use."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from harken.language.explanation import Explanation
 
 FindEvent = Callable[[frozenset[str]], Mapping[str, Any]]
-"""The canonical event to explain, given the names of the attributes that a text looks at."""
+"""The canonical event to explain, given the names of the attributes that a text reads."""
 
 
 class FrontEnd(Protocol):
-    """What understands the texts of one language, made by `factory(schema, limits, signatures)`. Threads share it."""
+    """Compiles the texts of one language; made by `factory(schema, limits, signatures)`. Threads share it."""
 
     def compile(self, text: str) -> Compiled:
         """The compiled text. Raises LanguageError or LimitError, with its place."""
 
     def faults(self, text: str) -> list[HarkenError]:
-        """Every fault of a text, each with its place. One that ends the reading may be raised."""
+        """Every fault of a text, each with its place. A fault that stops the parser may be raised."""
 
     def print(self, text: str, dialect: str) -> str:
         """The text in a dialect. Raises UnavailableError if it has no form there."""
@@ -36,17 +36,17 @@ class FrontEnd(Protocol):
 
 
 Explainer = Callable[[Any, str, FindEvent], "Explanation"]
-"""Tells why an event matches a text or does not. It is called with the front end, and a text without faults."""
+"""Explains why an event matches a text or does not. Called with the front end, and a text without faults."""
 
 
 class Language(NamedTuple):
-    """Where the parts of a language are, each as "module:name"."""
+    """The parts of a language, each as "module:name"."""
 
     front_end: str
     explainer: str
-    """Apart from the front end: it may go by the reference semantics, which no front end knows."""
+    """Apart from the front end: it may use the reference semantics, which no front end imports."""
     evaluator: str | None = None
-    """What decides a text for one value, where texts of another language may hold one of this."""
+    """Makes a test of single values from a text, for texts inside texts of another language."""
 
 
 LANGUAGES: Announced[Language] = Announced(
@@ -61,32 +61,32 @@ LANGUAGES: Announced[Language] = Announced(
     },
     lambda entry: entry.load(),
 )
-"""Ours, and those whose `Language` other packages announce."""
+"""The built-in languages, and those that other packages announce."""
 DEFAULT_LANGUAGE = "sql"
 
 
 def front_end_of(language: str, schema: Schema | None, limits: Limits, signatures: Signatures) -> FrontEnd:
     """A new front end. Raises UnavailableError if there is no such language."""
-    made: FrontEnd = imported(_known(language).front_end)(schema, limits, signatures)
-    return made
+    front_end: FrontEnd = imported(_language(language).front_end)(schema, limits, signatures)
+    return front_end
 
 
 def explainer_of(language: str) -> Explainer:
-    """What explains the texts of a language. Raises UnavailableError if there is no such language."""
-    found: Explainer = imported(_known(language).explainer)
-    return found
+    """The explainer of a language. Raises UnavailableError if there is no such language."""
+    explainer: Explainer = imported(_language(language).explainer)
+    return explainer
 
 
 def evaluator_of(language: str) -> Callable[[str], Callable[[str], bool]]:
-    """What makes a test of single values from a text. Raises UnavailableError if there is none."""
-    target = _known(language).evaluator
+    """The function that makes a test of single values from a text. Raises UnavailableError if there is none."""
+    target = _language(language).evaluator
     if target is None:
-        raise UnavailableError(f"texts of the language {language!r} stand alone")
-    found: Callable[[str], Callable[[str], bool]] = imported(target)
-    return found
+        raise UnavailableError(f"texts of the language {language!r} cannot stand inside other texts")
+    evaluator: Callable[[str], Callable[[str], bool]] = imported(target)
+    return evaluator
 
 
-def _known(language: str) -> Language:
+def _language(language: str) -> Language:
     if isinstance(language, str) and language in LANGUAGES:
         return LANGUAGES[language]
     hint = LANGUAGES.hint(str(language)) or f"this version speaks {', '.join(map(repr, LANGUAGES))}"

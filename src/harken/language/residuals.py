@@ -1,7 +1,7 @@
-"""The residual predicates there are: patterns, regular expressions, XPath and CONTAINS, each plain or negated.
+"""The residual predicates: patterns, regular expressions, XPath and CONTAINS, each plain or negated.
 
-To add one, write a class that has what `normal_form.Residual` asks for, and let a front end put it into its
-conjunctions. Indexing and verification go by that protocol.
+To add one, write a class that follows `normal_form.Residual`, and let a front end put it into its conjunctions.
+Indexing and verification use that protocol.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ class XPathResidual(_OfString):
 
 @dataclass(frozen=True, slots=True)
 class ContainsResidual:
-    """`path CONTAINS value`: whether the value is one of all that the attribute has."""
+    """`path CONTAINS value`: whether the value is one of the attribute's values."""
 
     path: Path
     kind: Kind
-    """The kind of the value: 1 and TRUE are equal in Python, and not the same here."""
+    """The kind of the value: 1 and TRUE are equal in Python, but not here."""
     value: Value
     negated: bool = False
     lenient: bool = False
@@ -105,9 +105,9 @@ class ContainsResidual:
         return ((path, ValueSet(((self.kind, LINES[self.kind].canonical(points([self.value]))),))),)
 
     def holds(self, values: Sequence[Any]) -> bool:
-        (found,) = values
+        (elements,) = values
         if self.reads:
-            found = [SCALAR[self.kind](each) for each in found]
-        # Unknown where there are none, and where none is equal but one could not be compared.
-        truth = either(compare("=", each, self.value) for each in found)
-        return bool(found) and (truth is not self.negated if self.lenient else truth is (not self.negated))
+            elements = [SCALAR[self.kind](each) for each in elements]
+        # Unknown without elements, and if none is equal but one does not compare.
+        truth = either(compare("=", each, self.value) for each in elements)
+        return bool(elements) and (truth is not self.negated if self.lenient else truth is (not self.negated))

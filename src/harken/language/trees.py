@@ -1,6 +1,6 @@
 """An expression as a tree of AND and OR over predicates, none of them negated: the form that is never multiplied out.
 
-It says what the normal form says, and is as large as the text. The index of programs takes it where the normal form
+It is equivalent to the normal form, and as large as the text. The index of programs takes it where the normal form
 would be large, or where predicates are patterns.
 """
 
@@ -51,17 +51,17 @@ TRUE, FALSE = Every(()), Some(())
 
 
 def simplified(tree: Tree) -> Tree:
-    """A tree without what can be neither true nor false, given what has to hold beside it.
+    """A tree without the parts that the constraints beside them decide.
 
-    Raises ContradictionError if it is seen that no event can match: that is where a constraint leaves no value, alone
-    or with those that have to hold beside it. Not every contradiction between alternatives is seen.
+    Raises ContradictionError if a constraint leaves no value, alone or with those that have to hold beside it. Not
+    every contradiction between alternatives is detected.
     """
     simplifier = _Simplifier()
-    found = simplifier.simplified(tree, {})
-    if found == FALSE:
+    simpler = simplifier.simplified(tree, {})
+    if simpler == FALSE:
         emptied = None if simplifier.emptied is None else place_of(simplifier.emptied)
         raise ContradictionError("no event can ever match this", path=emptied, hint=simplifier.why_empty())
-    return found
+    return simpler
 
 
 def leaves_of(tree: Tree) -> Iterator[Constrained | Residual]:
@@ -76,30 +76,30 @@ def leaves_of(tree: Tree) -> Iterator[Constrained | Residual]:
 
 
 def names_of(tree: Tree) -> set[str]:
-    """The attributes that a tree looks at, each by the name that its path begins with."""
+    """The attributes that a tree reads, each by the first key of its path."""
     paths = (path for leaf in leaves_of(tree) for path in paths_of(leaf))
     return {source[0] for path in paths for source in sources_of(path)}
 
 
 def has_alternatives(tree: Tree) -> bool:
-    """Whether there is an OR in a tree."""
+    """Whether a tree has an OR."""
     if isinstance(tree, Every):
         return any(map(has_alternatives, tree.items))
     return isinstance(tree, Some)
 
 
 def paths_of(leaf: Constrained | Residual) -> tuple[Path, ...]:
-    """The attributes that a predicate looks at."""
+    """The attributes that a predicate reads."""
     return (leaf.path,) if isinstance(leaf, Constrained) else leaf.paths
 
 
-_Known = dict[Path, Constraint]
+_Constraints = dict[Path, Constraint]
 _MOST_PASSES = 4
-"""Times that the items of an AND are gone through: after that a tree is left as it is."""
+"""Passes over the items of an AND; after them its tree is left as it is."""
 
 
 class _Simplifier:
-    """Takes out of a tree what can be neither true nor false, given what has to hold beside it."""
+    """Removes from a tree the parts that the constraints beside them decide."""
 
     def __init__(self) -> None:
         self.emptied: Path | None = None
@@ -109,46 +109,46 @@ class _Simplifier:
             return "it is false, or unknown, whatever the event"
         return f"its conditions on `{format_path(self.emptied)}` leave no value that meets them all"
 
-    def simplified(self, node: Tree, known: _Known) -> Tree:
-        """The same, given the constraints that have to be met in any case."""
+    def simplified(self, node: Tree, given: _Constraints) -> Tree:
+        """A node simplified, given the constraints that hold beside it."""
         if isinstance(node, Constrained):
-            return self._constrained(node, known)
+            return self._constrained(node, given)
         if isinstance(node, Every):
-            return self._every(node.items, known)
+            return self._every(node.items, given)
         if isinstance(node, Some):
-            return self._some(node.items, known)
-        return FALSE if self._lacks(node.paths, known) else node
+            return self._some(node.items, given)
+        return FALSE if self._lacks(node.paths, given) else node
 
-    def _lacks(self, paths: Iterable[Path], known: _Known) -> bool:
-        """Whether an attribute is to have no value without which a predicate on these paths is unknown."""
+    def _lacks(self, paths: Iterable[Path], given: _Constraints) -> bool:
+        """Whether an attribute cannot have a value without which a predicate on these paths is unknown."""
         for path in paths:
-            need = lacking(path, known)
+            need = lacking(path, given)
             if need is not None:
                 self.emptied = need
                 return True
         return False
 
-    def _constrained(self, node: Constrained, known: _Known) -> Tree:
-        beside = known.get(node.path)
-        if beside is None:
-            is_lost = not node.path[0] and self._lacks((node.path,), known)
+    def _constrained(self, node: Constrained, given: _Constraints) -> Tree:
+        existing = given.get(node.path)
+        if existing is None:
+            is_lost = not node.path[0] and self._lacks((node.path,), given)
             return FALSE if is_lost else node
-        if excludes(beside, node.constraint):
+        if excludes(existing, node.constraint):
             self.emptied = node.path
             return FALSE
-        return TRUE if implies(beside, node.constraint) else node
+        return TRUE if implies(existing, node.constraint) else node
 
-    def _every(self, items: Iterable[Tree], known: _Known) -> Tree:
-        own: _Known = {}
+    def _every(self, items: Iterable[Tree], given: _Constraints) -> Tree:
+        constraints: _Constraints = {}
         others: list[Tree] = []
         waiting = list(items)
-        for _ in range(_MOST_PASSES):  # or until nothing becomes a constraint of its own any more
+        for _ in range(_MOST_PASSES):  # or until no item becomes a constraint
             if not waiting:
                 break
-            others, again = [], [*others, *waiting]
+            others, remaining = [], [*others, *waiting]
             waiting = []
-            several = {path: [each] for path, each in own.items()}
-            for item in _flattened(again, Every):
+            several = {path: [each] for path, each in constraints.items()}
+            for item in _flattened(remaining, Every):
                 if isinstance(item, Constrained):
                     several.setdefault(item.path, []).append(item.constraint)
                 else:
@@ -158,26 +158,26 @@ class _Simplifier:
                 if both is None:
                     self.emptied = path
                     return FALSE
-                own[path] = both
-            beside = {**known, **own}
-            found = [self.simplified(item, beside) for item in others]
-            if FALSE in found:
+                constraints[path] = both
+            beside = {**given, **constraints}
+            simpler = [self.simplified(item, beside) for item in others]
+            if FALSE in simpler:
                 return FALSE
-            others = [item for item in found if not isinstance(item, Constrained | Every)]
-            waiting = [item for item in found if isinstance(item, Constrained | Every) and item != TRUE]
-        beside = {**known, **own}
-        if any(not path[0] and self._lacks((path,), beside) for path in own):
+            others = [item for item in simpler if not isinstance(item, Constrained | Every)]
+            waiting = [item for item in simpler if isinstance(item, Constrained | Every) and item != TRUE]
+        beside = {**given, **constraints}
+        if any(not path[0] and self._lacks((path,), beside) for path in constraints):
             return FALSE
-        mine = [self._constrained(Constrained(path, each), known) for path, each in own.items()]
-        if FALSE in mine:
+        constrained = [self._constrained(Constrained(path, each), given) for path, each in constraints.items()]
+        if FALSE in constrained:
             return FALSE
-        return _one_or(Every, [*(each for each in mine if each != TRUE), *dict.fromkeys([*others, *waiting])])
+        return _one_or(Every, [*(each for each in constrained if each != TRUE), *dict.fromkeys([*others, *waiting])])
 
-    def _some(self, items: Iterable[Tree], known: _Known) -> Tree:
-        found = [item for each in items if (item := self.simplified(each, known)) != FALSE]
+    def _some(self, items: Iterable[Tree], given: _Constraints) -> Tree:
+        simpler = [item for each in items if (item := self.simplified(each, given)) != FALSE]
         several: dict[Path, list[Constraint]] = {}
         others: dict[Tree, None] = {}
-        for item in _flattened(found, Some):
+        for item in _flattened(simpler, Some):
             if item == TRUE:
                 return TRUE
             if isinstance(item, Constrained) and item.constraint is not Presence.ABSENT:
@@ -185,7 +185,7 @@ class _Simplifier:
             else:
                 others[item] = None
         united = {path: union_of(each) for path, each in several.items()}
-        absent = (each.path for each in others if isinstance(each, Constrained))
+        absent = (leaf.path for leaf in others if isinstance(leaf, Constrained))
         if any(united.get(path) is Presence.PRESENT for path in absent):
             return TRUE
         return _one_or(Some, [*(Constrained(path, each) for path, each in united.items()), *others])

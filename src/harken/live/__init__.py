@@ -1,1 +1,1 @@
-"""The live set of subscriptions: what they are, their numbers, their changes, and what is saved of them."""
+"""The live set of subscriptions: ids and numbers, changes, loading and saving, and the results of matching."""

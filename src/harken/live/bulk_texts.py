@@ -1,4 +1,4 @@
-"""Many texts at once: compiled part by part, of which only rows and Arrow columns are kept."""
+"""Bulk loading from texts: compiled part by part, and kept as rows and Arrow columns only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harken.language.compiled import Compiled, FlatPlan
 from harken.live.catalogue import Catalogue
 from harken.live.subscriptions import Record
 
-_KEPT_IN_JSON = (str, int, float, bool, type(None))
+_JSON_TYPES = (str, int, float, bool, type(None))
 _SCHEMA = pa.schema(
     [
         *((name, pa.large_string()) for name in ("id", "where", "language", "fields")),
@@ -24,24 +24,24 @@ _SCHEMA = pa.schema(
         ("line", pa.int64()),
     ]
 )
-_OF_CATALOGUE = 4
-"""The first columns are what a catalogue keeps."""
+_CATALOGUE_COLUMNS = 4
+"""Number of leading columns of `_SCHEMA` that a catalogue keeps."""
 
 
 class BulkTexts:
-    """Compiled texts whose rows may be taken without an object for each, and the others as they came."""
+    """Compiled texts: most as rows without an object each, `others` as records."""
 
     def __init__(self) -> None:
         self._tables: list[pa.Table] = []
         self._flats: list[Flat] = []
         self._count = 0
         self.others: list[tuple[Record, Compiled]] = []
-        """Those that are no rows, that a warning was given for, or whose fields are more than JSON has."""
+        """Texts that are not flat, that have warnings, or whose fields JSON cannot hold."""
         self.names: set[str] = set()
-        """The attributes that the rows look at."""
+        """Names of the attributes that the rows use."""
 
     def add(self, prepared: Sequence[tuple[Record, Compiled]]) -> None:
-        """Take a part."""
+        """Add one part of the texts."""
         plain, forms = [], []
         for record, compiled in prepared:
             plan = compiled.plan
@@ -56,7 +56,7 @@ class BulkTexts:
         self._count += len(plain)
 
     def finished(self, catalogue: Catalogue, replace: bool) -> ChosenTexts:
-        """What can be taken as rows: each id that came once and, without `replace`, that nobody has."""
+        """Choose the texts to load as rows: their id came once and, without `replace`, is not in the catalogue."""
         table, flat = pa.concat_tables([_table([]), *self._tables]).combine_chunks(), joined(self._flats)
         self._tables, self._flats = [], []
         ids = table.column("id").combine_chunks()
@@ -65,49 +65,49 @@ class BulkTexts:
         if self.others:
             of_others = pa.array([record.id for record, _ in self.others], pa.large_string())
             wanted &= ~pc.is_in(ids, of_others).to_numpy(zero_copy_only=False)
-        taken = [each in catalogue for each in ids.to_pylist()] if len(catalogue) else []
-        if taken and not replace:
-            wanted &= ~np.array(taken)
-        leaving = pc.filter(ids, pa.array(wanted & np.array(taken))).to_pylist() if taken and replace else []
-        return ChosenTexts(table, flat, wanted, leaving)
+        is_taken = [id in catalogue for id in ids.to_pylist()] if len(catalogue) else []
+        if is_taken and not replace:
+            wanted &= ~np.array(is_taken)
+        replaced = pc.filter(ids, pa.array(wanted & np.array(is_taken))).to_pylist() if is_taken and replace else []
+        return ChosenTexts(table, flat, wanted, replaced)
 
 
 class ChosenTexts:
-    """Rows that are taken as they are, and the ids of subscriptions in whose place they come."""
+    """Texts to load as rows, and the ids of the subscriptions that they replace."""
 
-    def __init__(self, table: pa.Table, flat: Flat, wanted: NDArray[np.bool_], leaving: Collection[str]) -> None:
+    def __init__(self, table: pa.Table, flat: Flat, wanted: NDArray[np.bool_], replaced: Collection[str]) -> None:
         self._table = table
         self._flat = flat
         self._wanted = wanted
-        self.leaving = leaving
+        self.replaced = replaced
 
     def __len__(self) -> int:
         return int(self._wanted.sum())
 
     def table(self) -> pa.Table:
-        """The rows as a catalogue keeps them."""
-        columns = self._table.select(range(_OF_CATALOGUE))
+        """The chosen texts as columns of a catalogue."""
+        columns = self._table.select(range(_CATALOGUE_COLUMNS))
         return columns if self._wanted.all() else columns.filter(pa.array(self._wanted)).combine_chunks()
 
     def flat(self, first: int) -> Flat:
-        """The rows under the numbers from `first` on."""
+        """The conjunctions of the chosen texts, numbered from `first` on."""
         places = np.cumsum(self._wanted) - 1
         kept = self._flat.only(self._wanted[self._flat.numbers])
         numbers = (first + places[kept.numbers]).astype(np.int32)
         return Flat(numbers, kept.columns, kept.inexact, kept.overlapping)
 
     def rest(self) -> Iterator[Record]:
-        """The texts that are not taken as rows, as they came."""
+        """Records of the texts that were not chosen."""
         return _records(self._table.filter(pa.array(~self._wanted)))
 
     def records(self) -> Iterator[Record]:
-        """All texts as they came."""
+        """Records of all texts, chosen or not."""
         return _records(self._table)
 
 
 def _fits_json(fields: Any) -> bool:
-    """Whether fields are the same after they were JSON."""
-    return not fields or all(type(name) is str and type(value) in _KEPT_IN_JSON for name, value in fields.items())
+    """Whether the fields survive a round trip through JSON."""
+    return not fields or all(type(name) is str and type(value) in _JSON_TYPES for name, value in fields.items())
 
 
 def _table(records: Sequence[Record]) -> pa.Table:
@@ -126,5 +126,5 @@ def _table(records: Sequence[Record]) -> pa.Table:
 def _records(table: pa.Table) -> Iterator[Record]:
     for batch in table.to_batches():
         for id, where, language, fields, position, line in zip(*batch.to_pydict().values(), strict=True):
-            more = {} if fields is None else {"fields": json.loads(fields)}
-            yield Record(position, id, where, language, line=line, **more)
+            with_fields = {} if fields is None else {"fields": json.loads(fields)}
+            yield Record(position, id, where, language, line=line, **with_fields)

@@ -1,7 +1,7 @@
-"""The live set of subscriptions, by id and by number, apart from the index.
+"""The subscriptions of an engine, by id and by number, apart from the index.
 
-Most of a large set lies in Arrow columns, which may be in a memory-mapped file: a row a number. What came later lies in
-dictionaries in front of them.
+Most of a large set is in Arrow columns with a row for each number, which may be memory-mapped. Later subscriptions are
+in dictionaries, which are searched first.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_AT_ONCE = 65_536
-_SHARE_ASKED = 4
-"""Once a field was asked for a quarter of all subscriptions, it is made a column."""
+_ROWS_AT_ONCE = 65_536
+_LOOKUP_SHARE = 4
+"""Fields are read as whole columns after more lookups than 1/_LOOKUP_SHARE of the number of subscriptions."""
 
 
 class CatalogueColumns:
@@ -40,8 +40,8 @@ class CatalogueColumns:
         return int(self.table.num_rows)
 
     def __iter__(self) -> Iterator[Subscription]:
-        for start in range(0, len(self), _AT_ONCE):
-            columns = [column.to_pylist() for column in self.table.slice(start, _AT_ONCE).columns]
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            columns = [column.to_pylist() for column in self.table.slice(start, _ROWS_AT_ONCE).columns]
             for number, row in enumerate(zip(*columns, strict=True), self.first + start):
                 if row[0] is not None:
                     yield _subscription(number, *row)
@@ -54,24 +54,24 @@ class CatalogueColumns:
         return None if row[0] is None else _subscription(number, *row)
 
     def find(self, id: str) -> int | None:
-        """The number of an id. The first time, all ids are looked through."""
+        """The number of an id. The first call makes a dictionary of all ids."""
         if self._places is None:
             self._places = {each: place for place, each in enumerate(self.ids()) if each is not None}
         place = self._places.get(id)
         return None if place is None else self.first + place
 
     def field(self, name: str) -> pa.Array:
-        """A field of all of them, as strings by number. Made when it is first asked for, it is kept: most are few."""
+        """A field of all subscriptions, as strings by number: cached, and dictionary-encoded, as most values repeat."""
         import pyarrow
 
         if name not in self._by_field:
             texts = self.table.column("fields").to_pylist()
-            values = [None if text is None else _told(json.loads(text).get(name)) for text in texts]
+            values = [None if text is None else _as_text(json.loads(text).get(name)) for text in texts]
             self._by_field[name] = pyarrow.array(values, pyarrow.string()).dictionary_encode()
         return self._by_field[name]
 
     def field_counts(self) -> Mapping[str, int]:
-        """How many of them have each field. Unless that was saved with them, all fields are read the first time."""
+        """Number of subscriptions with each field. Unless saved, it is counted on the first call."""
         if self._field_counts is None:
             texts = self.table.column("fields").drop_null().to_pylist()
             self._field_counts = Counter(name for text in texts for name in json.loads(text))
@@ -79,36 +79,36 @@ class CatalogueColumns:
 
     @cached_property
     def arrow_ids(self) -> pa.Array:
-        """The ids as they lie in the columns."""
+        """The ids by row, as one array."""
         chunks = self.table.column(0)
         return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
 
     def ids(self) -> list[str | None]:
-        found: list[str | None] = self.table.column(0).to_pylist()
-        return found
+        ids: list[str | None] = self.table.column(0).to_pylist()
+        return ids
 
 
 class Catalogue:
-    """All subscriptions. One thread at a time changes it, others may look things up meanwhile."""
+    """All subscriptions. One thread at a time may change them while others read."""
 
     def __init__(
         self,
         columns: Sequence[CatalogueColumns] = (),
         gone: set[int] | None = None,
-        asked: frozenset[str] | None = frozenset(),
+        used_names: frozenset[str] | None = frozenset(),
     ) -> None:
-        self.asked = asked
-        """The attributes that subscriptions look at, by the names that their paths begin with. It may have names that
-        only subscriptions looked at which are gone. None: not known, so that it may be any."""
+        self.used_names = used_names
+        """Names of the top-level attributes that subscriptions use, perhaps also removed ones. None: unknown, so that
+        it may be any."""
         self._columns = list(columns)
         self._gone = gone or set()
-        """Numbers that the columns hold and that are no more."""
+        """Numbers of removed subscriptions that are still in the columns."""
         self._by_id: dict[str, Subscription] = {}
         self._by_number: dict[int, Subscription] = {}
         self._count: int = sum(len(each) - each.table.column(0).null_count for each in columns) - len(self._gone)
         self.changes = 0
-        """How often it has changed: who keeps what was found in it knows by this whether it still holds."""
-        self._fields_asked = 0
+        """Number of changes so far, by which a cache knows whether it is still valid."""
+        self._field_lookups = 0
         self._naming = fork_lock(PART)
         self._ids_by_number: list[str | None] | None = None
         self._arrow_by_number: Any = None
@@ -128,20 +128,20 @@ class Catalogue:
         return (each.id for each in self)
 
     def get(self, id: str) -> Subscription | None:
-        found = self._by_id.get(id)
-        if found is not None:
-            return found
+        subscription = self._by_id.get(id)
+        if subscription is not None:
+            return subscription
         number = self._in_columns(id)
         return None if number is None else self._at(number)
 
     def of(self, number: int) -> Subscription:
         """The subscription that has a number, or had it last."""
-        found = self._by_number.get(number) or self._at(number)
-        assert found is not None, f"nobody has had the number {number}"
-        return found
+        subscription = self._by_number.get(number) or self._at(number)
+        assert subscription is not None, f"no subscription has had the number {number}"
+        return subscription
 
     def field_counts(self) -> dict[str, int]:
-        """How many subscriptions have each of the fields that travel with them, by the name of the field."""
+        """Number of subscriptions with each field, by its name."""
         counts = Counter[str]()
         for columns in self._columns:
             counts.update(columns.field_counts())
@@ -153,7 +153,7 @@ class Catalogue:
         return dict(+counts)
 
     def announce(self, subscriptions: Sequence[Subscription]) -> None:
-        """Tell who has which number, before the matcher can find it."""
+        """Record the numbers of new subscriptions, before the matcher can find them."""
         with self._naming:
             self._by_number.update((each.number, each) for each in subscriptions)
             if self._ids_by_number is not None:
@@ -164,13 +164,13 @@ class Catalogue:
             self._arrow_by_number = None
 
     def add(self, subscriptions: Sequence[Subscription]) -> None:
-        """Take subscriptions that were announced, whose ids are free or belong to those that are removed next."""
+        """Add announced subscriptions, whose ids are free or of subscriptions that are removed next."""
         self._by_id.update((each.id, each) for each in subscriptions)
         self._count += len(subscriptions)
         self.changes += 1
 
     def add_columns(self, first: int, table: pa.Table) -> None:
-        """Take subscriptions with the numbers from `first` on, whose ids are free."""
+        """Add subscriptions, numbered from `first` on, whose ids are free or of subscriptions that are removed next."""
         with self._naming:
             self._columns.append(CatalogueColumns(first, table))
             self._count += table.num_rows
@@ -178,16 +178,16 @@ class Catalogue:
             self._ids_by_number = self._arrow_by_number = None
 
     def drop_columns(self) -> None:
-        """Have the columns that were taken last no more: the matcher has refused them."""
+        """Remove the columns that were added last, because the matcher refused them."""
         with self._naming:
             self._count -= len(self._columns.pop())
             self.changes += 1
             self._ids_by_number = self._arrow_by_number = None
 
     def remove(self, subscription: Subscription) -> None:
-        """Let go of one. By its number it can be looked up until another gets that."""
-        held = self._by_id.get(subscription.id)
-        if held is not None and held.number == subscription.number:
+        """Remove a subscription. Its number still leads to it until another subscription gets the number."""
+        current = self._by_id.get(subscription.id)
+        if current is not None and current.number == subscription.number:
             del self._by_id[subscription.id]
         elif subscription.number not in self._by_number:
             self._gone.add(subscription.number)
@@ -195,7 +195,7 @@ class Catalogue:
         self.changes += 1
 
     def ids_by_number(self) -> list[str | None]:
-        """The id of every number, of those that are free the last."""
+        """The id of every number; of a free number, the id that had it last."""
         with self._naming:
             if self._ids_by_number is None:
                 size = max((each.first + len(each) for each in self._columns), default=0)
@@ -208,59 +208,59 @@ class Catalogue:
             return self._ids_by_number
 
     def ids_of(self, numbers: list[int]) -> list[str]:
-        """The ids of these numbers, which somebody has or had last."""
+        """The ids that have these numbers, or had them last."""
         ids: list[Any] = self.ids_by_number() if self._ids_by_number is None else self._ids_by_number
         return [ids[number] for number in numbers]
 
     def encoded_ids(self, numbers: NDArray[np.int32]) -> pa.DictionaryArray:
-        """The ids of these numbers: the numbers themselves, in a dictionary of all ids. No character is copied."""
+        """The ids of these numbers, dictionary-encoded: the numbers are the indices, and no text is copied."""
         import pyarrow
 
         return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers), self._arrow_ids(), safe=False)
 
     def plain_ids(self, numbers: NDArray[np.int32]) -> pa.Array:
-        """The same as plain strings."""
+        """The ids of these numbers, as plain strings."""
         import pyarrow
 
         return self._arrow_ids().take(pyarrow.array(numbers))
 
     def picked_ids(self, numbers: NDArray[np.int32]) -> pa.Array:
-        """The same with offsets of 32 bits. Raises OverflowError if they are too long for that."""
+        """The ids of these numbers, as plain strings with 32-bit offsets. Raises OverflowError if these overflow."""
         from harken.codes.picking import picked
 
         return picked(self._arrow_ids(), numbers)
 
     def _arrow_ids(self) -> pa.Array:
-        """The id of every number, as in `ids_by_number`. It is made once, until there are others."""
+        """`ids_by_number` as an Arrow array, cached until the ids change."""
         import pyarrow
 
         if self._is_mapped:
             return self._columns[0].arrow_ids
         ids = self.ids_by_number()
         with self._naming:
-            known = self._arrow_by_number
-            if known is None:
-                known = pyarrow.array(ids, pyarrow.large_string())
+            array = self._arrow_by_number
+            if array is None:
+                array = pyarrow.array(ids, pyarrow.large_string())
                 if ids is self._ids_by_number:
-                    self._arrow_by_number = known
-        return known
+                    self._arrow_by_number = array
+        return array
 
     def arrow_fields(self, numbers: NDArray[np.int32], name: str) -> pa.Array:
-        """A field of the subscriptions of these numbers, as an Arrow array of strings: JSON for what is no string."""
+        """A field of the subscriptions of these numbers, as an Arrow array of strings; other values are JSON."""
         import numpy
         import pyarrow
 
         if self._is_mapped:
             columns = self._columns[0]
-            self._fields_asked += len(numbers)
-            if self._fields_asked * _SHARE_ASKED > len(columns):
+            self._field_lookups += len(numbers)
+            if self._field_lookups * _LOOKUP_SHARE > len(columns):
                 return columns.field(name).take(pyarrow.array(numbers)).cast(pyarrow.string())
-        known, places = numpy.unique(numbers, return_inverse=True)
-        values = [_told(self.of(number).fields.get(name)) for number in known.tolist()]
+        distinct, places = numpy.unique(numbers, return_inverse=True)
+        values = [_as_text(self.of(number).fields.get(name)) for number in distinct.tolist()]
         return pyarrow.array(values, pyarrow.string()).take(pyarrow.array(places))
 
     def table(self, size: int) -> pa.Table:
-        """All of them in Arrow columns, a row for each number below `size`, null where it is free."""
+        """All subscriptions in Arrow columns: a row for each number below `size`, null where the number is free."""
         import numpy
         import pyarrow
         import pyarrow.compute
@@ -283,11 +283,11 @@ class Catalogue:
 
     @property
     def _is_mapped(self) -> bool:
-        """Whether all there is, and ever was, is in columns that start with the first number."""
+        """Whether all subscriptions, removed ones too, are in one set of columns that starts at number 0."""
         return len(self._columns) == 1 and not self._columns[0].first and not self._by_number
 
     def _padded(self, name: str, size: int) -> pa.Array:
-        """What the columns hold under a name, with nulls for the numbers that none of them has."""
+        """One column for all numbers below `size`, null for those that no columns have."""
         import pyarrow
 
         parts = []
@@ -306,10 +306,11 @@ class Catalogue:
         return None
 
     def _at(self, number: int) -> Subscription | None:
-        return next((found for found in (each.at(number) for each in self._columns) if found is not None), None)
+        rows = (columns.at(number) for columns in self._columns)
+        return next((row for row in rows if row is not None), None)
 
 
-def _told(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""The folder that an engine is saved to, loaded from and follows, and the version that it has of it."""
+"""The folder that an engine is saved to, loaded from or follows, and which of its versions the engine has."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from harken.versions.folder import Folder
 
 
-class Home:
-    """Where an engine lives on disk, if it does."""
+class SavedLocation:
+    """Where an engine is saved, if it is."""
 
     def __init__(self) -> None:
         self._folder: Folder | None = None
         self._seen: dict[tuple[int, int], int] = {}
-        """The last version that was seen of a folder, by whatever name it is called."""
+        """The last version seen of each folder, by the folder's identity: it may have several paths."""
         self._rebuilds = True
         self.follows = False
-        """Whether later versions are taken over before each match."""
+        """Whether a later version is loaded before each match."""
         self.version: int | None = None
         """The version that was last saved or loaded."""
 
     @classmethod
-    def at(cls, path: str | PathLike[str], *, follow: bool, rebuild: bool) -> Home:
-        """That of an engine that is to be loaded."""
+    def at(cls, path: str | PathLike[str], *, follow: bool, rebuild: bool) -> SavedLocation:
+        """The location of an engine to load."""
         from harken.versions.folder import Folder
 
-        home = cls()
-        home._folder = Folder(path)
-        home.follows, home._rebuilds = follow, rebuild
-        return home
+        location = cls()
+        location._folder = Folder(path)
+        location.follows, location._rebuilds = follow, rebuild
+        return location
 
     def save(self, path: str | PathLike[str], live: LiveSet) -> int:
-        """Write the live set to a folder, which is home from now on. Returns the version."""
+        """Write the live set to a folder, which becomes the location. Returns the version."""
         from harken.live.saved import save
         from harken.versions.folder import Folder
 
@@ -52,7 +52,7 @@ class Home:
         return self.version
 
     def load(self, options: Mapping[str, Any], operating: Operating) -> LiveSet:
-        """The live set of the current version. Options stand in for those that were saved. Raises SegmentError, and
+        """Load the live set of the current version. `options` override the saved ones. Raises SegmentError, and
         UnavailableError if subscriptions call operators that are not given."""
         from harken.live.saved import load
 
@@ -70,9 +70,9 @@ class Home:
         return live
 
     def newer(self, live: LiveSet) -> LiveSet | None:
-        """What the folder holds by now, if that is not what the engine has.
+        """The live set of a later version in the folder; None if there is none.
 
-        Raises SegmentError if to take it over would lose changes that were not saved.
+        Raises SegmentError if the engine has unsaved changes, which would be lost.
         """
         if not self.is_behind():
             return None
@@ -83,11 +83,11 @@ class Home:
         return self.load({**live.documents.options, **live.options}, live.operating)
 
     def is_behind(self) -> bool:
-        """Whether the folder has a version that the engine does not have."""
+        """Whether the folder has a version that the engine has not loaded."""
         return self._folder is not None and self.version is not None and self._folder.has_changed()
 
     def _note(self) -> None:
-        """Remember which version was seen, and keep it on disk while it is used."""
+        """Remember the version of the folder, and keep it on disk while it is in use."""
         assert self._folder is not None
         assert self.version is not None
         self._seen[self._folder.identity()] = self.version

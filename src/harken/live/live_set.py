@@ -1,4 +1,4 @@
-"""The live set: the subscriptions of an engine, the matcher that finds them, and every way in which they change."""
+"""The live set: the subscriptions of an engine, the index that finds them, and all ways to change them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 _MOST_FORMS = 65_536
 _KEPT_FORMS = 4_096
-"""So many forms are kept as they come: an index of few subscriptions verifies many of them."""
-_MOST_LOOKED_THROUGH = 20_000
-"""Texts that are parsed again, at most, to learn which attributes are asked for."""
+"""At most this many forms are kept when subscriptions are added: a small index verifies many of its subscriptions."""
+_MOST_REPARSED = 20_000
+"""At most this many texts are parsed again to learn which attributes subscriptions use."""
 
 _COMPARATOR = re.compile("[<>=]")
 Prepared = tuple[Record, Compiled]
@@ -48,7 +48,7 @@ def new_index(
     documents: DocumentMatching = DEFAULT_MATCHING,
     others: Mapping[str, tuple[Matcher, Iterable[int]]] | None = None,
 ) -> Indexes:
-    """The matchers of a live set: the flat one, those that are there already, and others once they are needed."""
+    """The matchers of a live set: `flat`, the existing `others`, and further kinds, made when they are needed."""
 
     def make(kind: str) -> Matcher:
         if kind == DOCUMENTS:
@@ -63,18 +63,18 @@ def new_index(
 
 
 class LiveSnapshot(NamedTuple):
-    """What a match goes by from its beginning to its end."""
+    """What a match uses from beginning to end, whatever changes meanwhile."""
 
     indexes: Snapshot
     compiler: Compiler
-    asked: frozenset[str] | None
-    """The attributes of an event to look at: all that the index asks for, and perhaps more. None: all."""
+    decoded_names: frozenset[str] | None
+    """Names of the event attributes to decode: all that the index uses, and perhaps more. None: all."""
 
 
 class LiveSet:
-    """Subscriptions and what finds them, which belong together: whoever matches holds on to one live set.
+    """Subscriptions and the index that finds them. A match uses one live set throughout.
 
-    One thread at a time changes it, others match meanwhile.
+    One thread at a time may change it while others match.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class LiveSet:
             "_readings",
             "_shrunk",
             "algorithm",
-            "asked",
+            "decoded_names",
             "catalogue",
             "compiler",
             "is_changed",
@@ -104,7 +104,7 @@ class LiveSet:
         operating: Operating = NOTHING_TO_OPERATE,
         documents: DocumentMatching = DEFAULT_MATCHING,
     ) -> None:
-        """With a catalogue and no index, a new index takes its subscriptions from their texts."""
+        """With a catalogue and no index, the index is built from the texts of the catalogue."""
         self.compiler = compiler
         self.algorithm = algorithm
         self.options = dict(options)
@@ -122,21 +122,21 @@ class LiveSet:
         self.index = index
         self._is_limited = index.flat.capabilities != frozenset(Capability)
         self._forms: dict[int, Form] = {}
-        """Forms that were asked for again, by number. They are many times as large as their texts."""
+        """Cached forms, by number. A form is many times as large as its text."""
         self._asking: Asking | None = None
         self._readings: tuple[int, tuple[Column, ...], tuple[TimeReading, ...]] = (-1, (), ())
-        """The attributes that are read as timestamps or dates, with the changes and the columns that they are of."""
+        """Cache of `readings()`: the catalogue's number of changes, the columns, and the readings of these columns."""
         self._shrunk = False
-        """Whether subscriptions have left since the names in `asked` were gathered."""
+        """Whether subscriptions were removed since the names in `decoded_names` were collected."""
         self.is_changed = False
-        """Whether something changed since it was saved or loaded."""
+        """Whether anything changed since the live set was saved or loaded."""
         self.sequence: int | None = None
-        """The last change of a log that it knows."""
-        if self.catalogue.asked is None:
-            self.catalogue.asked = self._names()
-        self.asked = looked_at(self.catalogue.asked, compiler.schema)
-        """The attributes of an event that are looked at; None: all. It has those of a subscription before the matcher
-        knows the subscription, and is read after the matcher is."""
+        """Sequence number of the last change of a log that was applied."""
+        if self.catalogue.used_names is None:
+            self.catalogue.used_names = self._used_names()
+        self.decoded_names = looked_at(self.catalogue.used_names, compiler.schema)
+        """Names of the event attributes to decode; None: all. They are added before the subscriptions that use them
+        enter the index, so a reader takes the index's snapshot first."""
 
     @property
     def schema(self) -> Schema | None:
@@ -152,23 +152,23 @@ class LiveSet:
         return self.index.flat
 
     def snapshot(self) -> LiveSnapshot:
-        """What there is now. Its index has to be released."""
-        before = self.asked
+        """The current state, for one match. The caller has to release its `indexes`."""
+        before = self.decoded_names
         index = self.index.snapshot()
-        compiler, asked = self.compiler, self.asked  # in this order: `use` changes them in the other
-        if before is not asked:  # names are dropped, too, once the index needs them no more
-            asked = None if before is None or asked is None else before | asked
-        return LiveSnapshot(index, compiler, asked)
+        compiler, decoded_names = self.compiler, self.decoded_names  # `use` changes them in the opposite order
+        if before is not decoded_names:  # `drop_unused_names` may have dropped names that this snapshot needs
+            decoded_names = None if before is None or decoded_names is None else before | decoded_names
+        return LiveSnapshot(index, compiler, decoded_names)
 
     def form_of(self) -> FormOf:
-        """What verifies a subscription, by its number, from its text."""
+        """A function from a number to the form of its subscription, compiled from the text unless cached."""
         compiler, forms, catalogue = self.compiler, self._forms, self.catalogue
 
         def form_of(number: int) -> Form:
             form = forms.get(number)
             if form is None:
-                known = catalogue.of(number)
-                form = compiler.compile(known.where, known.language).form
+                subscription = catalogue.of(number)
+                form = compiler.compile(subscription.where, subscription.language).form
                 if len(forms) >= _MOST_FORMS:
                     forms.clear()
                 forms[number] = form
@@ -177,27 +177,27 @@ class LiveSet:
         return form_of
 
     def asking(self) -> Asking:
-        """What tells the columns that subscriptions ask for."""
+        """The source of the columns that subscriptions use."""
         if self._asking is None:
             self._asking = FirstSubscriptions(self.catalogue, self._normal_form)
         return self.index.asking() or self._asking
 
     def readings(self) -> tuple[TimeReading, ...]:
-        """The attributes that columns ask for as timestamps or dates, which strings are read as."""
-        changes, known, found = self._readings
+        """The attributes whose strings are read as timestamps or dates, as subscriptions compare them with such."""
+        changes, cached_columns, readings = self._readings
         if changes == self.catalogue.changes:
-            return found
+            return readings
         changes, asking = self.catalogue.changes, self.index.asking()
         columns = () if asking is None else asking.columns()
-        if columns is not known:
-            found = tuple(dict.fromkeys(each for column in columns if (each := reading(column.path)) is not None))
-        self._readings = changes, columns, found
-        return found
+        if columns is not cached_columns:
+            readings = tuple(dict.fromkeys(each for column in columns if (each := reading(column.path)) is not None))
+        self._readings = changes, columns, readings
+        return readings
 
     def _normal_form(self, number: int) -> NormalForm | None:
-        """The normal form of a subscription; None if it is too large, or there is none."""
-        known = self.catalogue.of(number)
-        compiled = self.compiler.compile(known.where, known.language)
+        """The normal form of a subscription; None if it is too large, or its kind has none."""
+        subscription = self.catalogue.of(number)
+        compiled = self.compiler.compile(subscription.where, subscription.language)
         if compiled.plan.kind not in (FLAT, PROGRAMS):
             return None
         try:
@@ -208,39 +208,39 @@ class LiveSet:
     # Changing
 
     def compile(self, record: Record, compiler: Compiler | None = None) -> Compiled:
-        """Understand a record. Raises LanguageError, LimitError, or CapabilityError if the algorithm cannot do it."""
+        """Compile a record. Raises LanguageError, LimitError, or CapabilityError if the algorithm cannot match it."""
         compiler = compiler or self.compiler
         try:
             compiled = compiler.compile(record.where, record.language)
         except LanguageError as error:
             error.hint = _swapped(record) or error.hint
             raise
-        if " " not in record.where and (doubt := _swapped(record)):
-            compiled = compiled._replace(warnings=(*compiled.warnings, doubt))
+        if " " not in record.where and (warning := _swapped(record)):
+            compiled = compiled._replace(warnings=(*compiled.warnings, warning))
         if compiled.plan.kind == PROGRAMS and not self.index.leaves_patterns:
-            with suppress(LimitError):  # then it goes to the index of programs
-                _ = compiled.normal_form  # a contradiction that only this sees is the record's fault
+            with suppress(LimitError):  # too large: it goes to the index of programs
+                _ = compiled.normal_form  # raises for a contradiction that only the normal form shows
         if self._is_limited:
             refuse_incapable(self.algorithm, compiled.capabilities)
         self.documents.refuse_incapable(compiled.plan, compiler.limits)
         return compiled
 
     def refuse_taken(self, id: str, also: Container[str] = ()) -> None:
-        """Raise DuplicateIdError if somebody has this id."""
+        """Raise DuplicateIdError if the id is in use."""
         if id in self.catalogue or id in also:
             raise DuplicateIdError(f"the id {id!r} is taken", hint="pass replace=True to replace the subscription")
 
     def put(
         self, prepared: Sequence[Prepared], compiler: Compiler, gone: Iterable[Subscription] = ()
     ) -> list[Subscription]:
-        """Take these in place of what has their ids, and let go of others: all of it or, if that raises, nothing.
+        """Add subscriptions, replacing those with the same ids, and remove `gone`. On an error nothing changes.
 
-        `compiler` is what compiled them: where the schema was extended meanwhile, they are compiled again.
+        `compiler` compiled them. If the schema was extended meanwhile, they are compiled again.
         """
         if compiler is not self.compiler:
             prepared = [(record, self.compile(record)) for record, _ in prepared]
-        found = (self.catalogue.get(record.id) for record, _ in prepared) if len(self.catalogue) else ()
-        leaving = [*(each for each in found if each is not None), *gone]
+        current = (self.catalogue.get(record.id) for record, _ in prepared) if len(self.catalogue) else ()
+        leaving = [*(each for each in current if each is not None), *gone]
         if leaving:
             refuse_unless_removing(self.algorithm)
         numbers = self.numbering.take(len(prepared))
@@ -248,13 +248,13 @@ class LiveSet:
             Subscription(record.id, record.where, record.language, number, record.fields, form.warnings)
             for (record, form), number in zip(prepared, numbers, strict=True)
         ]
-        is_small = len(self._forms) + len(new) <= _KEPT_FORMS  # then none has to be made again from its text
+        is_small = len(self._forms) + len(new) <= _KEPT_FORMS
         for number, (_, form) in zip(numbers, prepared, strict=True):
             if is_small and form.plan.kind in (FLAT, PROGRAMS):
                 self._forms[number] = form.form
             else:
                 self._forms.pop(number, None)
-        self.look_at({name for _, form in prepared for name in form.plan.names()})
+        self.decode_also({name for _, form in prepared for name in form.plan.names()})
         self.catalogue.announce(new)
         try:
             entries = [Entry(each.number, form) for each, (_, form) in zip(new, prepared, strict=True)]
@@ -263,7 +263,7 @@ class LiveSet:
             for number in numbers:
                 self.numbering.give_back(number)
             raise
-        self.catalogue.add(new)  # first: an id that is replaced is there all the time
+        self.catalogue.add(new)  # before `forget`, so that a replaced id is never missing
         self.forget(leaving)
         if new:
             self.is_changed = True
@@ -272,14 +272,14 @@ class LiveSet:
     def put_fitting(
         self, prepared: Sequence[Prepared], compiler: Compiler, gone: Iterable[Subscription] = ()
     ) -> list[Fault]:
-        """As `put`, for as many as the matcher's limits have room for, from the first on. Returns faults of others."""
+        """As `put`, for as many as the matcher's limits allow, from the first on. Returns faults of the rest."""
         try:
             self.put(prepared, compiler, gone)
         except LimitError as error:
             if not prepared:
                 raise
             half = len(prepared) // 2
-            # Without any of them what is gone leaves all the same.
+            # `gone` is removed even if none of `prepared` fits.
             faults = self.put_fitting(prepared[:half], compiler, gone)
             if half and not faults:
                 return self.put_fitting(prepared[half:], compiler)
@@ -287,13 +287,13 @@ class LiveSet:
         return []
 
     def remove(self, subscription: Subscription) -> None:
-        """Let go of a subscription. Raises CapabilityError if the algorithm only ever adds."""
+        """Remove a subscription. Raises CapabilityError if the algorithm cannot remove any."""
         refuse_unless_removing(self.algorithm)
         self.index.remove([subscription.number])
         self.forget([subscription])
 
     def forget(self, subscriptions: Collection[Subscription]) -> None:
-        """Let go of subscriptions that the matcher has let go of."""
+        """Remove subscriptions that the index has removed already."""
         for subscription in subscriptions:
             self.catalogue.remove(subscription)
             self.numbering.give_back(subscription.number)
@@ -301,61 +301,61 @@ class LiveSet:
             self._shrunk = self.is_changed = True
 
     def use(self, compiler: Compiler, renewed: Sequence[Prepared]) -> None:
-        """Go by another compiler, whose schema extends that of the one before, and take what it compiled anew."""
+        """Switch to a compiler with an extended schema, and replace the subscriptions that it compiled again."""
         before = self.compiler
-        # First, so that nobody judges by the new schema an event of which too little was looked at.
-        self.asked = looked_at(self.catalogue.asked, compiler.schema)
+        # First, so that no event is checked against the new schema without some of its attributes.
+        self.decoded_names = looked_at(self.catalogue.used_names, compiler.schema)
         self.compiler = compiler
         try:
             self.put(renewed, compiler)
         except HarkenError:
             self.compiler = before
-            self.asked = looked_at(self.catalogue.asked, before.schema)
+            self.decoded_names = looked_at(self.catalogue.used_names, before.schema)
             raise
         self._forms.clear()
         self.is_changed = True
 
-    def look_at(self, names: set[str]) -> None:
-        """Have the attributes of these names looked at from now on."""
-        known = self.catalogue.asked
-        if known is not None and not names <= known:
-            self.catalogue.asked = known | names
-            self.asked = looked_at(self.catalogue.asked, self.schema)
+    def decode_also(self, names: set[str]) -> None:
+        """Decode the attributes of these names from now on."""
+        used = self.catalogue.used_names
+        if used is not None and not names <= used:
+            self.catalogue.used_names = used | names
+            self.decoded_names = looked_at(self.catalogue.used_names, self.schema)
 
-    def asked_of_decoders(self) -> frozenset[str] | None:
-        """The attributes that events have to have once nobody knows any more how they came; None: all."""
+    def names_to_decode(self) -> frozenset[str] | None:
+        """Names of the attributes that decoded events need, with those that operators read; None: all."""
         matcher = self.index.others().get(OPERATORS)
-        if self.asked is None or not isinstance(matcher, CallsOperators):
-            return self.asked
+        if self.decoded_names is None or not isinstance(matcher, CallsOperators):
+            return self.decoded_names
         reads = matcher.reads()
-        return None if reads is None else self.asked | reads
+        return None if reads is None else self.decoded_names | reads
 
-    def stop_looking(self) -> None:
-        """Look no more at what only subscriptions asked for that are gone."""
-        names = self._names() if self._shrunk else None
+    def drop_unused_names(self) -> None:
+        """Stop decoding attributes that only removed subscriptions used."""
+        names = self._used_names() if self._shrunk else None
         if names is not None:
-            self.catalogue.asked, self._shrunk = names, False
-            self.asked = looked_at(names, self.schema)
+            self.catalogue.used_names, self._shrunk = names, False
+            self.decoded_names = looked_at(names, self.schema)
 
-    def _names(self) -> frozenset[str] | None:
-        """The names that subscriptions ask for; None where too many texts had to be looked through."""
+    def _used_names(self) -> frozenset[str] | None:
+        """Names of the attributes that subscriptions use; None if too many texts would have to be parsed."""
         asking = self.index.asking()
         if asking is not None:
             paths, others = asking.paths()
             verified = set(others).difference(self.numbering.free)
-        elif len(self.catalogue) > _MOST_LOOKED_THROUGH:
+        elif len(self.catalogue) > _MOST_REPARSED:
             return None
         else:
             paths, verified = set(), {each.number for each in self.catalogue}
-        if len(verified) > _MOST_LOOKED_THROUGH:
+        if len(verified) > _MOST_REPARSED:
             return None
-        compiled = ((known.where, known.language) for known in map(self.catalogue.of, verified))
-        names = (self.compiler.compile(*each).plan.names() for each in compiled)
+        subscriptions = map(self.catalogue.of, verified)
+        names = (self.compiler.compile(each.where, each.language).plan.names() for each in subscriptions)
         return frozenset(path[0] for path in paths).union(*names)
 
 
 def _swapped(record: Record) -> str | None:
-    """What to ask if the id is a condition, and the text has no sign of one."""
+    """A hint that id and text are swapped, if the id reads like a condition and the text has no comparison."""
     where = record.where
     if not isinstance(where, str) or where == record.id or _COMPARATOR.search(where) is not None:
         return None

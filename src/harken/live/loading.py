@@ -1,4 +1,4 @@
-"""Many subscriptions at once: from texts, from tables of predicates, from a log of changes, and from what is saved."""
+"""Loading many subscriptions: from texts, tables of predicates, a log of changes, or a saved engine."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], None]
 Changing = Callable[[], AbstractContextManager[LiveSet]]
-"""Locks an engine, and gives its live set as it is then: a follower may have taken over another one meanwhile."""
+"""Locks an engine and yields its live set, which another may have replaced if the engine follows a folder."""
 _STEP = 1_000
 _PART = 16_384
-"""Records that are compiled before they become rows: compiled they take some two kilobytes each."""
+"""Records compiled before they become rows: a compiled record takes about 2 kB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of subscribing many: how many were accepted, which were rejected, what to look at."""
+    """The result of subscribing many: the number accepted, those rejected, and warnings."""
 
     accepted: int
     faults: list[Fault]
@@ -46,14 +46,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What came of replacing all subscriptions: the ids of each sort, what was rejected, what to look at."""
+    """The result of replacing all subscriptions: ids by outcome, those rejected, and warnings."""
 
     added: list[str]
     changed: list[str]
     removed: list[str]
     unchanged: list[str]
     kept: list[str]
-    """The ids of subscriptions that stay as they were because what came for them was rejected."""
+    """The ids of subscriptions that stay as they were because the new version was rejected."""
     faults: list[Fault]
     warnings: list[tuple[str, str]]
     """(id, warning) of subscriptions that were added or changed."""
@@ -65,7 +65,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A text that was understood, and by which compiler: by another it means what that says."""
+    """A compiled text and its compiler: another compiler has to compile the text again."""
 
     compiler: Compiler
     compiled: Compiled
@@ -78,9 +78,9 @@ class Checked:
 def subscribe_records(
     now: LiveSet, changing: Changing, source: Iterable[object], replace: bool, progress: Progress | None = None
 ) -> Report:
-    """Take subscriptions from records, pairs or mappings.
+    """Add subscriptions from records, pairs or mappings.
 
-    They are read and compiled, for the live set that there is now, before the engine is locked.
+    They are read and compiled, for the live set `now`, before the engine is locked.
     """
     with collector_paused():
         records = records_of(source)
@@ -93,7 +93,7 @@ def subscribe_records(
 def _subscribe_few(
     now: LiveSet, changing: Changing, records: Iterable[Record | Fault], replace: bool, progress: Progress | None
 ) -> Report:
-    """Take records with an object for each."""
+    """Add records as objects."""
     compiler = now.compiler
     prepared, faults = _compiled(now, records, progress)
     with changing() as live:
@@ -104,43 +104,43 @@ def _subscribe_few(
 def _subscribe_in_parts(
     now: LiveSet, changing: Changing, records: Iterable[Record | Fault], replace: bool, progress: Progress | None
 ) -> Report:
-    """Take records as rows. All become visible at the same moment, as with few."""
+    """Add records as rows, compiled part by part. All become visible at once."""
     from harken.live.bulk_texts import BulkTexts
 
     compiler, texts, faults, count = now.compiler, BulkTexts(), list[Fault](), 0
     records = iter(records)
     while part := list(islice(records, _PART)):
-        prepared, wrong = _compiled(now, part, progress, count)
+        prepared, part_faults = _compiled(now, part, progress, count)
         texts.add(prepared)
         count += len(part)
-        faults += wrong
+        faults += part_faults
     with changing() as live:
         chosen = texts.finished(live.catalogue, replace)
-        live.look_at(texts.names)
-        if live.compiler is compiler and _put_rows(live, len(chosen), chosen.table, chosen.flat, chosen.leaving):
+        live.decode_also(texts.names)
+        if live.compiler is compiler and _put_rows(live, len(chosen), chosen.table, chosen.flat, chosen.replaced):
             rest = [*_compiled(live, chosen.rest(), None)[0], *texts.others]
             accepted = len(chosen)
         else:
-            rest, wrong = _compiled(live, chosen.records(), None)
-            rest, faults, accepted = [*rest, *texts.others], faults + wrong, 0
+            rest, more_faults = _compiled(live, chosen.records(), None)
+            rest, faults, accepted = [*rest, *texts.others], faults + more_faults, 0
         rest.sort(key=lambda each: each[0].position)
         others = _put(live, rest, compiler, replace)
     return Report(accepted + others.accepted, _in_order([*faults, *others.faults]), others.warnings)
 
 
 def _put(live: LiveSet, prepared: list[Prepared], compiler: Compiler, replace: bool) -> Report:
-    """Take what was compiled, the first of those that share an id or, with `replace`, the last."""
-    taken: dict[str, Prepared] = {}
+    """Add compiled subscriptions: of those that share an id the first or, with `replace`, the last."""
+    accepted: dict[str, Prepared] = {}
     faults: list[Fault] = []
     for record, form in prepared:
         try:
             if not replace:
-                live.refuse_taken(record.id, taken)
-            taken[record.id] = (record, form)
+                live.refuse_taken(record.id, accepted)
+            accepted[record.id] = (record, form)
         except HarkenError as error:
             faults.append(record.fault(error))
-    rejected = live.put_fitting(list(taken.values()), compiler)
-    return _report(taken, [*faults, *rejected], rejected)
+    rejected = live.put_fitting(list(accepted.values()), compiler)
+    return _report(accepted, [*faults, *rejected], rejected)
 
 
 def _put_rows(
@@ -150,16 +150,16 @@ def _put_rows(
     flat: Callable[[int], Flat],
     replaced: Iterable[str],
 ) -> bool:
-    """Take rows in place of subscriptions with these ids. False, and nothing done, if the matcher has no room for them.
+    """Add rows that replace the subscriptions with the ids `replaced`. If the matcher has no room, return False.
 
-    `flat` gives them under the numbers from the one on that it is called with.
+    `flat(first)` returns the conjunctions, numbered from `first` on.
     """
     leaving = [each for each in map(live.catalogue.get, replaced) if each is not None]
     first = live.numbering.take_row(count)
     live.catalogue.add_columns(first, table())
     try:
         rows = flat(first)
-        live.look_at({place_of(each.column.path)[0] for each in rows.columns if len(each.rows)})
+        live.decode_also({place_of(each.column.path)[0] for each in rows.columns if len(each.rows)})
         live.index.add_flat(rows, [each.number for each in leaving])
     except HarkenError as error:
         live.catalogue.drop_columns()
@@ -174,45 +174,45 @@ def _put_rows(
 
 
 def subscribe_table(
-    changing: Changing, given: TableOfSubscriptions, replace: bool, progress: Progress | None = None
+    changing: Changing, source: TableOfSubscriptions, replace: bool, progress: Progress | None = None
 ) -> Report:
-    """Take subscriptions from a table of predicates: without texts where the matcher takes rows in bulk."""
+    """Add subscriptions from a table of predicates: without their texts if the matcher takes rows in bulk."""
     with changing() as live:
         if live.schema is not None or not isinstance(live.matcher, AddsInBulk):
-            return subscribe_records(live, changing, given.records(), replace, progress)
-        taken = given.taken(live.catalogue)
-        quick = given.quick(() if replace else taken.rows)
-        if not _put_rows(live, len(quick), quick.table, quick.flat, taken.ids if replace else ()):
-            return subscribe_records(live, changing, given.records(), replace, progress)
+            return subscribe_records(live, changing, source.records(), replace, progress)
+        duplicates = source.duplicates(live.catalogue)
+        direct = source.direct(() if replace else duplicates.rows)
+        if not _put_rows(live, len(direct), direct.table, direct.flat, duplicates.ids if replace else ()):
+            return subscribe_records(live, changing, source.records(), replace, progress)
         if progress is not None:
-            progress(len(quick))
-        rest = subscribe_records(live, changing, given.slow(quick.rows), replace)
-    return Report(len(quick) + rest.accepted, rest.faults, rest.warnings)
+            progress(len(direct))
+        rest = subscribe_records(live, changing, source.remaining(direct.rows), replace)
+    return Report(len(direct) + rest.accepted, rest.faults, rest.warnings)
 
 
 def replace_records(changing: Changing, source: Iterable[object], progress: Progress | None = None) -> Replacement:
-    """Have these subscriptions, and no others. Those that stay as they are do not move in the index.
+    """Replace all subscriptions by these. The index does not touch unchanged ones.
 
-    Texts are compiled before the engine is locked. If it changes meanwhile, it is looked at again.
+    Texts are compiled before the engine is locked. If the engine changes meanwhile, this starts over.
     """
     records = list(records_of(source))
     with changing() as now:
         before, moment = {each.id: each for each in now.catalogue}, now.catalogue.changes
     compiler = now.compiler
     with collector_paused():
-        taken, unchanged, faults = _differing(now, records, before, progress)
+        accepted, unchanged, faults = _differing(now, records, before, progress)
         with changing() as live:
             if live is not now or live.compiler is not compiler or live.catalogue.changes != moment:
                 return replace_records(changing, records)
-            stays = {*unchanged, *taken}
+            stays = {*unchanged, *accepted}
             kept = dict.fromkeys(str(each.id) for each in faults if each.id in before and each.id not in stays)
             gone = [each for id, each in before.items() if id not in stays and id not in kept]
-            if taken or gone:
-                live.put(list(taken.values()), compiler, gone)
-    report = _report(taken, faults, [])
+            if accepted or gone:
+                live.put(list(accepted.values()), compiler, gone)
+    report = _report(accepted, faults, [])
     return Replacement(
-        added=[id for id in taken if id not in before],
-        changed=[id for id in taken if id in before],
+        added=[id for id in accepted if id not in before],
+        changed=[id for id in accepted if id in before],
         removed=[each.id for each in gone],
         unchanged=unchanged,
         kept=list(kept),
@@ -224,12 +224,12 @@ def replace_records(changing: Changing, source: Iterable[object], progress: Prog
 def _differing(
     live: LiveSet, records: Iterable[Record | Fault], before: Mapping[str, Subscription], progress: Progress | None
 ) -> tuple[dict[str, Prepared], list[str], list[Fault]]:
-    """The records that say something new, by id; the ids of those that do not; and those that are faulty.
+    """New and changed records, by id; the ids of unchanged ones; and faults.
 
-    Of several good ones with one id the first counts.
+    Of several valid records with the same id, the first counts.
     """
     compiler = live.compiler
-    taken: dict[str, Prepared] = {}
+    accepted: dict[str, Prepared] = {}
     unchanged: dict[str, None] = {}
     faults: list[Fault] = []
     for count, record in enumerate(records, 1):
@@ -238,52 +238,52 @@ def _differing(
         if isinstance(record, Fault):
             faults.append(record)
             continue
-        known = before.get(record.id)
+        current = before.get(record.id)
         try:
-            if record.id in taken or record.id in unchanged:
+            if record.id in accepted or record.id in unchanged:
                 raise DuplicateIdError(f"another subscription before it has the id {record.id!r}")
-            if known is not None and not differ(known, record):
+            if current is not None and not differ(current, record):
                 unchanged[record.id] = None
             else:
-                taken[record.id] = (record, live.compile(record, compiler))
+                accepted[record.id] = (record, live.compile(record, compiler))
         except HarkenError as error:
             faults.append(record.fault(error))
-    return taken, list(unchanged), faults
+    return accepted, list(unchanged), faults
 
 
 def apply_changes(
     now: LiveSet, changing: Changing, changes: Iterable[Change], checked: Mapping[str, Checked]
 ) -> Report:
-    """Make the changes of a log that are new, all at one moment.
+    """Apply the new changes of a log, all at once.
 
-    A record that is rejected leaves no older text behind either. `checked` are texts that were understood before.
+    If a record is rejected, the subscription that it replaces is removed. `checked` has compiled texts, by id.
     """
-    compiler, known = now.compiler, now.sequence
-    made = [each for each in changes if known is None or each.sequence > known]
-    wanted = latest(made)
+    compiler, applied = now.compiler, now.sequence
+    new = [each for each in changes if applied is None or each.sequence > applied]
+    wanted = latest(new)
     with collector_paused():
         records = [each for each in wanted.values() if each is not None]
         prepared, faults = _compiled(now, (each for each in records if not _fits(each, checked, compiler)), None)
         prepared += [(each, checked[each.id].compiled) for each in records if _fits(each, checked, compiler)]
         kept = {record.id: (record, form) for record, form in prepared}
         with changing() as live:
-            if live is not now or live.sequence != known:  # another one was taken over, or somebody else applied some
-                return apply_changes(live, changing, made, checked)
-            found = (live.catalogue.get(id) for id in wanted if id not in kept)
-            gone = [each for each in found if each is not None]
+            if live is not now or live.sequence != applied:  # a later version was loaded, or another thread was faster
+                return apply_changes(live, changing, new, checked)
+            removed = (live.catalogue.get(id) for id in wanted if id not in kept)
+            gone = [each for each in removed if each is not None]
             rejected = live.put_fitting(list(kept.values()), compiler, gone)
             for fault in rejected:
                 older = live.catalogue.get(str(fault.id))
                 if older is not None:
                     live.remove(older)
-            if made:
-                live.sequence = max(each.sequence for each in made)
+            if new:
+                live.sequence = max(each.sequence for each in new)
                 live.is_changed = True
     return _report(kept, [*faults, *rejected], rejected)
 
 
 def restore(index: Indexes, compiler: Compiler, subscriptions: Iterable[Subscription]) -> None:
-    """Fill an index from the texts of subscriptions that were taken before. Raises SegmentError."""
+    """Fill an index from the texts of saved subscriptions. Raises SegmentError."""
     with collector_paused():
         index.restore(_entry(each, compiler) for each in subscriptions)
 
@@ -291,11 +291,11 @@ def restore(index: Indexes, compiler: Compiler, subscriptions: Iterable[Subscrip
 def restore_calling(
     index: Indexes, compiler: Compiler, catalogue: Catalogue, numbers: Iterable[int], learnt: Mapping[str, list[int]]
 ) -> None:
-    """Index the subscriptions anew that call operators. Raises UnavailableError if one is not there."""
-    found = [catalogue.of(number) for number in numbers]
+    """Index again the subscriptions that call operators. Raises UnavailableError if an operator is missing."""
+    subscriptions = [catalogue.of(number) for number in numbers]
     try:
         with collector_paused():
-            index.add([Entry(each.number, compiler.compile(each.where, each.language)) for each in found])
+            index.add([Entry(each.number, compiler.compile(each.where, each.language)) for each in subscriptions])
     except LanguageError as error:
         error.hint = "pass the operators: Engine.load(path, operators=[…])"
         raise
@@ -305,17 +305,17 @@ def restore_calling(
 
 
 def _fits(record: Record, checked: Mapping[str, Checked], compiler: Compiler) -> bool:
-    """Whether the text of a record was understood by this compiler."""
-    known = checked.get(record.id)
-    if known is None or known.compiler is not compiler:
+    """Whether this compiler has compiled the text of a record already."""
+    result = checked.get(record.id)
+    if result is None or result.compiler is not compiler:
         return False
-    return known.compiled.text == record.where and known.compiled.language == record.language
+    return result.compiled.text == record.where and result.compiled.language == record.language
 
 
 def _compiled(
     live: LiveSet, records: Iterable[Record | Fault], progress: Progress | None, before: int = 0
 ) -> tuple[list[Prepared], list[Fault]]:
-    """Records that were understood, and what is wrong with the others. `before` counts those of earlier parts."""
+    """Compiled records, and faults of the others. `before` is the number of records in earlier parts."""
     compiler = live.compiler
     prepared: list[Prepared] = []
     faults: list[Fault] = []
@@ -332,11 +332,11 @@ def _compiled(
     return prepared, faults
 
 
-def _report(taken: dict[str, Prepared], faults: list[Fault], rejected: list[Fault]) -> Report:
+def _report(accepted: dict[str, Prepared], faults: list[Fault], rejected: list[Fault]) -> Report:
     for fault in rejected:
-        del taken[str(fault.id)]
-    warnings = [(id, warning) for id, (_, form) in taken.items() for warning in form.warnings]
-    return Report(len(taken), _in_order(faults), warnings)
+        del accepted[str(fault.id)]
+    warnings = [(id, warning) for id, (_, form) in accepted.items() for warning in form.warnings]
+    return Report(len(accepted), _in_order(faults), warnings)
 
 
 def _in_order(faults: Iterable[Fault]) -> list[Fault]:
@@ -347,4 +347,4 @@ def _entry(subscription: Subscription, compiler: Compiler) -> Entry:
     try:
         return Entry(subscription.number, compiler.compile(subscription.where, subscription.language))
     except HarkenError as problem:
-        raise SegmentError(f"subscription {subscription.id} cannot be read any more: {problem}") from problem
+        raise SegmentError(f"subscription {subscription.id} cannot be compiled any more: {problem}") from problem

@@ -1,10 +1,10 @@
-"""Subscriptions compared with the columns of events: what they ask for that no event can have.
+"""Comparison of subscriptions with the columns of events: which attributes do they use that no event can have?
 
-A misspelt name, or a value of another type, makes a comparison unknown for every event: the subscription finds nothing,
-and nothing fails. So this is told: by a warning, an error or not at all, as `on_mismatch` says.
+A misspelt name, or a value of another type, makes a comparison unknown for every event: the subscription never matches,
+and nothing fails. `on_mismatch` says whether this is a warning, an error or ignored.
 
-What subscriptions ask for is known column by column, as the index has it. Only if some column does not fit are the
-subscriptions that ask for it counted, with NumPy.
+The index lists the columns that subscriptions use. Only if one of them does not fit are its subscriptions counted, with
+NumPy.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ OnMismatch = Literal["fail", "warn", "ignore"]
 FAIL, WARN, IGNORE = WORDS = ("fail", "warn", "ignore")
 
 MOST_COMPARED = 10_000
-"""Subscriptions that are compared by their normal forms, where the matcher does not tell its columns."""
+"""At most this many subscriptions are compared, by their normal forms, if the matcher does not list its columns."""
 _SHOWN = 10
 _IDS = 3
 _NULL, _VALUE = "null", "value"
-_TURN_OFF = 'on_mismatch="ignore" says nothing of this, "fail" makes it an error'
+_TURN_OFF = 'on_mismatch="ignore" silences this, "fail" makes it an error'
 _AS_TEXT = {Kind.TIMESTAMP, Kind.DATE}
-"""Kinds whose values may come as strings, if a schema says what they are."""
+"""Kinds whose values may be strings in events, if a schema declares the kind."""
 _HINTS = {
     (Kind.STRING, Kind.NUMBER): "write numbers without quotes",
     (Kind.STRING, Kind.BOOLEAN): "write TRUE or FALSE, without quotes",
@@ -53,33 +53,33 @@ _HINTS = {
     (Kind.TIMESTAMP, Kind.STRING): "cast the column, or declare its type in a schema",
     (Kind.DATE, Kind.STRING): "cast the column, or declare its type in a schema",
 }
-"""What to do where the first kind is asked for and the second is there."""
+"""Hints by the kind that subscriptions compare with and the kind of the column."""
 _NO_TIMES = {
     Kind.TIMESTAMP: "none is a full ISO 8601 timestamp, such as 2026-01-31T12:00:00Z",
     Kind.DATE: "none is a full ISO 8601 date, such as 2026-01-31",
 }
-"""What to say of strings that were to be read as this kind."""
+"""Hints for columns of strings none of which can be read as this kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Something that subscriptions ask for and events do not have."""
+    """An attribute that subscriptions use and events do not have, or have with another type."""
 
     attribute: str
-    """Its name, as subscriptions write it."""
+    """The attribute's name, as subscriptions write it."""
     asks: str
-    """"number", "string" and so on: compared with values of that kind; "value": any; "null": asked whether it is."""
+    """The kind of values that it is compared with, as "number"; "value": any kind; "null": IS NULL."""
     found: str | None
     """The type of the column; None if there is no such column."""
     subscriptions: int
-    """How many ask for it."""
+    """The number of subscriptions that use it so."""
     ids: tuple[str, ...]
-    """The ids of the first of these."""
+    """The ids of the first of them."""
     hint: str | None
 
     @property
     def root(self) -> str:
-        """The name of the column that it is, or is inside of."""
+        """The name of the top-level column that has it."""
         return parse_path(self.attribute)[0]
 
     def __str__(self) -> str:
@@ -90,33 +90,33 @@ class Mismatch:
             f"`{self.attribute}` is no column" if self.found is None else f"`{self.attribute}` is of type {self.found}"
         )
         if self.asks == _NULL:
-            told = f"{what}, so that IS NULL is always true: {many} ask{verb} it ({ids})"
+            message = f"{what}, so that IS NULL is always true: {many} ask{verb} it ({ids})"
         elif self.found is None or self.asks == _VALUE:
-            told = f"{what}: {many} ask{verb} for it ({ids})"
+            message = f"{what}: {many} ask{verb} for it ({ids})"
         else:
-            told = f"{what}: {many} compare{verb} it with a {self.asks} ({ids})"
-        return told if self.hint is None else f"{told}; {self.hint}"
+            message = f"{what}: {many} compare{verb} it with a {self.asks} ({ids})"
+        return message if self.hint is None else f"{message}; {self.hint}"
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatches(Sequence[Mismatch]):
-    """All that subscriptions ask for and events do not have, what most ask for first. Empty if everything fits."""
+    """All mismatches, those of most subscriptions first and IS NULL last. Empty if everything fits."""
 
-    found: tuple[Mismatch, ...]
+    items: tuple[Mismatch, ...]
     never: int
-    """Subscriptions that can match no event with these columns."""
+    """The number of subscriptions that can match no event with these columns."""
     partly: int
-    """Subscriptions that ask for something that is not there, but also match in another way, by an OR."""
+    """The number of subscriptions with a mismatch that can still match by another side of an OR."""
     subscriptions: int
-    """Subscriptions that were compared."""
+    """The number of subscriptions compared."""
     sample: int | None = None
-    """The events that they were compared with; None: their columns."""
+    """The number of events that they were compared with; None: with columns."""
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.items)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.found[index]
+        return self.items[index]
 
     def __str__(self) -> str:
         of = f"of {self.subscriptions:,} subscription{'' if self.subscriptions == 1 else 's'}"
@@ -125,15 +125,15 @@ class Mismatches(Sequence[Mismatch]):
         heads += [f"{self.partly:,} {of} can match {'them' if heads else these} only in part"] if self.partly else []
         head = ", and ".join(heads) or "subscriptions ask whether columns are null that these events do not have"
         more = [f"and {len(self) - _SHOWN:,} more such columns"] if len(self) > _SHOWN else []
-        return "\n  ".join([f"{head}:", *map(str, self.found[:_SHOWN]), *more])
+        return "\n  ".join([f"{head}:", *map(str, self.items[:_SHOWN]), *more])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The mismatches as plain data."""
         return {
             "never": self.never,
             "partly": self.partly,
             "subscriptions": self.subscriptions,
-            "columns": [asdict(each) | {"ids": list(each.ids)} for each in self.found],
+            "columns": [asdict(each) | {"ids": list(each.ids)} for each in self.items],
         }
 
 
@@ -141,27 +141,27 @@ NO_MISMATCHES = Mismatches((), 0, 0, 0)
 
 
 def require_word(on_mismatch: str) -> None:
-    """Raise HarkenError if this is none of the words of `on_mismatch`."""
+    """Raise HarkenError for a word that `on_mismatch` does not take."""
     if on_mismatch not in WORDS:
         hint = did_you_mean(str(on_mismatch), WORDS) or f"it is one of {', '.join(WORDS)}"
         raise HarkenError(f"there is no on_mismatch {on_mismatch!r}", hint=hint)
 
 
-def tell(found: Mismatches, on_mismatch: str, stacklevel: int = 2) -> None:
-    """Warn of what was found, or raise MismatchError, as is asked for. `stacklevel` is as for `warnings.warn`."""
-    if found and on_mismatch == FAIL:
-        raise MismatchError(str(found), hint='on_mismatch="warn" goes on all the same')
-    if found and on_mismatch == WARN:
-        warnings.warn(MismatchWarning(f"{found}\n  ({_TURN_OFF})"), stacklevel=stacklevel + 1)
+def tell(misfit: Mismatches, on_mismatch: str, stacklevel: int = 2) -> None:
+    """Warn or raise MismatchError, as `on_mismatch` says. `stacklevel` is as for `warnings.warn`."""
+    if misfit and on_mismatch == FAIL:
+        raise MismatchError(str(misfit), hint='on_mismatch="warn" makes it a warning')
+    if misfit and on_mismatch == WARN:
+        warnings.warn(MismatchWarning(f"{misfit}\n  ({_TURN_OFF})"), stacklevel=stacklevel + 1)
 
 
 def tell_of_fields(unknown: Sequence[tuple[str, str | None]], on_mismatch: str, stacklevel: int = 2) -> None:
-    """The same of names of fields that no subscription has, each with a hint."""
+    """As `tell`, for names of fields that no subscription has, each with a hint."""
     if not unknown:
         return
     lines = [f"no subscription has a field `{name}`" + (f"; {hint}" if hint else "") for name, hint in unknown]
     if on_mismatch == FAIL:
-        raise MismatchError("\n".join(lines), hint='on_mismatch="warn" goes on all the same')
+        raise MismatchError("\n".join(lines), hint='on_mismatch="warn" makes it a warning')
     if on_mismatch == WARN:
         text = "\n".join([*lines, f"(it is null everywhere; {_TURN_OFF})"])
         warnings.warn(MismatchWarning(text), stacklevel=stacklevel + 1)
@@ -169,17 +169,17 @@ def tell_of_fields(unknown: Sequence[tuple[str, str | None]], on_mismatch: str, 
 
 @runtime_checkable
 class Asking(Protocol):
-    """What tells the columns that subscriptions ask for: a matcher that has such, or `FirstSubscriptions`."""
+    """A source of the columns that subscriptions use: a matcher that lists them, or `FirstSubscriptions`."""
 
     def columns(self) -> tuple[Column, ...]:
-        """The columns that are asked for: the same tuple as long as they are the same."""
+        """The columns that subscriptions use: the same object while they are the same."""
 
     def flats(self) -> list[Flat]:
         """The rows of the subscriptions."""
 
 
 class FirstSubscriptions:
-    """The same for matchers that do not tell it: by the normal forms of the first subscriptions."""
+    """`Asking` for matchers that do not list their columns: from the normal forms of the first subscriptions."""
 
     def __init__(self, catalogue: Catalogue, form_of: Callable[[int], NormalForm | None]) -> None:
         self._catalogue = catalogue
@@ -201,26 +201,26 @@ class FirstSubscriptions:
             forms = ((each.number, self._form_of(each.number)) for each in first)
             self._rows = Flat.of_forms((number, form) for number, form in forms if form is not None)
             self._changes = changes
-            found = tuple(each.column for each in self._rows.columns)
-            self._columns = self._columns if found == self._columns else found
+            columns = tuple(each.column for each in self._rows.columns)
+            self._columns = self._columns if columns == self._columns else columns
         return [self._rows]
 
 
 class Compared:
-    """What an engine compared before: a table with the same columns costs next to nothing, and is not told again."""
+    """Cache of earlier comparisons: a table with the same columns is neither compared nor warned of again."""
 
     _MOST = 16
 
     def __init__(self) -> None:
         self._seen: list[tuple[pa.Schema, tuple[Column, ...], tuple[Column, ...]]] = []
-        """The columns of tables, what was asked for, and what of that was wrong."""
-        self._told: set[tuple[Column, str | None]] = set()
-        """The columns that were told of, each with the type that was found."""
+        """(columns of a table, columns that subscriptions used, those of them that did not fit)"""
+        self._warned: set[tuple[Column, str | None]] = set()
+        """The columns that were warned of, each with its type in the table."""
 
     def tell(
         self, table: pa.Schema, asking: Asking, catalogue: Catalogue, schema: Schema | None, on_mismatch: str
     ) -> None:
-        """Tell of what subscriptions ask for and a table does not have. Raises MismatchError if that is asked for."""
+        """Warn of columns that subscriptions use and a table does not have, or raise, as `on_mismatch` says."""
         if on_mismatch == IGNORE or not len(catalogue):
             return
         wrong = self._wrong(table, asking.columns(), schema)
@@ -229,47 +229,47 @@ class Compared:
         if on_mismatch == WARN:
             types = {field.name: str(field.type) for field in table}
             faults = {(each, types.get(each.path[0])) for each in wrong}
-            if faults <= self._told:
+            if faults <= self._warned:
                 return
-            self._told |= faults
+            self._warned |= faults
         tell(counted(asking, catalogue, wrong, EventColumns.from_arrow(table)), on_mismatch, stacklevel=3)
 
-    def _wrong(self, table: pa.Schema, asked: tuple[Column, ...], schema: Schema | None) -> tuple[Column, ...]:
-        for known, asked_then, wrong in self._seen:
-            if asked_then is asked and known == table:
+    def _wrong(self, table: pa.Schema, columns: tuple[Column, ...], schema: Schema | None) -> tuple[Column, ...]:
+        for earlier_table, earlier_columns, wrong in self._seen:
+            if earlier_columns is columns and earlier_table == table:
                 return wrong
-        wrong = misfits(asked, EventColumns.from_arrow(table), schema)
-        self._seen = [*self._seen[1 - self._MOST :], (table, asked, wrong)]
+        wrong = misfits(columns, EventColumns.from_arrow(table), schema)
+        self._seen = [*self._seen[1 - self._MOST :], (table, columns, wrong)]
         return wrong
 
 
 def mismatches(asking: Asking, catalogue: Catalogue, events: EventColumns, schema: Schema | None = None) -> Mismatches:
-    """What subscriptions ask for and events with these columns do not have."""
+    """The mismatches between subscriptions and events with these columns."""
     wrong = misfits(asking.columns(), events, schema)
     return counted(asking, catalogue, wrong, events) if wrong else NO_MISMATCHES
 
 
-def misfits(asked: Iterable[Column], events: EventColumns, schema: Schema | None = None) -> tuple[Column, ...]:
-    """Those columns that subscriptions ask for and events with these columns do not have.
+def misfits(columns: Iterable[Column], events: EventColumns, schema: Schema | None = None) -> tuple[Column, ...]:
+    """The columns that subscriptions use and events with these columns do not have.
 
-    What a schema declares is read as it says: a string may be a timestamp. With event types nothing is compared: these
-    say which attributes an event has, and each event is judged by them.
+    Attributes are read as a schema declares them: a string may be a timestamp. With event types nothing is compared,
+    because each event is checked against its type.
     """
     if schema is not None and schema.event_types:
         return ()
-    return tuple(each for each in asked if not _fits(each.path, each.kind, events, schema))
+    return tuple(each for each in columns if not _fits(each.path, each.kind, events, schema))
 
 
 def may_mismatch(asks: Iterable[tuple[Path, Kind | None]], events: EventColumns) -> bool:
-    """Whether something may be wrong: False is certain, also of an index with a schema."""
+    """Whether there may be a mismatch. False is certain, also for an index with a schema."""
     return not all(_fits(path, kind, events, None) for path, kind in asks)
 
 
 class AttributeTypes(Protocol):
-    """The attributes of events, by path: `EventColumns`, or what some events had."""
+    """The types of attributes, by path: those of columns (`EventColumns`) or of some events."""
 
     def at(self, path: Path) -> Node | None:
-        """What is at a path; None if there is nothing."""
+        """The type at a path; None if no event has it."""
 
     def leaves(self) -> Iterator[tuple[Path, Leaf]]:
         """Every leaf with its path."""
@@ -278,7 +278,10 @@ class AttributeTypes(Protocol):
 def counted(
     asking: Asking, catalogue: Catalogue, wrong: Sequence[Column], events: AttributeTypes, sample: int | None = None
 ) -> Mismatches:
-    """Who asks for the columns that are wrong. By a sample of events, who also takes what is there is left out."""
+    """The mismatches of the columns `wrong`, with their subscriptions.
+
+    With a `sample`, a subscription that also compares the attribute with a kind that fits is left out.
+    """
     import numpy
 
     askers: dict[tuple[Path, str], list[NDArray[np.int32]]] = {}
@@ -288,7 +291,7 @@ def counted(
         fails = numpy.zeros(len(flat), numpy.bool_)
         for predicates in flat.columns:
             if predicates.column in wrong:
-                for path, asks, rows in _asked_by(predicates, events):
+                for path, asks, rows in _misfit_rows(predicates, events):
                     askers.setdefault((path, asks), []).append(flat.numbers[rows])
                     fails[rows] |= asks != _NULL
             elif sample is not None and predicates.column.kind is not None:
@@ -299,20 +302,20 @@ def counted(
         (path, asks): numpy.setdiff1d(_distinct(several), _distinct(takers.get(path, [])))
         for (path, asks), several in askers.items()
     }
-    asked_in_vain = _distinct(failing)
+    mismatched = _distinct(failing)
     if sample is not None:
-        asked_in_vain = numpy.intersect1d(asked_in_vain, _distinct(list(named.values())))
-    never = numpy.setdiff1d(asked_in_vain, _distinct(others), assume_unique=True)
+        mismatched = numpy.intersect1d(mismatched, _distinct(list(named.values())))
+    never = numpy.setdiff1d(mismatched, _distinct(others), assume_unique=True)
     names = [format_path(path) for path, _ in events.leaves()]
-    found = [
+    misfit = [
         _mismatch(path, asks, events.at(path), numbers, names, lambda number: catalogue.of(number).id)
         for (path, asks), numbers in named.items()
         if len(numbers)
     ]
-    found.sort(key=lambda each: (each.asks == _NULL, -each.subscriptions, each.attribute))
+    misfit.sort(key=lambda each: (each.asks == _NULL, -each.subscriptions, each.attribute))
     is_whole = not isinstance(asking, FirstSubscriptions)
     compared = len(catalogue) if is_whole else min(len(catalogue), MOST_COMPARED)
-    return Mismatches(tuple(found), len(never), len(asked_in_vain) - len(never), compared, sample)
+    return Mismatches(tuple(misfit), len(never), len(mismatched) - len(never), compared, sample)
 
 
 def _fits(path: Path, kind: Kind | None, events: AttributeTypes, schema: Schema | None) -> bool:
@@ -334,8 +337,8 @@ def _fits(path: Path, kind: Kind | None, events: AttributeTypes, schema: Schema 
     return is_declared and node.kind is Kind.STRING and kind in _AS_TEXT
 
 
-def _asked_by(predicates: ColumnPredicates, events: AttributeTypes) -> Iterator[tuple[Path, str, NDArray[np.int32]]]:
-    """What the predicates of a column ask for, of which attribute, and the rows that ask it."""
+def _misfit_rows(predicates: ColumnPredicates, events: AttributeTypes) -> Iterator[tuple[Path, str, NDArray[np.int32]]]:
+    """(attribute, `Mismatch.asks`, rows) for the predicates of a column that does not fit."""
     import numpy
 
     from harken.codes.constants import Pairs, constants_of
@@ -359,7 +362,7 @@ def _asked_by(predicates: ColumnPredicates, events: AttributeTypes) -> Iterator[
 
 
 def _distinct(numbers: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """The different numbers, ascending. They are small, so that marking them is quicker than sorting."""
+    """The distinct numbers, ascending. They are small, so that marking them is quicker than sorting."""
     import numpy
 
     every = numpy.concatenate([numpy.empty(0, numpy.int32), *numbers])

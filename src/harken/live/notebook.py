@@ -1,4 +1,4 @@
-"""What notebooks show of answers and engines: data frames, and small tables in HTML."""
+"""Answers and engines in notebooks: data frames, and small tables in HTML."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def polars_frame(table: Any) -> Any:
 
 
 def columns_of(fields: Iterable[str]) -> dict[str, str]:
-    """The column of each field. One that is called like a column of ours gets underscores after its name."""
+    """The column of each field. A field called `event` or `subscription` gets underscores after its name."""
     taken = {EVENT, SUBSCRIPTION, *fields}
     columns: dict[str, str] = {}
     for name in fields:
@@ -43,12 +43,12 @@ def columns_of(fields: Iterable[str]) -> dict[str, str]:
 
 
 def counted(count: int, what: str, several: str | None = None) -> str:
-    """A number and what it is of."""
+    """A number and what it counts, in the plural unless it is one."""
     return f"{count:,} {what if count == 1 else several or what + 's'}"
 
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], more: int = 0) -> str:
-    """A table with a line above it, and one below that counts the rows that are left out. All text is escaped."""
+    """A table below a title, and a last line if `more` rows were left out. All text is escaped."""
     cells = "".join(f"<th {_CELL}>{escape(name)}</th>" for name in head)
     parts = [f"<p>{escape(title)}</p>", "<table>"]
     parts += [f"<thead><tr>{cells}</tr></thead>"] if head else []
@@ -70,7 +70,7 @@ def _shown(value: object) -> str:
 
 
 def _imported(library: str) -> Any:
-    """A library that only this needs. Raises MissingExtraError, which says what to install."""
+    """Import an optional library. Raises MissingExtraError, which says what to install."""
     try:
         return import_module(library)
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
-"""What matching sends out: a notification for every match, a dead letter for everything that was refused.
+"""The results that are delivered: a notification for every match, a dead letter for everything refused.
 
-The fields of both, their order and their types are defined here, for every output that carries them: the sinks of a
-pipeline, the answers of `harken.spark.match`, and whatever else delivers matches.
+The fields of both, their order and their types are defined here for every output, such as the sinks of a pipeline and
+the answers of `harken.spark.match`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
 DECODE, TYPE, VALIDATE, LATE, MATCH = "decode", "type", "validate", "late", "match"
 STAGES = (DECODE, TYPE, VALIDATE, LATE, MATCH)
-"""Where something may be refused. At `type` only one value is: its event is matched all the same. At `match` the event
-failed with a single subscription, and was matched with the others."""
+"""The stages at which something is refused. At `type` it is a single value, whose event is still matched; at `match`
+the event failed with one subscription and was matched with the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationRow:
-    """A match: whom to tell of which event. Columns of the event may follow these fields."""
+    """A match of an event and a subscription. Columns of the event may follow these fields."""
 
     event_id: str
     subscription_id: str
@@ -38,7 +38,7 @@ class NotificationRow:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterRow:
-    """An event that was refused, a value that was odd, or an event that failed with one subscription."""
+    """A refused event, a refused value of an event, or an event that failed with one subscription."""
 
     event_id: str | None
     stage: str

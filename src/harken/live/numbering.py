@@ -1,4 +1,4 @@
-"""The numbers by which matchers know subscriptions: small, given out again, but never while somebody may still ask."""
+"""The numbers by which matchers know subscriptions: small, and reused once no reader can ask for the old one."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from harken.concurrency.forking import FINALIZER, fork_rlock
 
 
 class Numbering:
-    """Gives out numbers. One that comes back is given out again once all readings that had begun before are over."""
+    """Gives out numbers. A number that is given back is reused once all readings that began before are over."""
 
     def __init__(self, fresh: int = 0, free: list[int] | None = None) -> None:
         self._fresh = fresh
-        """Every number below this is taken, free or resting."""
+        """Numbers below this are taken, free or resting; the others were never used."""
         self._free = free or []
         self._resting: deque[tuple[int, int]] = deque()
-        """(moment at which it came back, number)"""
+        """(moment at which it was given back, number)"""
         self._moment = 0
         self._readings: dict[int, int] = {}
-        """How many readings began at each moment and are not over."""
-        # Reentrant: a result that is collected ends its reading wherever the collector happens to run.
+        """Number of open readings by the moment at which they began."""
+        # Reentrant: the garbage collector ends the reading of a result, and may run inside these methods.
         self._lock = fork_rlock(FINALIZER)
 
     @property
@@ -29,12 +29,12 @@ class Numbering:
 
     @property
     def free(self) -> list[int]:
-        """The numbers that nobody has, also those that are resting."""
+        """The numbers that no subscription has, resting ones included."""
         with self._lock:
             return [*self._free, *(number for _, number in self._resting)]
 
     def take(self, count: int) -> list[int]:
-        """So many numbers."""
+        """Take `count` numbers."""
         with self._lock:
             self._wake()
             recycled = self._free[max(0, len(self._free) - count) :]
@@ -43,7 +43,7 @@ class Numbering:
             return [*recycled, *range(first, self._fresh)]
 
     def take_row(self, count: int) -> int:
-        """So many numbers in a row, none of them used before. Returns the first."""
+        """Take `count` consecutive numbers that were never used. Returns the first."""
         with self._lock:
             first, self._fresh = self._fresh, self._fresh + count
             return first
@@ -54,17 +54,17 @@ class Numbering:
             self._moment += 1
 
     def begin(self) -> int:
-        """A reading begins: what it finds keeps its number until it ends."""
+        """Begin a reading: the numbers that it finds are not reused until it ends. Returns its moment."""
         with self._lock:
             self._readings[self._moment] = self._readings.get(self._moment, 0) + 1
             return self._moment
 
     def end(self, moment: int) -> None:
-        """The reading that began at this moment is over."""
+        """End a reading that began at this moment."""
         with self._lock:
-            left = self._readings.pop(moment) - 1
-            if left:
-                self._readings[moment] = left
+            remaining = self._readings.pop(moment) - 1
+            if remaining:
+                self._readings[moment] = remaining
 
     def _wake(self) -> None:
         earliest = min(self._readings, default=self._moment)

@@ -1,4 +1,4 @@
-"""What matching tells: ids when they are asked for, numbers and offsets for those who count in millions."""
+"""The results of matching: ids, made on demand, and numbers with offsets for millions of matches."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What one event matched."""
+    """The matches of one event."""
 
     ids: list[str]
     candidates: int
-    """How many rows of the index were examined to find them. A subscription has a row for each side of its ORs."""
+    """The number of index rows examined. A subscription has a row for each side of its ORs."""
     errors: list[tuple[str, HarkenError]] = field(default_factory=list)
     """Subscriptions that failed on this event."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Where the time went: decode and match."""
+    """The time spent on each step: decode and match."""
 
     def to_pandas(self) -> Any:
         """The matches as a DataFrame of pandas: a row for each, with the column `subscription`."""
         return pandas_frame(self._table())
 
     def to_polars(self) -> Any:
-        """The same as a DataFrame of Polars."""
+        """The matches as a DataFrame of Polars, as in `to_pandas`."""
         return polars_frame(self._table())
 
     def _table(self) -> pa.Table:
@@ -66,7 +66,7 @@ class Matches:
 
 
 class Reading:
-    """The right to ask for the ids of numbers: while it lives, the numbers that were found mean what they meant."""
+    """Keeps the numbers of a result from being reused as long as the result lives."""
 
     def __init__(self, catalogue: Catalogue, numbering: Numbering) -> None:
         self.catalogue = catalogue
@@ -74,9 +74,9 @@ class Reading:
 
 
 class BatchMatches:
-    """What the events of a batch matched. Everything has an item for every event, none of it for a refused one.
+    """The matches of a batch. There is an item for every event; a refused event has no matches.
 
-    `numbers` and `offsets` are there at once; `ids`, `arrow_ids()` and the like are made when they are asked for.
+    `numbers` and `offsets` are ready at once; `ids`, `arrow_ids()` and the like are made on demand.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class BatchMatches:
         self._reading = reading
         self.refused = refused
         self.seconds = seconds
-        """Where the time went: decode and match."""
+        """The time spent on each step: decode and match."""
 
     @cached_property
     def positions(self) -> list[int]:
-        """Where each event was in the input, from 0."""
-        found = [position for batch, _ in self._results for position in batch.positions]
-        return sorted([*found, *(each.position for each in self.refused)]) if self.refused else found
+        """The position of each event in the input, from 0."""
+        matched = [position for batch, _ in self._results for position in batch.positions]
+        return sorted([*matched, *(each.position for each in self.refused)]) if self.refused else matched
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -123,9 +123,9 @@ class BatchMatches:
     @cached_property
     def ids(self) -> list[list[str]]:
         """The ids of the matching subscriptions of each event."""
-        known: list[Any] = self._reading.catalogue.ids_by_number()
-        every = [known[number] for number in self.numbers.tolist()]
-        return [every[begin:end] for begin, end in pairwise(self.offsets.tolist())]
+        by_number: list[Any] = self._reading.catalogue.ids_by_number()
+        ids = [by_number[number] for number in self.numbers.tolist()]
+        return [ids[begin:end] for begin, end in pairwise(self.offsets.tolist())]
 
     @cached_property
     def counts(self) -> list[int]:
@@ -137,7 +137,7 @@ class BatchMatches:
 
     @cached_property
     def candidates(self) -> list[int]:
-        """How many rows of the index were examined for each event, as in `Matches`."""
+        """The number of index rows examined for each event, as in `Matches`."""
         import numpy as np
 
         parts = [np.empty(0, np.int64), *(result.candidates for _, result in self._results)]
@@ -155,14 +155,14 @@ class BatchMatches:
 
     @property
     def unparsed(self) -> dict[str, dict[str, int]]:
-        """How many strings were compared with timestamps or dates, and are none: {"at": {"timestamp": 3}}."""
+        """The number of strings that are compared with timestamps or dates and are none: {"at": {"timestamp": 3}}."""
         return by_attribute(self._unparsed)
 
     def arrow_ids(self, *, plain: bool = False) -> pa.LargeListArray:
         """The ids of each event, as an Arrow array of lists of dictionary-encoded strings: no character is copied.
 
         The dictionary has the ids of all subscriptions; the answers of an engine share it until subscriptions change.
-        With `plain` there are strings in place of it, for those who cannot take it or would send it along.
+        With `plain`, they are plain strings, for readers that know no dictionaries or would store them.
         """
         import pyarrow
 
@@ -171,16 +171,16 @@ class BatchMatches:
         return pyarrow.LargeListArray.from_arrays(pyarrow.array(self.offsets), ids)
 
     def arrow_names(self, these: slice = slice(None), *, plain: bool = False) -> pa.Array:
-        """The ids of all matches behind each other, or of some: one for each of `numbers[these]`.
+        """The ids of all matches in one array, or of some: one for each of `numbers[these]`.
 
-        They are dictionary-encoded as in `arrow_ids`, or plain strings. Of these, offsets have 32 bits: raises
+        They are dictionary-encoded as in `arrow_ids` or, with `plain`, strings with 32-bit offsets: raises
         OverflowError if the ids have more than 2 GB.
         """
         catalogue, numbers = self._reading.catalogue, self.numbers[these]
         return catalogue.picked_ids(numbers) if plain else catalogue.encoded_ids(numbers)
 
     def arrow_fields(self, name: str, these: slice = slice(None)) -> pa.Array:
-        """A field of the subscriptions, as a string, for each of `numbers[these]`: JSON for what is no string."""
+        """A field of the subscription of each of `numbers[these]`, as a string; other values are JSON."""
         return self._reading.catalogue.arrow_fields(self.numbers[these], name)
 
     def arrow_numbers(self) -> pa.LargeListArray:
@@ -192,13 +192,13 @@ class BatchMatches:
     def to_pandas(self) -> Any:
         """The matches as a DataFrame of pandas: a row for each, with `event`, `subscription` and all fields.
 
-        `event` is the position of the event in the input, from 0. Fields of subscriptions are strings, JSON for what is
-        no string; one that is called `event` or `subscription` has an underscore behind its name.
+        `event` is the position of the event in the input, from 0. Fields of subscriptions are strings; other values are
+        JSON. A field called `event` or `subscription` has an underscore after its name.
         """
         return pandas_frame(self._table())
 
     def to_polars(self) -> Any:
-        """The same as a DataFrame of Polars."""
+        """The matches as a DataFrame of Polars, as in `to_pandas`."""
         return polars_frame(self._table())
 
     def _table(self, these: slice = slice(None)) -> pa.Table:
@@ -227,11 +227,11 @@ class BatchMatches:
         return html_table(", ".join(title), table.column_names, rows, len(self.numbers) - len(rows))
 
     def fields(self, number: int) -> Mapping[str, Any]:
-        """The fields that travel with the subscription that one of `numbers` stands for."""
+        """The fields of the subscription with one of `numbers`."""
         return self._reading.catalogue.of(number).fields
 
     def of(self, index: int) -> NDArray[np.int32]:
-        """The numbers of one event."""
+        """The numbers of the subscriptions that match one event."""
         return self.numbers[self.offsets[index] : self.offsets[index + 1]]
 
     def __len__(self) -> int:

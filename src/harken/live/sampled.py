@@ -1,7 +1,7 @@
-"""Subscriptions compared with the first events of an engine, where these come without types of columns.
+"""Comparison of subscriptions with the first events of an engine, if these have no column types.
 
-An attribute that is compared with values of one kind, and always had values of another one, is told of, as a column of
-that type would be. One that had values of several kinds, or none, is not: events may be of several sorts.
+An attribute that is compared with one kind of value, and always had another, is a mismatch, as a column of that type
+is. An attribute with values of several kinds, or none, is not: events may be of several sorts.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
     from harken.live.live_set import LiveSet
 
 SAMPLE = 1_000
-"""Events that columns are compared with."""
+"""Number of events that columns are compared with."""
 _ANY = Leaf(None, "null")
 
 
 class Sampled:
-    """What the first events had, of what subscriptions ask for. Once they are enough, a batch costs next to nothing."""
+    """The kinds of values that the first events had. After `SAMPLE` events, a batch costs next to nothing."""
 
     def __init__(self) -> None:
         self._changes = -1
-        """How often the subscriptions had changed when they were last asked for their columns."""
+        """The catalogue's number of changes when the columns were last read."""
         self._columns: tuple[Column, ...] = ()
         self._open: tuple[Column, ...] = ()
-        """The columns that were not compared with enough events yet."""
+        """The columns not compared with enough events yet."""
         self._events = 0
         self._kinds: dict[Path, set[Kind]] = {}
         """The kinds of values that events had, also at the paths of readings."""
-        self._told: set[Column] = set()
+        self._warned: set[Column] = set()
 
     def look(self, batch: EventBatch, live: LiveSet, on_mismatch: OnMismatch, *, has_types: bool) -> None:
-        """Compare with a batch, and tell of what does not fit. Raises MismatchError if that is asked for.
+        """Compare subscriptions with a batch, and warn of mismatches or raise MismatchError, as `on_mismatch` says.
 
-        Where events have types, those were compared: only whether strings are timestamps is still to be seen. Who asks
-        for errors has every batch looked at.
+        With `has_types`, the types of columns were compared before, and only strings read as times are left. With
+        "fail", every batch is compared.
         """
         catalogue, fails = live.catalogue, on_mismatch == FAIL
         if self._events >= SAMPLE and self._changes == catalogue.changes and not fails:
-            return  # as of most batches
+            return  # the common case
         if on_mismatch == IGNORE or not len(batch) or not len(catalogue) or live.schema is not None:
             return
-        if isinstance(batch.views, DocumentViews):  # of which nothing but `document` is known, and that is a string
+        if isinstance(batch.views, DocumentViews):  # their only attribute is `document`, a string
             return
         asking = live.asking()
-        self._ask(asking, catalogue.changes)
+        self._update_columns(asking, catalogue.changes)
         open_ones = self._columns if fails else self._open if self._events < SAMPLE else ()
         columns = [each for each in open_ones if not has_types or reading(each.path) is not None]
         if not columns:
@@ -64,27 +64,27 @@ class Sampled:
             if place_of(path)[0] in names:
                 self._kinds.setdefault(path, set()).update(_kinds_at(part, path))
         self._events += len(part)
-        wrong = [each for each in columns if self._is_wrong(each) and (fails or each not in self._told)]
+        wrong = [each for each in columns if self._is_wrong(each) and (fails or each not in self._warned)]
         if wrong:
-            self._told.update(wrong)
-            kinds = {path: self._kinds[path] for path in self._plain(wrong)}
-            seen = _Seen(kinds, {read.path for each in wrong if (read := reading(each.path)) is not None})
-            tell(counted(asking, catalogue, wrong, seen, self._events), on_mismatch, stacklevel=3)
+            self._warned.update(wrong)
+            kinds = {path: self._kinds[path] for path in self._sampled_paths(wrong)}
+            types = _SampledTypes(kinds, {read.path for each in wrong if (read := reading(each.path)) is not None})
+            tell(counted(asking, catalogue, wrong, types, self._events), on_mismatch, stacklevel=3)
 
-    def _ask(self, asking: Asking, changes: int) -> None:
-        """Learn of new columns, if there may be any. The sample begins anew for them."""
+    def _update_columns(self, asking: Asking, changes: int) -> None:
+        """Read the columns if subscriptions have changed. New columns begin a new sample."""
         if self._changes == changes or (self._events and isinstance(asking, FirstSubscriptions)):
-            return  # to ask the last ones takes long: what they asked for at first is all
+            return  # `FirstSubscriptions` is slow, and read only once
         self._changes = changes
-        columns, known = asking.columns(), set(self._columns)
-        new = [each for each in columns if each not in known]
+        columns, earlier = asking.columns(), set(self._columns)
+        new = [each for each in columns if each not in earlier]
         if new:
             self._open = (*(self._open if self._events < SAMPLE else ()), *new)
             self._events = 0
         self._columns = columns
 
     def _is_wrong(self, column: Column) -> bool:
-        """Whether an attribute always had another kind of value than a column asks for."""
+        """Whether the attribute of a column always had values of another kind."""
         if column.kind is None:
             return False
         read = reading(column.path)
@@ -97,18 +97,18 @@ class Sampled:
                 return True
         return False
 
-    def _plain(self, columns: list[Column]) -> list[Path]:
+    def _sampled_paths(self, columns: list[Column]) -> list[Path]:
         paths = (path for each in columns for path, _ in needed(each.path, each.kind))
         return [path for path in dict.fromkeys(paths) if path in self._kinds]
 
 
-class _Seen:
-    """The attributes of events, by what they always had."""
+class _SampledTypes:
+    """The types of the attributes of a sample: the one kind that all values of an attribute had."""
 
     def __init__(self, kinds: dict[Path, set[Kind]], unread: set[Path]) -> None:
         self._kinds = kinds
         self._unread = unread
-        """The attributes whose strings are not what they were read as."""
+        """The attributes whose strings cannot be read as times."""
 
     def at(self, path: Path) -> Leaf:
         kinds = self._kinds.get(path, set())
@@ -123,7 +123,7 @@ class _Seen:
 
 
 def _looked_at(column: Column) -> tuple[Path, ...]:
-    """The paths whose values tell whether a column fits."""
+    """The paths whose values decide whether a column fits."""
     return (*sources_of(column.path), column.path) if reading(column.path) is not None else sources_of(column.path)
 
 

@@ -1,4 +1,4 @@
-"""An engine on disk: its index and its subscriptions as files that are mapped into memory, published as one version."""
+"""An engine on disk: index and subscriptions in memory-mapped files, published as one version."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ log = logging.getLogger(__name__)
 _SUBSCRIPTIONS = "subscriptions"
 _DATABASE = "database"
 _MOST_FIELD_NAMES = 10_000
-"""Beyond this the names of fields are not saved apart: who asks for them reads the fields themselves."""
+"""With more names, their counts are not saved but computed from the fields when needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What an engine was made with."""
+    """The settings of an engine."""
 
     schema: Schema | None
     algorithm: str
@@ -47,7 +47,7 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class Calling:
-    """The subscriptions that call operators, which are indexed anew, and what was learnt of their outcomes."""
+    """Numbers of the subscriptions that call operators, which are indexed again, and statistics of the outcomes."""
 
     numbers: list[int]
     learnt: dict[str, list[int]]
@@ -55,31 +55,30 @@ class Calling:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An engine as it lies on disk."""
+    """A saved engine."""
 
     version: int
     sequence: int | None
-    """The last change of a log that it knows."""
+    """Sequence number of the last change of a log that was applied."""
     settings: EngineSettings
     catalogue: Catalogue
     numbering: Numbering
     index: Indexes | None
-    """None if the algorithm has no files of its own, or those of an earlier Harken: then it takes the subscriptions
-    anew."""
+    """None if the algorithm saves no index, or an earlier Harken saved it: then it is built from the texts."""
     calling: Calling
     operating: Operating
 
 
 class SavedAlgorithms(NamedTuple):
-    """What is known of the algorithms of a saved engine before it is loaded."""
+    """The algorithms of a saved engine, read without loading it."""
 
     flat: str
     without_url: str | None
-    """The algorithm whose database has a URL, which was not saved; None if there is none."""
+    """The algorithm that needs the URL of its database again, which is not saved; None if none does."""
 
 
 def saved_algorithms(path: str | PathLike[str]) -> SavedAlgorithms:
-    """Those of the engine in a folder. Raises SegmentError."""
+    """The algorithms of the engine in a folder. Raises SegmentError."""
     meta = Folder(path).current().meta
     try:
         without = [each["algorithm"] for each in (meta, _documents(meta)) if each["options"].get(_DATABASE, "") is None]
@@ -89,17 +88,17 @@ def saved_algorithms(path: str | PathLike[str]) -> SavedAlgorithms:
 
 
 def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
-    """Publish a version, and return its number. `seen` is the version that the caller knows of the folder, if any.
+    """Publish a version, and return its number. `seen` is the last version of the folder that the caller saw.
 
-    Raises SegmentError if somebody else has published another one since: that would be lost.
+    Raises SegmentError if another version was published since, which would be lost.
     """
     with folder.publishing() as draft:
         if seen is not None and draft.version != seen + 1:
             hint = "load it again, or save under another path"
-            raise SegmentError(f"{folder.path} was changed by somebody else (version {draft.version - 1})", hint=hint)
+            raise SegmentError(f"{folder.path} was changed by another writer (version {draft.version - 1})", hint=hint)
         live.index.save(draft.write)
         _write_catalogue(live.catalogue, live.numbering.size, draft)
-        schema, asked = live.schema, live.catalogue.asked
+        schema, used_names = live.schema, live.catalogue.used_names
         draft.meta.update(
             algorithm=live.algorithm,
             schema=None if schema is None else format_schema(schema),
@@ -107,28 +106,28 @@ def save(folder: Folder, seen: int | None, live: LiveSet) -> int:
             limits=asdict(live.limits),
             options=_without_urls(live.options),
             documents={"algorithm": live.documents.algorithm, "options": _without_urls(live.documents.options)},
-            names=None if asked is None else sorted(asked),
+            names=None if used_names is None else sorted(used_names),
             sequence=live.sequence,
         )
         return draft.version
 
 
 def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebuild: bool = True) -> Saved:
-    """The current version. Options given here stand in for those that were saved. Raises SegmentError.
+    """Load the current version. `options` override the saved ones. Raises SegmentError.
 
-    With `rebuild` an index of an earlier Harken is left out; else it is refused.
+    With `rebuild` an index of an earlier Harken is left out; without, OutdatedError is raised.
     """
     contents = folder.open()
     meta = contents.meta
     try:
         schema = None if meta["schema"] is None else parse_schema(meta["schema"])
-        known = _documents(meta)
-        whole = {**known["options"], **meta["options"], **options}
-        if whole.get(_DATABASE, "") is None:
+        for_documents = _documents(meta)
+        every = {**for_documents["options"], **meta["options"], **options}
+        if every.get(_DATABASE, "") is None:
             message = f"{folder.path} was saved with the URL of a database, which is not kept: it may hold a password"
             raise CapabilityError(message, hint="pass `database` again: Engine.load(path, database=...)")
-        documents, left = DocumentMatching.chosen(known["algorithm"], whole, meta["algorithm"])
-        settings = EngineSettings(schema, meta["algorithm"], Limits(**meta["limits"]), left, documents)
+        documents, for_flat = DocumentMatching.chosen(for_documents["algorithm"], every, meta["algorithm"])
+        settings = EngineSettings(schema, meta["algorithm"], Limits(**meta["limits"]), for_flat, documents)
         file = contents.files[_SUBSCRIPTIONS]
         columns = CatalogueColumns(0, _read_catalogue(file.arrays), file.meta.get("field_counts"))
     except (KeyError, TypeError) as problem:
@@ -144,13 +143,13 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
             raise
         index = None
         log.warning(
-            "%s: the index of an earlier Harken is built anew from the texts, and what was learnt of events is lost; "
-            "saving keeps it",
+            "%s: the index of an earlier Harken is rebuilt from the texts, without what it learnt from events; "
+            "save to keep it",
             folder.path,
         )
-    names = meta.get("names")  # an earlier Harken did not write them
-    asked = None if names is None else frozenset(names)
-    catalogue = Catalogue([columns] if len(columns) else [], asked=asked)
+    names = meta.get("names")  # missing if an earlier Harken saved it
+    used_names = None if names is None else frozenset(names)
+    catalogue = Catalogue([columns] if len(columns) else [], used_names=used_names)
     numbering = Numbering(len(columns), free)
     calling = _read_calling(contents.files)
     return Saved(contents.version, meta.get("sequence"), settings, catalogue, numbering, index, calling, operating)
@@ -170,12 +169,12 @@ def _read_index(
     if flat is None:
         return None
     others = load_others(files, settings.limits)
-    known = {kind: (each, each.numbers()) for kind, each in others.items()}
-    return new_index(flat, settings.limits, operating, settings.documents, known)
+    with_numbers = {kind: (matcher, matcher.numbers()) for kind, matcher in others.items()}
+    return new_index(flat, settings.limits, operating, settings.documents, with_numbers)
 
 
 def _documents(meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The algorithm for documents, which an earlier Harken did not write, and its options."""
+    """The algorithm for documents and its options; the defaults if an earlier Harken wrote none."""
     return meta.get("documents") or asdict(DEFAULT_MATCHING)
 
 
@@ -184,7 +183,7 @@ def _no_engine(path: str | PathLike[str], problem: Exception) -> SegmentError:
 
 
 def _without_urls(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with None for a database's URL, which may hold a password: it is given again to load the engine."""
+    """The options with None for a database's URL, which may hold a password: `load` needs it again."""
     return {name: None if _is_url(name, value) else value for name, value in options.items()}
 
 
@@ -202,8 +201,8 @@ def _write_catalogue(catalogue: Catalogue, size: int, draft: VersionDraft) -> No
         arrays[f"{name}/data"] = np.ascontiguousarray(data[offsets[0] : offsets[-1]])
         arrays[f"{name}/offsets"] = offsets - offsets[0]
     counts = catalogue.field_counts()
-    known = {"field_counts": counts} if len(counts) <= _MOST_FIELD_NAMES else {}
-    draft.write(_SUBSCRIPTIONS, arrays, {"columns": table.column_names, **known})
+    saved_counts = {"field_counts": counts} if len(counts) <= _MOST_FIELD_NAMES else {}
+    draft.write(_SUBSCRIPTIONS, arrays, {"columns": table.column_names, **saved_counts})
 
 
 def _read_catalogue(arrays: Mapping[str, NDArray[Any]]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Subscriptions as they come and as they are kept: id, text, language, and whatever other fields travel with them."""
+"""Subscriptions, as given and as the engine keeps them: id, text, language and further fields."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from harken.events.row import Row
 from harken.schema.domains import shortened
 from harken.schema.values import INT64_MAX, INT64_MIN
 
-_OWN = frozenset({"id", "where", "language"})
+_RESERVED = frozenset({"id", "where", "language"})
 _FOR_WHERE = ("condition", "expression", "expr", "query", "filter", "rule", "predicate", "sql", "xpath", "text")
-"""What others call the text of a subscription."""
+"""What other systems call the text of a subscription."""
 _LIKE_WHERE = 0.7
-"""How near a misspelt name has to be to `where`. `owner`, which is a common field, is not."""
+"""Similarity from which a name counts as a misspelt `where`. `owner`, a common field, is below."""
 NO_FIELDS: Mapping[str, Any] = {}
-"""What most subscriptions have, shared by them. To be read, not changed."""
+"""The fields of most subscriptions, shared by them: do not change it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A subscription that the engine has taken."""
+    """A subscription of an engine."""
 
     id: str
     where: str
     language: str
     number: int
-    """How the matcher knows it."""
+    """What the matcher calls it."""
     fields: Mapping[str, Any] = field(default_factory=lambda: NO_FIELDS)
     warnings: tuple[str, ...] = ()
 
     def record(self) -> Record:
-        """The subscription as it came."""
+        """The subscription as a record."""
         return Record(0, self.id, self.where, self.language, self.fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A subscription as it came, not understood yet."""
+    """A subscription as it was given, not compiled yet."""
 
     position: int
     id: str
@@ -54,7 +54,7 @@ class Record:
     line: int | None = None
 
     def fault(self, error: HarkenError) -> Fault:
-        """That this one was refused, and why."""
+        """The fault by which this record is refused."""
         return Fault(self.position, self.id, error, self.line)
 
 
@@ -76,7 +76,7 @@ class Fault:
 
 
 def has_predicates(source: object) -> bool:
-    """Whether this is an Arrow table or a data frame at rest with `predicates`, and no texts."""
+    """Whether the source is an Arrow table, or a data frame at rest, with `predicates` and no `where`."""
     if not is_arrow(source):
         return False
     names = schema_of(source).names
@@ -84,13 +84,13 @@ def has_predicates(source: object) -> bool:
 
 
 def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
-    """Records from (id, where) pairs, mappings or an Arrow table; faults in their place. Records pass as they are."""
+    """Records from (id, where) pairs, mappings or an Arrow table, and faults. Records and faults pass unchanged."""
     if is_arrow(source):
         yield from records_of_rows(rows_from_arrow(source))
         return
     is_texts = type(source).__name__ == "Series" and isinstance(next(iter(source), None), str)
     if isinstance(source, Mapping | str | bytes) or is_texts or not isinstance(source, Iterable):
-        hint = "put a single one into a list; of a dict from ids to texts, pass its items()"
+        hint = "pass a list, even for one subscription; for a dict of ids and texts, pass its items()"
         if is_texts:
             hint = "pass its items(), which are pairs of an id and a text"
         what = "None" if source is None else f"a {type(source).__name__}"
@@ -117,24 +117,24 @@ def records_of_rows(rows: Iterable[Row]) -> Iterator[Record | Fault]:
 
 
 def record_of(content: Mapping[str, Any], position: int, line: int | None = None) -> Record | Fault:
-    """The record that a mapping describes, or what is wrong with it."""
-    known_id = content.get("id")
+    """The record that a mapping describes, or its fault."""
+    raw_id = content.get("id")
     try:
         where = content.get("where")
         if where is None:
-            lacking = "`where`" if known_id is not None else "`id` and no `where`"
+            lacking = "`where`" if raw_id is not None else "`id` and no `where`"
             raise SubscriptionError(f"the subscription has no {lacking}", hint=_fields_hint(content))
         if not isinstance(where, str):
             hint = BOOLEAN_OF_YAML if isinstance(where, bool) else None
             raise SubscriptionError(f"`where` is a text, not {type(where).__name__}", hint=hint)
-        fields = {name: value for name, value in content.items() if name not in _OWN} or NO_FIELDS
-        return Record(position, checked_id(known_id), where, content.get("language") or "sql", fields, line)
+        fields = {name: value for name, value in content.items() if name not in _RESERVED} or NO_FIELDS
+        return Record(position, checked_id(raw_id), where, content.get("language") or "sql", fields, line)
     except HarkenError as error:
-        return Fault(position, _told_id(known_id), error, line)
+        return Fault(position, _id_of_refused(raw_id), error, line)
 
 
 def _fields_hint(content: Mapping[Any, Any]) -> str | None:
-    """Which of the fields was probably meant to be `where`, or what there is instead."""
+    """A hint at the field that was probably meant to be `where`, or at the fields there are."""
     names = [name for name in content if isinstance(name, str) and name != "id"]
     near = [name for name in names if name.lower() in _FOR_WHERE]
     near = near or get_close_matches("where", names, n=1, cutoff=_LIKE_WHERE)
@@ -143,8 +143,8 @@ def _fields_hint(content: Mapping[Any, Any]) -> str | None:
     return f"it has {', '.join(f'`{name}`' for name in names[:8])}" if names else None
 
 
-def _told_id(given: object) -> str | None:
-    """The id of what was refused, if it has one that can be told."""
+def _id_of_refused(given: object) -> str | None:
+    """The id of a refused record, if it is valid or at least a string."""
     try:
         return checked_id(given)
     except InvalidIdError:
@@ -152,7 +152,7 @@ def _told_id(given: object) -> str | None:
 
 
 def checked_id(given: object) -> str:
-    """An id as a string. Integers are taken by their decimal digits, because many tables number their rows."""
+    """An id as a string. Integers become their decimal digits, because many tables number their rows."""
     if isinstance(given, int) and not isinstance(given, bool) and INT64_MIN <= given <= INT64_MAX:
         return str(given)
     if given is None:
@@ -168,7 +168,7 @@ def checked_id(given: object) -> str:
 
 
 def _id_to_pass(given: object) -> str | None:
-    """What to pass in place of something that is no id."""
+    """A hint what to pass instead of a value that is not an id."""
     if isinstance(given, bool):
         return BOOLEAN_OF_YAML
     if isinstance(given, UUID | date):

@@ -1,4 +1,4 @@
-"""Strings that were compared with timestamps or dates and are none, counted: what they are compared with is unknown."""
+"""Counts of strings that are compared with timestamps or dates and are none: such a comparison is unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harken.schema.derived import TimeReading, reading
 from harken.schema.paths import Path, format_path
 
 UnparsedCounts = Mapping[Path, int]
-"""By the path of a reading."""
+"""Number of strings by the path of a time reading."""
 NONE_UNPARSED: UnparsedCounts = {}
 _MAY_HOLD_STRINGS = (str, list, dict)
 
@@ -29,35 +29,35 @@ class Unparsed:
                 self._counts.update(counts)
 
     def to_dict(self) -> dict[str, dict[str, int]]:
-        """By attribute and kind."""
+        """The counts by attribute and kind."""
         with self._adding:
             return by_attribute(self._counts)
 
 
 def by_attribute(counts: UnparsedCounts) -> dict[str, dict[str, int]]:
-    """UnparsedCounts by attribute and by what its strings are not: {"at": {"timestamp": 3}}."""
-    found: dict[str, dict[str, int]] = {}
+    """The counts by attribute and the kind that its strings are not: {"at": {"timestamp": 3}}."""
+    by_name: dict[str, dict[str, int]] = {}
     for path, count in counts.items():
         read = reading(path)
         if read is not None:
-            found.setdefault(format_path(read.path), {})[str(read.read_as)] = count
-    return found
+            by_name.setdefault(format_path(read.path), {})[str(read.read_as)] = count
+    return by_name
 
 
 def of_event(event: Event, readings: Sequence[TimeReading]) -> UnparsedCounts:
     """The counts of one event."""
     attributes = event.attributes
-    found: dict[Path, int] = {}
+    counts: dict[Path, int] = {}
     for each in readings:
         if type(attributes.get(each.path[0])) in _MAY_HOLD_STRINGS:
             count = each.unparsed(attributes)
             if count:
-                found[each.own_path] = count
-    return found
+                counts[each.own_path] = count
+    return counts
 
 
 def of_batch(batch: EventBatch, readings: Sequence[TimeReading], is_shared: bool = False) -> UnparsedCounts:
-    """The counts of a batch that was matched, maybe in parts that several threads shared."""
+    """The counts of a matched batch. `is_shared`: several threads matched parts of it."""
     if is_shared:
         for each in readings:
             if batch.dense(each.own_path) is None:

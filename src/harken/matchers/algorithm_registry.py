@@ -1,4 +1,4 @@
-"""The algorithms by name, ours and those of other packages. Modules are imported when needed."""
+"""The algorithms by name: built in, or announced by installed packages. Modules are imported when needed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ ALGORITHMS: Announced[str] = Announced(
     laboratory="counting_bits counting_bytes counting_lists equality_preferred gough hanson matching_tree neon "
     "predicate_grouping quarantine rein scan sequential_search",
 )
-"""Each as "module:name" of what makes a matcher: `factory(limits=…, **options)`. What else it may do it says by roles,
-and one that `Loads` is saved and loaded."""
+"""By name, the "module:name" of a factory: `factory(limits=…, **options)` makes a matcher. A class that plays the role
+`Loads` can be saved and loaded."""
 DEFAULT_ALGORITHM = "columnar"
 
 
@@ -38,11 +38,11 @@ OTHER_KINDS = {
     "programs": "harken.matchers.programs:ProgramMatcher",
     "documents": "harken.matchers.documents:XPathMatcher",
 }
-"""By the kind that plans name. Whatever the algorithm is, what it leaves to such an index is found by that."""
+"""Matchers of the other kinds of index, by the kind that a plan names. They are the same for every algorithm."""
 
 
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
-    """A new matcher. Raises CapabilityError if there is no such algorithm, option, or value of an option."""
+    """A new matcher. Raises CapabilityError for an unknown algorithm or option, or an invalid value of an option."""
     refuse_unknown_options(algorithm, options)
     matcher: Matcher = _factory(algorithm)(limits=limits, **options)
     return matcher
@@ -51,13 +51,13 @@ def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: A
 def load_matcher(
     algorithm: str, files: Mapping[str, ArrayFile], limits: Limits, options: Mapping[str, Any]
 ) -> Matcher | None:
-    """The matcher that was saved as these files; None if there is none, or one that is not read any more."""
+    """The matcher saved as these files; None if there is none, or if its layout is too old to be read."""
     refuse_unknown_options(algorithm, options)
     factory = _factory(algorithm)
     if not issubclass(factory, Loads):
         return None
-    found: Matcher | None = factory.load(files, limits, **options)
-    return found
+    matcher: Matcher | None = factory.load(files, limits, **options)
+    return matcher
 
 
 def algorithm_options(algorithm: str) -> tuple[str, ...]:
@@ -66,18 +66,18 @@ def algorithm_options(algorithm: str) -> tuple[str, ...]:
 
 
 def options_of(factory: Any) -> tuple[str, ...]:
-    """The names of the options of what makes a matcher."""
+    """The names of the options of a factory of matchers."""
     taken = signature(factory).parameters.values()
-    return tuple(each.name for each in taken if each.name != "limits" and each.kind is not each.VAR_KEYWORD)
+    return tuple(option.name for option in taken if option.name != "limits" and option.kind is not option.VAR_KEYWORD)
 
 
 def takes_option(algorithm: str, option: str) -> bool:
-    """Whether an algorithm has an option of this name. One that is not known has none."""
+    """Whether an algorithm has this option. An unknown algorithm has none."""
     return algorithm in ALGORITHMS and option in algorithm_options(algorithm)
 
 
 def create_other(kind: str, limits: Limits) -> Matcher:
-    """A new matcher for plans of a kind that is not flat. Raises UnavailableError if there is none."""
+    """A new matcher for plans of another kind than flat. Raises UnavailableError if the kind is unknown."""
     if kind not in OTHER_KINDS:
         raise UnavailableError(f"there is no index for subscriptions of the kind {kind!r}")
     matcher: Matcher = imported(OTHER_KINDS[kind])(limits)
@@ -85,44 +85,44 @@ def create_other(kind: str, limits: Limits) -> Matcher:
 
 
 def load_others(files: Mapping[str, ArrayFile], limits: Limits) -> dict[str, Any]:
-    """The matchers that are not flat and were saved as these files, by kind. They play `Renumbers`."""
-    found = {kind: imported(other).load(files, limits) for kind, other in OTHER_KINDS.items()}
-    return {kind: matcher for kind, matcher in found.items() if matcher is not None}
+    """The matchers of other kinds than flat saved as these files, by kind. They play the role `Renumbers`."""
+    loaded = {kind: imported(other).load(files, limits) for kind, other in OTHER_KINDS.items()}
+    return {kind: matcher for kind, matcher in loaded.items() if matcher is not None}
 
 
 def algorithm_capabilities(algorithm: str) -> frozenset[Capability]:
-    """What subscriptions may ask of an algorithm."""
+    """What subscriptions may require of an algorithm."""
     capabilities: frozenset[Capability] = _factory(algorithm).capabilities
     return capabilities
 
 
 def algorithm_traits(algorithm: str) -> frozenset[Trait]:
-    """How an algorithm takes changes."""
+    """How an algorithm handles changes."""
     traits: frozenset[Trait] = _factory(algorithm).traits
     return traits
 
 
 def algorithm_summary(algorithm: str) -> str:
-    """The first line of what the algorithm's module says of itself."""
+    """The first line of the docstring of the algorithm's module."""
     _factory(algorithm)
     module = import_module(ALGORITHMS[algorithm].partition(":")[0])
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
 def refuse_incapable(algorithm: str, required: frozenset[Capability]) -> None:
-    """Raise CapabilityError, naming the algorithms that can, if this one cannot do all that is required."""
+    """Raise CapabilityError if an algorithm lacks a required capability. The hint names algorithms that have all."""
     _refuse(algorithm, required, {name: algorithm_capabilities(name) for name in ALGORITHMS})
 
 
 def refuse_unless_removing(algorithm: str) -> None:
-    """Raise CapabilityError if subscriptions cannot leave this algorithm."""
+    """Raise CapabilityError if the algorithm cannot remove subscriptions."""
     required = frozenset({Trait.UNSUBSCRIBE})
     if not required <= algorithm_traits(algorithm):
         _refuse(algorithm, required, {name: algorithm_traits(name) for name in ALGORITHMS})
 
 
 def refuse_unknown_options(algorithm: str, options: Mapping[str, Any]) -> None:
-    """Raise CapabilityError if the algorithm does not take these options."""
+    """Raise CapabilityError for an option that the algorithm does not take."""
     takes = algorithm_options(algorithm)
     for name in options:
         if name not in takes:
@@ -134,8 +134,8 @@ def refuse_unknown_options(algorithm: str, options: Mapping[str, Any]) -> None:
 def _refuse(algorithm: str, required: frozenset[Any], able: Mapping[str, frozenset[Any]]) -> None:
     lacking = required - able[algorithm]
     if lacking:
-        others = [name for name, found in able.items() if required <= found]
-        hint = f"these can: {', '.join(others)}" if others else None
+        others = [name for name, abilities in able.items() if required <= abilities]
+        hint = f"algorithms that can: {', '.join(others)}" if others else None
         raise CapabilityError(f"the algorithm `{algorithm}` cannot do: {', '.join(sorted(lacking))}", hint=hint)
 
 

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FormOf = Callable[[int], Form]
-"""What verifies a subscription that a matcher has taken, by its number: so that matchers need not keep it."""
+"""Returns the form that verifies a subscription, by its number, so that matchers need not keep forms."""
 
 
 class Trait(StrEnum):
-    """How an algorithm takes changes. No subscription asks for it."""
+    """How an algorithm handles changes. No subscription requires a trait."""
 
     UNSUBSCRIBE = "unsubscribe"
-    """Subscriptions can leave, and be replaced."""
+    """Subscriptions can be removed and replaced."""
     IN_PLACE = "changes in place"
-    """A change costs what the subscription costs, not what all of them do."""
+    """The cost of a change depends on the changed subscription, not on the number of all."""
     PROGRAMS = "programs"
-    """Subscriptions with patterns or many alternatives are left to the index of programs. Other algorithms take them
-    as rows, and only what has no normal form goes there."""
+    """Subscriptions with patterns or many alternatives go to the index of programs. Other algorithms take them as rows;
+    only subscriptions without a normal form go to programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A compiled subscription under the number by which the matcher knows it. Numbers are small, and are recycled."""
+    """A compiled subscription and its number. Numbers are small, and are recycled."""
 
     number: int
     compiled: Compiled
@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(slots=True)
 class MatchResult:
-    """For every event of a batch the numbers of its matches, each once, and how many candidates were examined."""
+    """For every event of a batch, the numbers of its matches, each once, and the number of candidates examined."""
 
     offsets: NDArray[np.int64]
     """The matches of event i are `numbers[offsets[i] : offsets[i + 1]]`."""
@@ -54,36 +54,36 @@ class MatchResult:
 
     @classmethod
     def empty(cls, events: int) -> MatchResult:
-        """Nothing, for so many events."""
+        """A result without matches."""
         import numpy as np
 
         return cls(np.zeros(events + 1, np.int64), np.empty(0, np.int32), np.zeros(events, np.int64))
 
     def by_event(self) -> Iterator[list[int]]:
-        """The numbers of each event."""
+        """The numbers of the matches of each event."""
         ends, numbers = self.offsets.tolist(), self.numbers.tolist()
         return (numbers[start:end] for start, end in pairwise(ends))
 
 
 class OneMatch(NamedTuple):
-    """What one event matches, as lists: arrays would cost more than they spare."""
+    """The matches of one event, as lists: arrays would cost more than they save."""
 
     numbers: list[int]
     candidates: int
     errors: list[tuple[int, int, HarkenError]]
-    """As those of a MatchResult, for the event 0."""
+    """As in a MatchResult; the index of the event is 0."""
 
     @classmethod
     def of(cls, result: MatchResult) -> OneMatch:
-        """That of a batch of one."""
+        """The matches of a batch of one."""
         return cls(result.numbers.tolist(), int(result.candidates[0]), result.errors)
 
     def joined(self, other: OneMatch) -> OneMatch:
-        """This and what another matcher found for the same event, of other subscriptions."""
+        """These matches and those of another matcher, whose subscriptions are different."""
         return OneMatch(self.numbers + other.numbers, self.candidates + other.candidates, self.errors + other.errors)
 
     def result(self) -> MatchResult:
-        """The same as that of a batch of one."""
+        """The same as the result of a batch of one."""
         import numpy as np
 
         numbers = np.array(self.numbers, np.int32)
@@ -95,11 +95,11 @@ MatchPart = Callable[[int, int], MatchResult]
 
 
 class Snapshot:
-    """What a matcher holds at one moment. Changes that come later do not touch it."""
+    """The subscriptions of a matcher at one moment. Later changes do not affect it."""
 
     @property
     def is_quick(self) -> bool:
-        """Whether it has a way for one event that takes a fraction of the time of a batch of one."""
+        """Whether `match_one` takes a fraction of the time of a batch of one."""
         return False
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
@@ -107,34 +107,34 @@ class Snapshot:
         raise NotImplementedError
 
     def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
-        """What one event matches. None if a batch of one has to tell."""
+        """The matches of one event. None if the event has to be matched as a batch of one."""
         return None
 
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
-        """What matches parts of a batch in several threads, and does once what all parts need."""
+        """A function that matches parts of a batch in several threads. Work that all parts share is done here, once."""
         return lambda first, last: self.match(batch[first:last], form_of)
 
     def release(self) -> None:
-        """It is not needed any more."""
+        """End the use of this snapshot."""
 
 
 class Matcher(Protocol):
-    """An algorithm, made by `factory(limits=…, **options)`. What else it may do is said by roles (`roles.py`).
+    """An algorithm, made by `factory(limits=…, **options)`. Roles (`roles.py`) say what else it can do.
 
-    Additions and removals come from one thread at a time; matching may go on in others meanwhile.
+    Additions and removals come from one thread at a time; other threads may match meanwhile.
     """
 
     capabilities: ClassVar[frozenset[Capability]]
     traits: ClassVar[frozenset[Trait]]
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
-        """Take subscriptions, whose numbers are free, in place of others: no match sees both."""
+        """Add subscriptions under unused numbers, and remove `replaced` in the same step: no match sees both."""
 
     def remove(self, numbers: Iterable[int]) -> None:
-        """Let go of subscriptions, whose numbers are taken."""
+        """Remove subscriptions by their numbers."""
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        """The subscriptions that are true of each event. `form_of` tells what was added under a number."""
+        """The subscriptions that are true of each event. `form_of` returns the form added under a number."""
 
     def stats(self) -> dict[str, Any]:
         """Sizes and choices, as plain data."""

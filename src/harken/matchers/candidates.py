@@ -1,4 +1,4 @@
-"""From candidates to matches: what the index has settled passes, the rest is verified, and each number comes once."""
+"""From candidates to matches: what the index has decided passes, the rest is verified, and each number comes once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Candidates:
     offsets: NDArray[np.int64]
     numbers: NDArray[np.int32]
     doubtful: NDArray[np.bool_] | None = None
-    """For each pair whether it has to be verified; None if none has."""
+    """For each pair, whether it has to be verified; None if no pair has to be."""
 
     def events(self) -> NDArray[np.int64]:
         """The event of each pair."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def distinct(self) -> Candidates:
-        """Each pair once, and without doubt if one of its kind has none."""
+        """Each pair once. It is doubtful only if all its duplicates are."""
         if not len(self.numbers):
             return self
         doubtful = np.zeros(len(self.numbers), np.bool_) if self.doubtful is None else self.doubtful
@@ -56,7 +56,7 @@ def join(parts: list[Candidates]) -> Candidates:
 def settle(
     candidates: Candidates, batch: EventBatch, form_of: FormOf, limits: Limits, *, repeats: bool = True
 ) -> MatchResult:
-    """Verify what is in doubt. `repeats` tells whether a number may be there twice for one event."""
+    """Verify doubtful candidates. `repeats` says whether a number may occur twice for one event."""
     if repeats:
         candidates = candidates.distinct()
     offsets, numbers, doubtful = candidates.offsets, candidates.numbers, candidates.doubtful
@@ -69,7 +69,7 @@ def settle(
     last, event = -1, None
     for pair in np.flatnonzero(doubtful).tolist():
         index, number = int(events[pair]), int(numbers[pair])
-        if event is None or index != last:  # the events of some batches are made when they are asked for
+        if event is None or index != last:  # some batches make an event at each access
             last, event = index, batch[index]
         passed[pair] = _verified(form_of, event, index, number, limits, errors)
     kept = np.zeros(len(offsets), np.int64)

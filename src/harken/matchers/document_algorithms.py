@@ -1,4 +1,4 @@
-"""The ways to match XML documents, by name, ours and those of other packages."""
+"""The algorithms that match XML documents, by name: built in, or announced by installed packages."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DOCUMENT_ALGORITHMS: Announced[str] = Announced(
     target_of,
     laboratory="xpath_buckets xpath_shared xpath_unrolled",
 )
-"""Each as "module:name" of what makes a matcher: `factory(limits, **options)`. Where its `takes_all` is False it takes
-only expressions without `not`, whose alternatives can be multiplied out."""
+"""By name, the "module:name" of a factory: `factory(limits, **options)` makes a matcher. If its `takes_all` is False,
+it takes only expressions without `not` whose alternatives can be multiplied out."""
 DEFAULT_DOCUMENTS = "xpath"
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentMatching:
-    """The way in which an engine matches documents. Raises CapabilityError if there is none of that name."""
+    """The algorithm that matches documents in an engine. Raises CapabilityError for an unknown name."""
 
     algorithm: str = DEFAULT_DOCUMENTS
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -36,24 +36,24 @@ class DocumentMatching:
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, str) or self.algorithm not in DOCUMENT_ALGORITHMS:
             hint = DOCUMENT_ALGORITHMS.hint(str(self.algorithm)) or f"there are: {', '.join(DOCUMENT_ALGORITHMS)}"
-            raise CapabilityError(f"there is no way to match documents that is called `{self.algorithm}`", hint=hint)
+            raise CapabilityError(f"there is no algorithm for documents called `{self.algorithm}`", hint=hint)
 
     @classmethod
     def chosen(
         cls, documents: str, options: Mapping[str, Any], algorithm: str
     ) -> tuple[DocumentMatching, dict[str, Any]]:
-        """That of this name with those of the options that it takes, and those that are left for the flat algorithm.
+        """The algorithm of this name with the options that it takes, and the options for the flat algorithm.
 
-        An option that both take is for both.
+        An option that both take is given to both.
         """
-        # The default takes none, and is not imported to learn that.
+        # The default takes none, and is not imported just to learn that.
         takes = () if documents == DEFAULT_DOCUMENTS else document_options(cls(documents).algorithm)
-        own = {name: value for name, value in options.items() if name in takes}
-        left = {name: value for name, value in options.items() if name not in own or takes_option(algorithm, name)}
-        found = cls(documents, own)
-        if own:
-            found.create(DEFAULT_LIMITS)  # raises if an option cannot have such a value
-        return found, left
+        taken = {name: value for name, value in options.items() if name in takes}
+        flat = {name: value for name, value in options.items() if name not in taken or takes_option(algorithm, name)}
+        matching = cls(documents, taken)
+        if taken:
+            matching.create(DEFAULT_LIMITS)  # raises for an invalid value of an option
+        return matching, flat
 
     @property
     def _factory(self) -> Any:
@@ -65,7 +65,7 @@ class DocumentMatching:
         return matcher
 
     def refuse_incapable(self, plan: Plan, limits: Limits) -> None:
-        """Raise CapabilityError for an expression that this way does not take, and LimitError for one too large."""
+        """Raise CapabilityError for an expression that the algorithm does not take, LimitError for a large one."""
         if not isinstance(plan, DocumentPlan) or getattr(self._factory, "takes_all", True):
             return
         try:
@@ -80,10 +80,10 @@ DEFAULT_MATCHING = DocumentMatching()
 
 
 def document_summary(algorithm: str) -> str:
-    """What a way to match documents says of itself."""
+    """The first line of the docstring of an algorithm for documents."""
     return (imported(DOCUMENT_ALGORITHMS[algorithm]).__doc__ or "").strip().partition("\n")[0]
 
 
 def document_options(algorithm: str) -> tuple[str, ...]:
-    """The names of the options that a way to match documents takes."""
+    """The names of the options that an algorithm for documents takes."""
     return options_of(imported(DOCUMENT_ALGORITHMS[algorithm]))

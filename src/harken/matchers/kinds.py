@@ -1,7 +1,7 @@
-"""One matcher per kind of index, and one answer of them all.
+"""One matcher per kind of index, and one result joined from all of them.
 
-A compiled subscription carries a plan, and the plan says which kind of index holds it. Flat plans are all there are as
-long as nobody subscribes in another way: then nothing is joined, and a match costs what the flat matcher's costs.
+The plan of a compiled subscription names the kind of index that holds it. While all plans are flat, nothing is joined,
+and a match costs what it costs in the flat matcher.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FLAT, PROGRAMS, DOCUMENTS, OPERATORS = "flat", "programs", "documents", "operato
 
 
 class Indexes:
-    """The matchers of an engine by kind. Changes come from one thread at a time; matching goes on in others."""
+    """The matchers of an engine by kind. Changes come from one thread at a time; other threads may match meanwhile."""
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class Indexes:
         others: Mapping[str, tuple[Matcher, Iterable[int]]] | None = None,
         rank: int = KINDS,
     ) -> None:
-        """`make` makes the matcher of another kind when the first plan of that kind comes. Some may be there already,
-        given with the numbers of their subscriptions.
+        """`make` makes the matcher of a kind for the first plan of that kind. `others` are existing matchers by kind,
+        each with the numbers of its subscriptions.
         """
         self.flat = flat
         self._lock = fork_rlock(rank)
-        """Held by a change that goes through several matchers, and by whoever asks all of them what they hold."""
+        """Held by a change of several matchers, and while a snapshot of all matchers is taken."""
         self._leaves_patterns = Trait.PROGRAMS in flat.traits
         self._make = make or _unavailable
         self._others: dict[str, Matcher] = {}
@@ -53,7 +53,7 @@ class Indexes:
         for kind, (matcher, numbers) in (others or {}).items():
             self._others[kind] = matcher
             self._kind_of.update(dict.fromkeys(numbers, kind))
-        self._tellers: _Joint | None = None
+        self._tellers: _JointColumns | None = None
         self._learn_roles()
 
     @property
@@ -62,7 +62,7 @@ class Indexes:
         return self._leaves_patterns
 
     def add(self, entries: Collection[Entry], replaced: Collection[int] = ()) -> None:
-        """Take subscriptions in place of others. Where all are of one kind, no match sees both."""
+        """Add subscriptions and remove `replaced`. If all are of one kind, no match sees both."""
         if not self._kind_of and all(entry.compiled.plan.kind == FLAT for entry in entries):
             with self._lock if self._waits else nullcontext():
                 _change(self.flat, entries, replaced)
@@ -71,58 +71,58 @@ class Indexes:
         leaving = self._by_kind(replaced)
         matchers = {kind: self._of_kind(kind) for kind in coming.keys() | leaving.keys()}
         with self._lock if len(matchers) > 1 or self._waits else nullcontext():
-            # The flat one first: it alone has limits, and raises before anything is changed.
+            # Flat first: only that matcher may raise, for its limits, and then nothing has changed yet.
             for kind in sorted(matchers, key=lambda kind: kind != FLAT):
                 _change(matchers[kind], coming.get(kind, ()), leaving.get(kind, ()))
             for number in replaced:
                 self._kind_of.pop(number, None)
-            for kind, own in coming.items():
+            for kind, added in coming.items():
                 if kind != FLAT:
-                    self._kind_of.update((entry.number, kind) for entry in own)
+                    self._kind_of.update((entry.number, kind) for entry in added)
 
     def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:
-        """Take rows, of subscriptions that are new, in place of others of any kind."""
+        """Add rows of new subscriptions, and remove `replaced`, which may be of any kind."""
         assert isinstance(self.flat, AddsInBulk)
         leaving = self._by_kind(replaced)
-        own = leaving.pop(FLAT, [])
+        replaced_flat = leaving.pop(FLAT, [])
         with self._lock if leaving or self._waits else nullcontext():
-            self.flat.add_flat(flat, own)
+            self.flat.add_flat(flat, replaced_flat)
             for kind, numbers in leaving.items():
                 self._of_kind(kind).remove(numbers)
                 for number in numbers:
                     self._kind_of.pop(number, None)
 
     def restore(self, entries: Iterable[Entry]) -> None:
-        """As `add`, for subscriptions that were there before: however few, they are indexed at once."""
+        """As `add`, for subscriptions from a saved engine: they are indexed at once, even if they are few."""
         coming = self._sorted(entries)
-        for kind, own in coming.items():
+        for kind, added in coming.items():
             matcher = self._of_kind(kind)
             if isinstance(matcher, AddsInBulk):
-                matcher.restore(own)
+                matcher.restore(added)
             else:
-                matcher.add(own)
+                matcher.add(added)
             if kind != FLAT:
-                self._kind_of.update((entry.number, kind) for entry in own)
+                self._kind_of.update((entry.number, kind) for entry in added)
 
     def remove(self, numbers: Iterable[int]) -> None:
-        """Let go of subscriptions."""
+        """Remove subscriptions."""
         leaving = self._by_kind(numbers)
         with self._lock if len(leaving) > 1 or self._waits else nullcontext():
-            for kind, own in leaving.items():
-                self._of_kind(kind).remove(own)
-                for number in own:
+            for kind, removed in leaving.items():
+                self._of_kind(kind).remove(removed)
+                for number in removed:
                     self._kind_of.pop(number, None)
 
     def snapshot(self) -> Snapshot:
-        """What all matchers hold at one moment, until `release`.
+        """The subscriptions of all matchers at one moment.
 
-        Changes wait for that where a matcher takes no snapshots. All others go on meanwhile.
+        If a matcher takes no snapshots, changes wait until `release`; else they go on.
         """
         if not self._waits and len(self._taking) == 1:
             return self._taking[0].snapshot()
         self._lock.acquire()
         try:
-            snapshot = _JointSnapshot([each.snapshot() for each in self._taking], self._lock if self._waits else None)
+            snapshot = _JointSnapshot([taker.snapshot() for taker in self._taking], self._lock if self._waits else None)
         except BaseException:
             self._lock.release()
             raise
@@ -131,52 +131,52 @@ class Indexes:
         return snapshot
 
     def stats(self) -> dict[str, Any]:
-        """Sizes and choices of the matchers that are not flat, by kind."""
+        """Statistics of the matchers of other kinds than flat, by kind."""
         return {kind: matcher.stats() for kind, matcher in self._others.items()}
 
     def matchers(self) -> dict[str, Matcher]:
-        """The matchers by kind, the flat one first."""
+        """The matchers by kind, flat first."""
         return {FLAT: self.flat, **self._others}
 
     def others(self) -> dict[str, Matcher]:
-        """Those that are not flat, by kind."""
+        """The matchers of other kinds than flat, by kind."""
         return dict(self._others)
 
     def like(self, flat: Matcher, others: Mapping[str, Any]) -> Indexes:
-        """One with other matchers, which know their numbers."""
-        return Indexes(flat, self._make, {kind: (each, each.numbers()) for kind, each in others.items()})
+        """Indexes with other matchers; `others` play the role `Renumbers`."""
+        return Indexes(flat, self._make, {kind: (matcher, matcher.numbers()) for kind, matcher in others.items()})
 
     def document_paths(self) -> tuple[Path, ...]:
         """The attributes that are read as XML documents."""
         readers = self._readers
         if len(readers) == 1:
             return readers[0].document_paths()
-        return tuple(dict.fromkeys(path for each in readers for path in each.document_paths()))
+        return tuple(dict.fromkeys(path for reader in readers for path in reader.document_paths()))
 
     def asking(self) -> TellsColumns | None:
-        """What tells which attributes subscriptions ask for; None if some matcher does not."""
+        """The columns of all matchers; None if a matcher does not list its columns."""
         if not self._others:
             return self.flat if isinstance(self.flat, TellsColumns) else None
-        every = [each for each in self.matchers().values() if isinstance(each, TellsColumns)]
+        every = [matcher for matcher in self.matchers().values() if isinstance(matcher, TellsColumns)]
         if len(every) <= len(self._others):
             return None
         if self._tellers is None or self._tellers.parts != every:
-            self._tellers = _Joint(every)
+            self._tellers = _JointColumns(every)
         return self._tellers
 
     def save(self, write: Write) -> None:
-        """Write what the matchers are made of, if all of them can be saved: else all are made anew from texts."""
+        """Save all matchers if each can be saved. Else write nothing; loading compiles the texts again."""
         every = [each for each in self.matchers().values() if isinstance(each, Persists)]
         if len(every) > len(self._others):
             for matcher in every:
                 matcher.save(write)
 
     def _sorted(self, entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-        """Subscriptions by the kind of index that takes them."""
-        found: dict[str, list[Entry]] = {}
+        """Subscriptions by the kind of index that holds them."""
+        by_kind: dict[str, list[Entry]] = {}
         for entry in entries:
-            found.setdefault(self._kind(entry), []).append(entry)
-        return found
+            by_kind.setdefault(self._kind(entry), []).append(entry)
+        return by_kind
 
     def _kind(self, entry: Entry) -> str:
         plan = entry.compiled.plan
@@ -192,30 +192,33 @@ class Indexes:
     def _of_kind(self, kind: str) -> Matcher:
         if kind == FLAT:
             return self.flat
-        found = self._others.get(kind)
-        if found is None:
-            found = self._make(kind)
-            self._others = {**self._others, kind: found}  # others may be going through them
+        matcher = self._others.get(kind)
+        if matcher is None:
+            matcher = self._make(kind)
+            self._others = {**self._others, kind: matcher}  # a copy: other threads may be iterating over the old one
             self._learn_roles()
-        return found
+        return matcher
 
     def _learn_roles(self) -> None:
-        """Ask the matchers what they can do: to ask that of a protocol takes long."""
-        taking = [each if isinstance(each, TakesSnapshots) else _AsItIs(each) for each in self.matchers().values()]
-        self._waits = any(isinstance(each, _AsItIs) for each in taking)
-        """Whether some matcher takes no snapshots: then changes wait for matches."""
+        """Cache the roles of the matchers, because `isinstance` with a protocol is slow."""
+        taking = [
+            matcher if isinstance(matcher, TakesSnapshots) else _MatcherAsSnapshot(matcher)
+            for matcher in self.matchers().values()
+        ]
+        self._waits = any(isinstance(each, _MatcherAsSnapshot) for each in taking)
+        """Whether a matcher takes no snapshots. Then changes wait for matches."""
         self._taking: tuple[TakesSnapshots, ...] = tuple(taking)
-        self._readers = tuple(each for each in self._others.values() if isinstance(each, ReadsDocuments))
+        self._readers = tuple(matcher for matcher in self._others.values() if isinstance(matcher, ReadsDocuments))
 
     def _by_kind(self, numbers: Iterable[int]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        by_kind: dict[str, list[int]] = {}
         for number in numbers:
-            found.setdefault(self._kind_of.get(number, FLAT), []).append(number)
-        return found
+            by_kind.setdefault(self._kind_of.get(number, FLAT), []).append(number)
+        return by_kind
 
 
-class _AsItIs(Snapshot):
-    """A matcher that takes no snapshots, in place of one."""
+class _MatcherAsSnapshot(Snapshot):
+    """A stand-in for the snapshot of a matcher that takes none."""
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
@@ -228,76 +231,76 @@ class _AsItIs(Snapshot):
 
 
 class _JointSnapshot(Snapshot):
-    """Snapshots of several matchers, which hold different subscriptions."""
+    """Snapshots of several matchers, whose subscriptions are different."""
 
-    def __init__(self, parts: Sequence[Snapshot], held: Any) -> None:
+    def __init__(self, parts: Sequence[Snapshot], lock: Any) -> None:
+        """`lock` is held until `release`; None if there is none."""
         self._parts = parts
-        self._held = held
-        self._is_quick = all(each.is_quick for each in parts)
+        self._lock = lock
+        self._is_quick = all(part.is_quick for part in parts)
 
     @property
     def is_quick(self) -> bool:
         return self._is_quick
 
     def release(self) -> None:
-        if self._held is not None:
-            self._held.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
-        return joined([each.match(batch, form_of) for each in self._parts])
+        return joined([part.match(batch, form_of) for part in self._parts])
 
     def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
-        found = [_one_of(each, event, form_of) for each in self._parts]
-        return reduce(OneMatch.joined, found)
+        return reduce(OneMatch.joined, [_one_of(part, event, form_of) for part in self._parts])
 
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
-        parts = [each.parts_of(batch, form_of) for each in self._parts]
-        return lambda first, last: joined([each(first, last) for each in parts])
+        parts = [part.parts_of(batch, form_of) for part in self._parts]
+        return lambda first, last: joined([part(first, last) for part in parts])
 
 
 def _one_of(part: Snapshot, event: Event, form_of: FormOf) -> OneMatch:
-    found = part.match_one(event, form_of)
-    return OneMatch.of(part.parts_of(EventBatch.of((event,), (0,)), form_of)(0, 1)) if found is None else found
+    match = part.match_one(event, form_of)
+    return OneMatch.of(part.parts_of(EventBatch.of((event,), (0,)), form_of)(0, 1)) if match is None else match
 
 
-class _Joint:
-    """What several matchers tell of their columns."""
+class _JointColumns:
+    """The columns of several matchers."""
 
     def __init__(self, parts: Sequence[TellsColumns]) -> None:
         self.parts = parts
         self._columns: tuple[Column, ...] = ()
 
     def columns(self) -> tuple[Column, ...]:
-        found = tuple(dict.fromkeys(column for part in self.parts for column in part.columns()))
-        if found != self._columns:
-            self._columns = found
+        columns = tuple(dict.fromkeys(column for part in self.parts for column in part.columns()))
+        if columns != self._columns:
+            self._columns = columns
         return self._columns
 
     def flats(self) -> list[Flat]:
         return [flat for part in self.parts for flat in part.flats()]
 
     def paths(self) -> tuple[set[Path], list[int]]:
-        told = [part.paths() for part in self.parts]
-        return set().union(*(paths for paths, _ in told)), [number for _, verified in told for number in verified]
+        results = [part.paths() for part in self.parts]
+        return set().union(*(paths for paths, _ in results)), [number for _, verified in results for number in verified]
 
 
 def joined(results: list[MatchResult]) -> MatchResult:
-    """One answer of several, whose subscriptions are different ones, for the same events."""
+    """One result for the same events from matchers whose subscriptions are different."""
     import numpy as np
 
-    candidates = sum((each.candidates for each in results[1:]), results[0].candidates)
-    errors = [error for each in results for error in each.errors]
-    full = [each for each in results if len(each.numbers)]
+    candidates = sum((result.candidates for result in results[1:]), results[0].candidates)
+    errors = [error for result in results for error in result.errors]
+    full = [result for result in results if len(result.numbers)]
     if len(full) < 2:
-        found = full[0] if full else results[0]
-        return MatchResult(found.offsets, found.numbers, candidates, errors)
-    counts = [each.offsets[1:] - each.offsets[:-1] for each in full]
-    offsets: NDArray[np.int64] = sum((each.offsets for each in full[1:]), full[0].offsets)
+        first = full[0] if full else results[0]
+        return MatchResult(first.offsets, first.numbers, candidates, errors)
+    counts = [result.offsets[1:] - result.offsets[:-1] for result in full]
+    offsets: NDArray[np.int64] = sum((result.offsets for result in full[1:]), full[0].offsets)
     numbers = np.empty(int(offsets[-1]), np.int32)
     begin = offsets[:-1].copy()
-    for each, own in zip(full, counts, strict=True):
-        numbers[np.repeat(begin - each.offsets[:-1], own) + np.arange(len(each.numbers))] = each.numbers
-        begin += own
+    for result, count in zip(full, counts, strict=True):
+        numbers[np.repeat(begin - result.offsets[:-1], count) + np.arange(len(result.numbers))] = result.numbers
+        begin += count
     return MatchResult(offsets, numbers, candidates, errors)
 
 

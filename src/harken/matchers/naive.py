@@ -20,7 +20,7 @@ from harken.schema.paths import Path
 
 
 class Naive:
-    """Tests all subscriptions one by one. It can do all that the language can say."""
+    """Tests all subscriptions one by one. Supports the whole language."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
@@ -29,15 +29,15 @@ class Naive:
         self._limits = limits
         self._forms: dict[int, NormalForm] = {}
         self._readings: set[Path] = set()
-        """Attributes that strings are read for, also for subscriptions that are gone."""
+        """Time readings that subscriptions test, including removed subscriptions."""
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         new = {entry.number: entry.compiled.normal_form for entry in entries}
-        asked = {path for form in new.values() for each in form.conjunctions for path in each.asked()}
-        self._readings |= {path for path in asked if reading(path) is not None}
-        if replaced:  # in one step, for those who match meanwhile
-            gone = set(replaced)
-            self._forms = {number: form for number, form in self._forms.items() if number not in gone} | new
+        paths = {path for form in new.values() for conjunction in form.conjunctions for path in conjunction.asked()}
+        self._readings |= {path for path in paths if reading(path) is not None}
+        if replaced:  # in one assignment, because other threads may match meanwhile
+            removed = set(replaced)
+            self._forms = {number: form for number, form in self._forms.items() if number not in removed} | new
         else:
             self._forms.update(new)
 
@@ -68,17 +68,17 @@ class NaiveSnapshot(Snapshot):
 
     def match(self, batch: EventBatch, form_of: FormOf | None = None) -> MatchResult:
         for path in self.readings:
-            batch.cells(path)  # so that strings that are no timestamps are counted
+            batch.cells(path)  # counts the strings that are no timestamps
         offsets = np.zeros(len(batch) + 1, np.int64)
-        found: list[int] = []
+        matches: list[int] = []
         errors: list[tuple[int, int, HarkenError]] = []
         for index, event in enumerate(batch):
             for number, form in self.forms:
                 try:
                     if is_match(form, event, self.limits):
-                        found.append(number)
+                        matches.append(number)
                 except HarkenError as error:
                     errors.append((index, number, error))
-            offsets[index + 1] = len(found)
+            offsets[index + 1] = len(matches)
         candidates = np.full(len(batch), len(self.forms), np.int64)
-        return MatchResult(offsets, np.array(found, np.int32), candidates, errors)
+        return MatchResult(offsets, np.array(matches, np.int32), candidates, errors)

@@ -1,6 +1,6 @@
-"""What a matcher may do besides matching.
+"""Roles: what a matcher can do besides matching.
 
-Whoever needs more than `Matcher` asks for the role, by `isinstance`, and does without where it is not played.
+A caller that needs more than `Matcher` tests for the role with `isinstance`, and copes without it.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ if TYPE_CHECKING:
     from harken.versions.array_file import ArrayFile
 
 Write = Callable[[str, Mapping[str, "NDArray[Any]"], Mapping[str, Any]], object]
-"""Writes a file of this name with arrays and plain data, as a draft of a folder does."""
+"""Writes a file with this name, these arrays and this plain data, as a draft of a folder does."""
 
 
 @runtime_checkable
 class AddsInBulk(Protocol):
-    """Takes many subscriptions as columns, without a normal form each."""
+    """Adds many subscriptions as columns, without a normal form for each."""
 
     def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:
-        """Add rows whose subscriptions are new, in place of others."""
+        """Add rows of new subscriptions, and remove `replaced` in the same step."""
 
     def restore(self, entries: Iterable[Entry]) -> None:
-        """As `add`, for subscriptions that were there before: however few, they are indexed at once."""
+        """As `add`, for subscriptions from a saved engine: they are indexed at once, even if they are few."""
 
 
 @runtime_checkable
 class Plans(Protocol):
-    """Learns from events, and lays out its index by what it learnt."""
+    """Learns statistics of events, and plans its index by them."""
 
     def learn(self, batch: EventBatch) -> None:
-        """Take a batch for a sample of the events to come."""
+        """Take a batch as a sample of future events."""
 
     def merge(self) -> None:
-        """Index everything anew, planned by what was learnt."""
+        """Rebuild the whole index, planned by the statistics learnt so far."""
 
     def favourite(self) -> Path | None:
-        """The attribute by which most rows are found, if that is at least half of them."""
+        """The attribute that is the key of most rows, if it is the key of at least half of them."""
 
 
 @runtime_checkable
 class TellsColumns(Protocol):
-    """Tells which attributes its rows ask for."""
+    """Lists the attributes that its subscriptions test."""
 
     def columns(self) -> tuple[Column, ...]:
-        """The columns that are asked for: the same tuple as long as they are the same."""
+        """The columns that subscriptions test: the same tuple as long as they are the same."""
 
     def flats(self) -> list[Flat]:
-        """All rows with their constants. Nothing is merged for it."""
+        """All rows with their constants. Does not merge."""
 
     def paths(self) -> tuple[set[Path], list[int]]:
-        """The attributes that rows ask for, and the subscriptions that may look at others when they are verified."""
+        """The attributes that rows test, and the subscriptions whose verification may read further attributes."""
 
 
 @runtime_checkable
 class Persists(Protocol):
-    """Is saved as files of arrays."""
+    """Can be saved as array files."""
 
     def save(self, write: Write) -> None:
-        """Write all that it is made of. Matching goes on meanwhile."""
+        """Write the whole matcher. Matching continues meanwhile."""
 
 
 @runtime_checkable
 class Loads(Protocol):
-    """Is loaded from what it saved. One that is only saved is made anew from texts, and takes over what was learnt."""
+    """Can be loaded from its saved files. A matcher that only `Persists` is rebuilt from texts."""
 
     @classmethod
     def load(cls, files: Mapping[str, ArrayFile], limits: Limits, **options: Any) -> Self | None:
-        """What was saved as these files. None where they are of an earlier version that is not read any more."""
+        """The matcher saved as these files. None if their layout is too old to be read."""
 
 
 @runtime_checkable
@@ -89,24 +89,24 @@ class Divides(Protocol):
         """All rows with their constants."""
 
     def weights(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The subscriptions of all rows, in the order of the index, and each row's share of cost and size."""
+        """The subscription of each row, in the order of the index, and each row's share of cost and size."""
 
     def made_of(self, rows: Flat) -> Self:
-        """A matcher like this one, with its options and what it learnt, that has these rows."""
+        """A matcher with the options and statistics of this one, but with these rows."""
 
 
 @runtime_checkable
 class Renumbers(Protocol):
-    """Can be cut into matchers that share its subscriptions, and united with others, by their numbers alone."""
+    """Can be cut into matchers that share its subscriptions, and united with others, by numbers alone."""
 
     def numbers(self) -> list[int]:
         """The numbers of all subscriptions."""
 
     def renumbered(self, numbers: NDArray[np.int32]) -> Self:
-        """A matcher with the subscriptions whose new numbers are given, by the old ones; -1 leaves one out."""
+        """A matcher with renumbered subscriptions: `numbers` has the new number at each old one, -1 to leave it out."""
 
     def united(self, others: Sequence[Self]) -> Self:
-        """A matcher with the subscriptions of this one and of others, whose numbers are different."""
+        """A matcher with the subscriptions of this one and of others. No two have the same number."""
 
 
 @runtime_checkable
@@ -114,48 +114,48 @@ class ReadsDocuments(Protocol):
     """Reads attributes of events as XML documents."""
 
     def document_paths(self) -> tuple[Path, ...]:
-        """The attributes that are documents, as long as subscriptions ask for them."""
+        """The attributes that present subscriptions read as documents."""
 
 
 @runtime_checkable
 class CallsOperators(Protocol):
-    """Evaluates predicates by operators, which see events as they came, and learns from the outcomes."""
+    """Evaluates predicates by operators, which get the events as published, and learns from the outcomes."""
 
     def reads(self) -> frozenset[str] | None:
-        """The attributes that operators may look at; None: all."""
+        """The attributes that operators may read; None: all."""
 
     def recall(self, learnt: Mapping[str, list[int]]) -> None:
-        """Take over what another one learnt."""
+        """Take over the outcomes that another matcher counted."""
 
     def plan(self) -> list[dict[str, Any]]:
-        """What is known of the predicates, those first that are worth most."""
+        """Statistics of the predicates, in descending order of worth."""
 
 
 @runtime_checkable
 class TakesSnapshots(Protocol):
-    """Tells what it holds at one moment, and is matched by that while changes go on."""
+    """Takes snapshots, by which events are matched while changes go on."""
 
     def snapshot(self) -> Snapshot:
-        """What it holds now."""
+        """All present subscriptions."""
 
 
 @runtime_checkable
 class MatchesCodes(Protocol):
-    """Can encode a batch first and match it then, so that matching is timed alone. All rows have to be exact."""
+    """Encodes and matches in two steps, so that matching can be timed alone. All rows have to be exact."""
 
     def encode(self, batch: EventBatch) -> EncodedBatch:
-        """A batch in the codes of this matcher, until its rows change."""
+        """A batch in the codes of this matcher. Valid until its rows change."""
 
     def find(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Offsets, and what holds for each event: see `numbers_of`."""
+        """Offsets by event, and matches, which `numbers_of` turns into numbers."""
 
-    def numbers_of(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The subscriptions of what `find` found."""
+    def numbers_of(self, matches: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The subscription numbers of the matches that `find` returned."""
 
 
 @runtime_checkable
 class CountsPredicates(Protocol):
-    """Matches in the two stages of counting."""
+    """Matches by counting, in two stages."""
 
     def satisfied(self, encoded: EncodedBatch) -> int:
-        """How many predicates hold for the events of a batch: the first stage alone."""
+        """Number of predicates that hold for the events of a batch: the first stage alone."""

@@ -1,4 +1,4 @@
-"""One lifecycle for kinds of index: what waits, segments that grow by a factor, and what has left."""
+"""The lifecycle that kinds of index share: waiting subscriptions, segments of growing size, removed subscriptions."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot, Trait
 
 GROWTH = 4
-"""A segment is merged with the one before it, unless that is so many times as large."""
+"""A segment is merged with the one before it unless that is at least GROWTH times as large."""
 LEARNING = (64, 1_024, 16_384)
-"""After so many events a segment is laid out by what they taught."""
+"""Numbers of events after which a segment is rebuilt by the statistics learnt from them."""
 
 
 class SegmentIndex(Protocol):
-    """Subscriptions as a kind finds them. It does not change."""
+    """The index of one segment. It never changes."""
 
     @property
     def numbers(self) -> NDArray[np.int32]:
-        """The number of the subscription at each place."""
+        """The number of the subscription at each place of the index."""
 
     @property
     def place_of(self) -> dict[int, int]:
-        """The place of each subscription, by its number."""
+        """The place of each subscription in the index, by its number."""
 
     def __len__(self) -> int: ...
 
@@ -43,7 +43,7 @@ Index = TypeVar("Index", bound=SegmentIndex)
 
 @dataclass(frozen=True, slots=True)
 class Segment(Generic[Index]):
-    """An index, and which of its subscriptions are still there."""
+    """An index, and a flag for each of its subscriptions that is not removed."""
 
     index: Index
     alive: NDArray[np.bool_]
@@ -56,12 +56,12 @@ class Segment(Generic[Index]):
         return int(np.count_nonzero(self.alive))
 
     def numbers(self) -> list[int]:
-        """The numbers of those that are there."""
-        found: list[int] = self.index.numbers[self.alive].tolist()
-        return found
+        """The numbers of the subscriptions that are not removed."""
+        numbers: list[int] = self.index.numbers[self.alive].tolist()
+        return numbers
 
     def without(self, numbers: Iterable[int]) -> Segment[Index]:
-        """The same without some. A match that began before goes on with all."""
+        """A copy with some subscriptions removed. Matches in progress keep using the original."""
         alive = self.alive.copy()
         places = self.index.place_of
         alive[[place for number in numbers if (place := places.get(number)) is not None]] = False
@@ -69,51 +69,51 @@ class Segment(Generic[Index]):
 
 
 class Segmented(ABC, Generic[Record, Records, Index]):
-    """What waits is indexed when somebody matches, together with segments that are not much larger.
+    """New subscriptions wait until the next match. It indexes them, together with segments that are not much larger.
 
-    A kind says how subscriptions become records and records an index, and searches segments. Changes come from one
-    thread at a time, matching goes on in others.
+    A subclass defines how subscriptions become records and records an index, and searches segments. Changes come from
+    one thread at a time; other threads may match meanwhile.
     """
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
     most_waiting: ClassVar[int | None] = None
-    """Subscriptions that may wait, where they are much larger than in an index."""
+    """Maximum number of waiting subscriptions, for kinds whose records take much more memory than their index."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self.limits = limits
         self._lock = fork_lock(MATCHER)
         self._waiting: dict[int, Record] = {}
         self._segments: tuple[Segment[Index], ...] = ()
-        self._gone = 0
-        """Subscriptions that left segments since all were merged."""
+        self._removed_count = 0
+        """Number of subscriptions removed from segments since all segments were merged."""
         self.changes = 0
-        """How many times subscriptions came or left."""
+        """Grows with every change."""
 
-    # What a kind says
+    # Defined by a subclass
 
     @abstractmethod
     def record(self, entry: Entry) -> Record:
-        """What waits of a subscription."""
+        """The record that is kept of a subscription while it waits."""
 
     @abstractmethod
     def written(self, waiting: Iterable[tuple[int, Record]]) -> Records:
-        """Records of subscriptions, by number, as an index is made of them."""
+        """Waiting records, by number, in the form from which an index is built."""
 
     @abstractmethod
     def records(self, segment: Segment[Index]) -> Records:
-        """The records of those in a segment that are still there."""
+        """The records of the subscriptions of a segment that are not removed."""
 
     @abstractmethod
     def built(self, parts: Sequence[Records], *, is_all: bool) -> Index:
-        """An index of several records; of all that there are, or of some."""
+        """An index of these records. `is_all`: they are the records of all subscriptions."""
 
     @abstractmethod
     def snapshot(self) -> Snapshot:
-        """What it holds now, with all that has come."""
+        """All present subscriptions; waiting ones are indexed first."""
 
-    def held(self) -> None:
-        """The segments are others from now on."""
+    def segments_changed(self) -> None:
+        """Called after the segments were replaced."""
 
     # Changing
 
@@ -133,57 +133,57 @@ class Segmented(ABC, Generic[Record, Records, Index]):
             self._remove(numbers)
 
     def merge(self) -> None:
-        """Make one segment of all that there is."""
+        """Merge all subscriptions into one segment."""
         with self._lock:
             self._absorb()
-            if len(self._segments) > 1 or self._gone:
+            if len(self._segments) > 1 or self._removed_count:
                 self._merge_all()
 
     def _remove(self, numbers: Iterable[int]) -> None:
         self.changes += 1
-        gone = [number for number in numbers if self._waiting.pop(number, None) is None]
-        if gone:
-            self._gone += len(gone)
-            left = [segment.without(gone) for segment in self._segments]
-            self._hold(tuple(segment for segment in left if segment.alive.any()))
+        indexed = [number for number in numbers if self._waiting.pop(number, None) is None]
+        if indexed:
+            self._removed_count += len(indexed)
+            left = [segment.without(indexed) for segment in self._segments]
+            self._set_segments(tuple(segment for segment in left if segment.alive.any()))
 
     def _absorb(self) -> None:
-        """Index what is waiting, together with what is not much larger."""
+        """Index the waiting subscriptions, together with segments that are not much larger."""
         if not self._waiting:
             return
         size = len(self._waiting)
         parts = [self.written(self._waiting.items())]
         self._waiting = {}
         kept = list(self._segments)
-        if self._gone > GROWTH * (size + sum(map(len, kept))):  # few are left of what segments share
+        if self._removed_count > GROWTH * (size + sum(map(len, kept))):  # most of what segments share is unused
             self._merge_all(*parts)
             return
         while kept and len(kept[-1]) < GROWTH * size:
             size += len(kept[-1])
             parts.append(self.records(kept.pop()))
-        self._hold((*kept, Segment.of(self.built(parts[::-1], is_all=False))))
+        self._set_segments((*kept, Segment.of(self.built(parts[::-1], is_all=False))))
 
     def _merge_all(self, *more: Records) -> None:
-        self._gone = 0
+        self._removed_count = 0
         parts = [*map(self.records, self._segments), *more]
         index = self.built(parts or [self.written(())], is_all=True)
-        self._hold((Segment.of(index),) if len(index) else ())
+        self._set_segments((Segment.of(index),) if len(index) else ())
 
-    def _hold(self, segments: tuple[Segment[Index], ...]) -> None:
+    def _set_segments(self, segments: tuple[Segment[Index], ...]) -> None:
         self._segments = segments
-        self.held()
+        self.segments_changed()
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         return self.snapshot().match(batch, form_of)
 
-    # What it holds
+    # Reading
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._waiting) + sum(map(len, self._segments))
 
     def now(self) -> tuple[Segment[Index], ...]:
-        """The segments, with all that has come."""
+        """The segments, after waiting subscriptions are indexed."""
         with self._lock:
             self._absorb()
             return self._segments
@@ -193,4 +193,4 @@ class Segmented(ABC, Generic[Record, Records, Index]):
         return [number for segment in self.now() for number in segment.numbers()]
 
     def favourite(self) -> None:
-        """No attribute is told to be the one by which most are found."""
+        """None: no attribute is known to be the key of most subscriptions."""

@@ -1,8 +1,8 @@
 """Whether an event meets a conjunction, exactly: how every matcher settles its candidates.
 
-Most paths lead to one value. Where one comes to an array, its test waits; tests whose paths meet the same array form a
-group, and an element of it has to be found that meets them all. Groups are settled one by one, never their product.
-Tests that compare elements of several arrays can tie these into a puzzle: `max_bindings` bounds what is tried.
+Most paths lead to one value. A test whose path leads to an array is deferred. Deferred tests that share an array form a
+group, and one element of the array has to pass all of them. Groups are decided one by one, never as a product. Tests
+that compare elements of several arrays may need a search; `max_bindings` limits the number of its tests.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from harken.schema.paths import Path
 
 @dataclass(frozen=True, slots=True)
 class CursorTest:
-    """A test of the values at some cursors, at least one of which stands before an array."""
+    """A test of the values at some cursors. It is deferred if any cursor is at an array."""
 
     passes: Callable[[list[Any]], bool]
     cursors: tuple[Cursor, ...]
     made: tuple[Derivation | None, ...] = (None,)
-    """For every value what works it out from those at its share of the cursors; None: it is the one at its cursor."""
+    """For each value, the derivation that computes it from its cursors; None if it is the value at its cursor."""
 
 
 def is_match(form: NormalForm | Tree, event: Event, limits: Limits = DEFAULT_LIMITS) -> bool:
@@ -51,25 +51,25 @@ def is_match(form: NormalForm | Tree, event: Event, limits: Limits = DEFAULT_LIM
 
 
 def _left_open(conjunction: Conjunction, event: Event) -> list[CursorTest] | None:
-    """The tests that wait for a binding, if all others pass; None if one does not."""
+    """The tests that need a binding, if all others pass; None if one fails."""
     waiting: list[CursorTest] = []
     for path, constraint in conjunction.constraints:
-        found = open_constraint(path, constraint, event)
-        if found is False:
+        outcome = open_constraint(path, constraint, event)
+        if outcome is False:
             return None
-        if found is not True:
-            waiting.append(found)
+        if outcome is not True:
+            waiting.append(outcome)
     for residual in conjunction.residuals:
-        found = open_residual(residual, event)
-        if found is False:
+        outcome = open_residual(residual, event)
+        if outcome is False:
             return None
-        if found is not True:
-            waiting.append(found)
+        if outcome is not True:
+            waiting.append(outcome)
     return waiting
 
 
 def open_constraint(path: Path, constraint: Constraint, event: Event) -> bool | CursorTest:
-    """Whether the event meets a constraint, or the test that waits for a binding."""
+    """Whether the event meets a constraint, or a test if that depends on the binding."""
     if not isinstance(constraint, ValueSet):
         return bool(event.values(path)) is (constraint is Presence.PRESENT)
     rest: Path = ()
@@ -87,19 +87,19 @@ def open_constraint(path: Path, constraint: Constraint, event: Event) -> bool | 
 
 
 def open_residual(residual: Residual, event: Event) -> bool | CursorTest:
-    """Whether a residual predicate is true of the event, or the test that waits for a binding."""
+    """Whether a residual predicate is true of the event, or a test if that depends on the binding."""
     if residual.of_sets:
         return residual.holds([event.values(path) for path in residual.paths])
     return _opened(CursorTest(residual.holds, *_cursors(residual.paths, event)))
 
 
 def _opened(test: CursorTest) -> bool | CursorTest:
-    """The test, if it has to wait for a binding; else whether it passes."""
+    """The test, if it needs a binding; else whether it passes."""
     return test if arrays_of(test) else settled(test)
 
 
 def _cursors(paths: Sequence[Path], event: Event) -> tuple[tuple[Cursor, ...], tuple[Derivation | None, ...]]:
-    """Where the values at some paths come from, and what works out those that are derived."""
+    """The cursors of some paths, and for each path its derivation, or None if it is not derived."""
     cursors: list[Cursor] = []
     made: list[Derivation | None] = []
     for path in paths:
@@ -118,7 +118,7 @@ def _cursors(paths: Sequence[Path], event: Event) -> tuple[tuple[Cursor, ...], t
 
 
 class BindingSearch:
-    """The search for elements that pass the tests, and how many tests it has put off or made, for one subscription."""
+    """A search for elements that pass all tests. Counts the tests of one subscription against a limit."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -133,7 +133,7 @@ class BindingSearch:
 
     def satisfiable(self, tests: list[CursorTest], picks: int = 0) -> bool:
         """Whether elements of the arrays can be picked so that every test passes. Raises LimitError."""
-        if picks > 1:  # to go once through one array is no puzzle, however long it is
+        if picks > 1:  # one pass through one array is not counted, however long the array is
             self.made += len(tests)
             if self.made > self.most:
                 raise LimitError(f"no binding was found in {self.most:,} tests", limit="max_bindings")
@@ -148,7 +148,7 @@ class BindingSearch:
 
 
 def _connected(tests: list[CursorTest]) -> list[list[CursorTest]]:
-    """The tests in groups: together are those that share an array, directly or through others."""
+    """The tests in groups: tests that share an array, directly or through others, are in one group."""
     by_array: dict[int, list[CursorTest]] = {}
     for test in tests:
         for array in arrays_of(test):
@@ -170,39 +170,39 @@ def _connected(tests: list[CursorTest]) -> list[list[CursorTest]]:
 
 
 def arrays_of(test: CursorTest) -> set[int]:
-    """The arrays before which a test waits, by identity: in a canonical event every array is an object of its own."""
+    """The arrays at the cursors of a test, by identity: in a canonical event every array is a separate object."""
     return {id(node) for node, _ in test.cursors if type(node) is list}
 
 
 def _most_shared(group: list[CursorTest]) -> list[Any]:
-    """The array before which most tests wait: once it is picked from, the group may fall apart."""
+    """The array that most cursors of the group are at. Once an element of it is picked, the group may fall apart."""
     waiting = [node for test in group for node, _ in test.cursors if type(node) is list]
     counts = Counter(map(id, waiting))
     return max(waiting, key=lambda array: counts[id(array)])
 
 
 def _picked(group: list[CursorTest], array: list[Any], element: Any) -> list[CursorTest]:
-    """The group with one element picked of one array."""
+    """The group with one element picked from one array."""
     return [picked_in(test, array, element) for test in group]
 
 
 def picked_in(test: CursorTest, array: list[Any], element: Any) -> CursorTest:
-    """A test with one element picked of one array."""
+    """A test with one element picked from one array."""
     cursors = [advance((element, path)) if node is array else (node, path) for node, path in test.cursors]
     return CursorTest(test.passes, tuple(cursors), test.made)
 
 
 def settled(test: CursorTest) -> bool:
-    """Whether a test passes that waits for no binding."""
+    """Whether a test that needs no binding passes."""
     if test.made == (None,):
         return test.passes([test.cursors[0][0]])
     nodes = [node.values if type(node) is Whole else node for node, _ in test.cursors]
     values: list[Any] = []
     first = 0
     for derived in test.made:
-        behind = first + (1 if derived is None else len(derived.sources))
-        values.append(nodes[first] if derived is None else derived.evaluate(nodes[first:behind]))
-        first = behind
+        last = first + (1 if derived is None else len(derived.sources))
+        values.append(nodes[first] if derived is None else derived.evaluate(nodes[first:last]))
+        first = last
     return test.passes(values)
 
 

@@ -1,8 +1,8 @@
-"""Whether an event meets a tree, exactly: the counterpart of verify.py for what is not multiplied out.
+"""Whether an event meets a tree, exactly: the counterpart of verify.py for trees, which are not multiplied out.
 
-What does not depend on a binding is settled first, and with it most alternatives. Parts of what is left that share no
-array are met apart from each other; of one that is an OR the alternatives are tried one by one; else an element of the
-most shared array is picked, and what is left may fall apart again. `max_bindings` bounds what is tried.
+Tests that do not depend on the binding are decided first, and with them most alternatives. The rest is split into
+groups that share no array, each decided separately. If a group is one OR, its alternatives are tried one by one; else
+an element of the most shared array is picked, and the group is split again. `max_bindings` limits the number of tests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harken.matchers.verify import CursorTest, arrays_of, open_constraint, open_
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """AND or OR of what waits for a binding."""
+    """AND or OR of tests that need a binding."""
 
     is_and: bool
     items: list[_Waiting]
@@ -32,11 +32,11 @@ _Waiting = CursorTest | _Open
 
 def holds(tree: Tree, event: Event, limits: Limits) -> bool:
     """Whether some binding makes the tree true. Raises LimitError."""
-    found = _opened(tree, event)
-    if isinstance(found, bool):
-        return found
+    outcome = _opened(tree, event)
+    if isinstance(outcome, bool):
+        return outcome
     try:
-        return _Search(limits.max_bindings).solve([found], 0)
+        return _Search(limits.max_bindings).solve([outcome], 0)
     except RecursionError:
         raise LimitError("too many arrays depend on each other", limit="max_bindings") from None
 
@@ -50,7 +50,7 @@ def _opened(tree: Tree, event: Event) -> bool | _Waiting:
 
 
 def _joined(is_and: bool, items: Iterator[bool | _Waiting]) -> bool | _Waiting:
-    """AND or OR of items, as far as it is settled."""
+    """AND or OR of items: its truth, if the items decide it."""
     waiting: list[_Waiting] = []
     for item in items:
         if item is (not is_and):
@@ -71,7 +71,7 @@ class _Search:
 
     def solve(self, goals: list[_Waiting], picks: int) -> bool:
         """Whether elements can be picked so that all goals are met."""
-        if picks > 1:  # to go once through one array is no puzzle, however long it is
+        if picks > 1:  # one pass through one array is not counted, however long the array is
             self.made += len(goals)
             if self.made > self.most:
                 raise LimitError(f"no binding was found in {self.most:,} tests", limit="max_bindings")
@@ -99,7 +99,7 @@ def _picked(goal: _Waiting, array: list[Any], element: Any) -> bool | _Waiting:
 
 
 def _groups(goals: list[_Waiting]) -> list[list[_Waiting]]:
-    """The goals, those that share an array together."""
+    """The goals in groups. Goals that share an array are in one group."""
     groups: list[tuple[list[_Waiting], set[int]]] = []
     for goal in _parts(goals):
         arrays = {array for test in _tests(goal) for array in arrays_of(test)}

@@ -1,7 +1,7 @@
 """The semantics of XPath subscriptions in the plainest code: the law, and the oracle of the tests.
 
-XPath 1.0, the boolean value of an expression with the document's root as context node. It shares the AST, errors and
-limits with the rest, no more.
+XPath 1.0, the boolean value of an expression with the document's root as context node. It shares only the AST,
+errors and limits with the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harken.limits import DEFAULT_LIMITS, Limits
 _SPACES = " \t\r\n"
 
 UNBOUNDED = Limits(max_event_bytes=sys.maxsize, max_event_depth=sys.maxsize)
-"""For a document that was accepted by other limits before."""
+"""For documents that have passed the configured limits."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +32,7 @@ class Node:
     name: str | None
     """The expanded name, `{uri}local` or `local`; None for the root and for texts."""
     value: str
-    """Of an attribute or a text."""
+    """The text of an attribute or a text node."""
     parent: Node | None
     attributes: list[Node] = field(default_factory=list)
     children: list[Node] = field(default_factory=list)
@@ -44,8 +44,8 @@ def read(document: bytes | str, limits: Limits = DEFAULT_LIMITS) -> Node:
     return _Reader(limits).read(document)
 
 
-Known = dict[tuple[int, int], bool]
-"""Predicates that were asked of nodes before, by identity: nested ones would be asked again and again."""
+TruthCache = dict[tuple[int, int], bool]
+"""The truth of predicates at nodes, by the identity of both: nested predicates recur at the same nodes."""
 
 
 def holds(expression: Expression, document: bytes | str | Node) -> bool:
@@ -54,40 +54,40 @@ def holds(expression: Expression, document: bytes | str | Node) -> bool:
     return is_true(expression, root, {})
 
 
-def is_true(expression: Expression, context: Node, known: Known) -> bool:
+def is_true(expression: Expression, context: Node, truths: TruthCache) -> bool:
     """Whether an expression is true with a node as context."""
     match expression:
         case And(items=items):
-            return all(is_true(item, context, known) for item in items)
+            return all(is_true(item, context, truths) for item in items)
         case Or(items=items):
-            return any(is_true(item, context, known) for item in items)
+            return any(is_true(item, context, truths) for item in items)
         case Not(item=item):
-            return not is_true(item, context, known)
+            return not is_true(item, context, truths)
         case Exists(path=path):
-            return len(nodes_at(path, context, known)) > 0
+            return len(nodes_at(path, context, truths)) > 0
         case Comparison(path=path, operator=operator, value=value):
-            return any(compares(string_value(node), operator, value) for node in nodes_at(path, context, known))
+            return any(compares(string_value(node), operator, value) for node in nodes_at(path, context, truths))
 
 
-def nodes_at(path: Location, context: Node, known: Known) -> list[Node]:
+def nodes_at(path: Location, context: Node, truths: TruthCache) -> list[Node]:
     """The nodes at a path, each once."""
-    found = [context]
+    nodes = [context]
     for step in path.steps:
-        reached = {id(node): node for start in found for node in nodes_of(step, start)}
-        found = [node for node in reached.values() if all(meets(each, node, known) for each in step.predicates)]
-    return found
+        reached = {id(node): node for start in nodes for node in nodes_of(step, start)}
+        nodes = [node for node in reached.values() if all(meets(each, node, truths) for each in step.predicates)]
+    return nodes
 
 
-def meets(predicate: Expression, node: Node, known: Known) -> bool:
+def meets(predicate: Expression, node: Node, truths: TruthCache) -> bool:
     """Whether a predicate is true of a node."""
     key = (id(predicate), id(node))
-    if key not in known:
-        known[key] = is_true(predicate, node, known)
-    return known[key]
+    if key not in truths:
+        truths[key] = is_true(predicate, node, truths)
+    return truths[key]
 
 
 def nodes_of(step: Step, context: Node) -> Iterator[Node]:
-    """The nodes that one step leads to, whatever its predicates say."""
+    """The nodes that one step leads to, whether or not they meet its predicates."""
     for start in _with_descendants(context) if step.is_descendant else [context]:
         for node in start.attributes if step.kind is NodeKind.ATTRIBUTE else start.children:
             if node.kind is step.kind and step.name in (None, node.name):
@@ -98,7 +98,7 @@ def string_value(node: Node) -> str:
     """The string-value of a node: of an element or the root, all text below it."""
     if node.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
         return node.value
-    return "".join(each.value for each in _with_descendants(node) if each.kind is NodeKind.TEXT)
+    return "".join(descendant.value for descendant in _with_descendants(node) if descendant.kind is NodeKind.TEXT)
 
 
 def number(text: str) -> float:
@@ -112,7 +112,7 @@ def number(text: str) -> float:
 
 
 def compares(text: str, operator: str, value: str | float) -> bool:
-    """Whether a string-value compares with a constant as an operator says."""
+    """Whether `text operator value` holds for a string-value."""
     if operator in ("=", "!=") and isinstance(value, str):
         return (text == value) == (operator == "=")
     left = number(text)
@@ -137,13 +137,13 @@ def _with_descendants(node: Node) -> Iterator[Node]:
     """A node and all elements and texts below it, in document order."""
     waiting = [node]
     while waiting:
-        each = waiting.pop()
-        yield each
-        waiting.extend(reversed(each.children))
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(current.children))
 
 
 class _Reader:
-    """Builds the tree of one document from what expat reports."""
+    """Builds the tree of one document from expat's events."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -156,7 +156,7 @@ class _Reader:
         data = (document if isinstance(document, str) else _decoded(document)).encode(errors="surrogatepass")
         self.check_size(len(data))
         if b"\0" in data:
-            raise DecodeError("the document is not well-formed XML: it has a character that is none")
+            raise DecodeError("the document is not well-formed XML: it has a NUL character")
         parser = expat.ParserCreate("utf-8", namespace_separator="}")
         parser.buffer_text = True
         parser.ordered_attributes = True
@@ -211,9 +211,9 @@ class _Reader:
 
 
 def _decoded(document: bytes) -> str:
-    """The characters of a document in UTF-8, UTF-16 or an encoding of one byte a character that extends ASCII.
+    """Decode a document in UTF-8, UTF-16 or a single-byte encoding that extends ASCII.
 
-    Raises DecodeError for bytes that are no characters of it, and where it declares another one than it has.
+    Raises DecodeError for invalid bytes, and if the document declares another encoding than it has.
     """
     has_mark = document.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"))
     codec = "utf-8"
@@ -221,18 +221,18 @@ def _decoded(document: bytes) -> str:
         codec = "utf-16-be" if document.startswith((b"\xfe\xff", b"\0")) else "utf-16-le"
     head = document.decode("latin-1" if codec == "utf-8" else codec, errors="replace")
     head = head.removeprefix("\xef\xbb\xbf" if codec == "utf-8" else "\ufeff")
-    found = re.match(r"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""", head, re.ASCII)
-    if found is not None:
-        name = found[1].lower()
+    declaration = re.match(r"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""", head, re.ASCII)
+    if declaration is not None:
+        name = declaration[1].lower()
         if codec != "utf-8":
-            is_told = name in ("utf-16", codec.replace("utf-16-", "utf-16"))
+            agrees = name in ("utf-16", codec.replace("utf-16-", "utf-16"))
         elif has_mark:
-            is_told = _is_utf_8(name)
+            agrees = _is_utf_8(name)
         else:
-            is_told = _is_utf_8(name) or _has_one_byte_a_character(name)
+            agrees = _is_utf_8(name) or _is_single_byte(name)
             codec = name
-        if not is_told:
-            raise DecodeError(f"the document is not in an encoding {found[1]}, as it declares")
+        if not agrees:
+            raise DecodeError(f"the document is not in the encoding {declaration[1]} that it declares")
     try:
         return document.decode(codec).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -246,8 +246,8 @@ def _is_utf_8(name: str) -> bool:
         return False
 
 
-def _has_one_byte_a_character(name: str) -> bool:
-    """Whether each byte stands for a character or for none, whatever follows it, and those of ASCII for theirs."""
+def _is_single_byte(name: str) -> bool:
+    """Whether each byte decodes alone, to a character or to none, and the bytes of ASCII to ASCII."""
     try:
         alone = [bytes([byte]).decode(name, errors="replace") for byte in range(256)]
         pairs = [(one, other) for one in range(256) for other in (0x40, 0x61, 0x80, 0xA1, 0xFE)]

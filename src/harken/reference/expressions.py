@@ -68,7 +68,7 @@ def find_binding(
 ) -> Mapping[str, Any] | None:
     """The event with one element picked of every array that matters, so that the expression is true; or None.
 
-    With `bound`, in which some elements have been picked already, only the rest is searched. Raises LimitError.
+    `bound` is the event with some elements already picked: only the others are searched. Raises LimitError.
     """
     try:
         return _Search(event, schema, most_tries).solve([(expression, True)], event if bound is None else bound)
@@ -85,17 +85,17 @@ def truth(node: Expression, whole: Mapping[str, Any], bound: Mapping[str, Any], 
         case IsTruth(item=item, wanted=wanted):
             return truth(item, whole, bound, schema) is wanted
         case And(items=items):
-            found = [truth(item, whole, bound, schema) for item in items]
-            return False if False in found else None if None in found else True
+            truths = [truth(item, whole, bound, schema) for item in items]
+            return False if False in truths else None if None in truths else True
         case Or(items=items):
-            found = [truth(item, whole, bound, schema) for item in items]
-            return True if True in found else None if None in found else False
+            truths = [truth(item, whole, bound, schema) for item in items]
+            return True if True in truths else None if None in truths else False
         case _:
             return _predicate_truth(node, whole, bound, schema)
 
 
 def all_values(event: Any, path: Path) -> list[Any]:
-    """Every value of a path in the whole event. Nulls and NaNs are none; an object is one."""
+    """Every value of a path in the whole event. Nulls and NaNs do not count; an object does."""
     if isinstance(event, list):
         return [value for element in event for value in all_values(element, path)]
     if event is None or event != event:
@@ -116,7 +116,7 @@ def _predicate_truth(
         return compare(beside(left, right), operator, beside(right, left), domain)
 
     def beside(operand: Operand, other: Operand) -> Any:
-        """The value of an operand as it compares with another one."""
+        """The value of an operand, read as a time if it is compared with a constant time."""
         value = value_of(operand, whole, bound)
         if isinstance(operand, Constant) or (schema is not None and isinstance(operand, Attribute)):
             return value
@@ -126,11 +126,11 @@ def _predicate_truth(
         case Comparison(left=left, operator=operator, right=right):
             return compared(left, operator, right)
         case Between(operand=operand, low=low, high=high):
-            found = [compared(operand, ">=", low), compared(operand, "<=", high)]
-            return False if False in found else None if None in found else True
+            truths = [compared(operand, ">=", low), compared(operand, "<=", high)]
+            return False if False in truths else None if None in truths else True
         case In(operand=operand, values=values):
-            found = [compared(operand, "=", value) for value in values]
-            return True if True in found else None if None in found else False
+            truths = [compared(operand, "=", value) for value in values]
+            return True if True in truths else None if None in truths else False
         case Like(operand=operand):
             value = value_of(operand, whole, bound)
             return _like(value, node.pieces()) if isinstance(value, str) else None
@@ -149,11 +149,11 @@ def _predicate_truth(
         case IsNull(attribute=attribute):
             return not all_values(whole, attribute.path)
         case Contains(attribute=attribute, value=constant):
-            every = all_values(whole, attribute.path)
+            elements = all_values(whole, attribute.path)
             if schema is None:
-                every = [_read_as(constant.value, each) for each in every]
-            found = [compare(each, "=", constant.value, None) for each in every]
-            return True if True in found else None if None in found or not found else False
+                elements = [_read_as(constant.value, each) for each in elements]
+            truths = [compare(each, "=", constant.value, None) for each in elements]
+            return True if True in truths else None if None in truths or not truths else False
         case Call():
             raise UnavailableError("operators are not available")
 
@@ -169,8 +169,8 @@ def compare(left: Any, operator: str, right: Any, domain: Domain | None) -> Trut
         return (below != above or operator in ("<=", ">=")) and _is_kind_of(below, above, domain)
     if isinstance(domain, EnumeratedDomain):
         return _compare_partially(left, operator, right, domain)
-    found: dict[str, bool] = {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}
-    return found[operator]
+    truths: dict[str, bool] = {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}
+    return truths[operator]
 
 
 def _kind(value: Any) -> str | None:
@@ -186,7 +186,7 @@ def _kind(value: Any) -> str | None:
 
 
 def _read_as(constant: Any, value: Any) -> Any:
-    """A string as a timestamp or a date, if the constant beside it is one; None if it is no such. Others are as is."""
+    """A string parsed as a time if the constant is one, None if it does not parse; other values as they are."""
     if isinstance(value, str) and _kind(constant) == "timestamp":
         return _read_timestamp(value)
     return _read_date(value) if isinstance(value, str) and _kind(constant) == "date" else value
@@ -198,15 +198,15 @@ _ZONE = "(?:(Z)|([+-])([0-9]{2})(?::?([0-9]{2}))?)?"
 
 
 def _read_timestamp(text: str) -> datetime | None:
-    """A full timestamp of ISO 8601's extended format: cut to the microsecond, in UTC unless it names a zone."""
-    found = re.fullmatch(f"{_DAY}[T ]{_CLOCK}{_ZONE}", text)
-    if found is None:
+    """A full timestamp of ISO 8601's extended format, truncated to the microsecond; without a zone it is in UTC."""
+    parts = re.fullmatch(f"{_DAY}[T ]{_CLOCK}{_ZONE}", text)
+    if parts is None:
         return None
-    year, month, day, hour, minute, second, fraction, _, sign, zone_hour, zone_minute = found.groups()
-    ahead = int(zone_hour or 0), int(zone_minute or 0)
-    if ahead[0] > 23 or ahead[1] > 59:
+    year, month, day, hour, minute, second, fraction, _, sign, zone_hour, zone_minute = parts.groups()
+    hours, minutes = int(zone_hour or 0), int(zone_minute or 0)
+    if hours > 23 or minutes > 59:
         return None
-    offset = timedelta(hours=ahead[0], minutes=ahead[1]) * (-1 if sign == "-" else 1)
+    offset = timedelta(hours=hours, minutes=minutes) * (-1 if sign == "-" else 1)
     clock = (int(hour), int(minute or 0), int(second or 0), int((fraction or "0")[:6].ljust(6, "0")))
     try:
         return datetime(int(year), int(month), int(day), *clock, timezone(offset)).astimezone(UTC)
@@ -215,20 +215,20 @@ def _read_timestamp(text: str) -> datetime | None:
 
 
 def _read_date(text: str) -> date | None:
-    found = re.fullmatch(_DAY, text)
+    parts = re.fullmatch(_DAY, text)
     try:
-        return None if found is None else date(*map(int, found.groups()))
+        return None if parts is None else date(*map(int, parts.groups()))
     except ValueError:
         return None
 
 
 def _is_kind_of(value: str, kind: str, domain: HierarchicalDomain) -> bool:
     parents = dict(domain.parents)
-    at: str | None = value
-    while at is not None:
-        if at == kind:
+    ancestor: str | None = value
+    while ancestor is not None:
+        if ancestor == kind:
             return True
-        at = parents[at]
+        ancestor = parents[ancestor]
     return False
 
 
@@ -243,18 +243,18 @@ def _compare_partially(left: str, operator: str, right: str, domain: EnumeratedD
 
 
 def _above(value: str, domain: EnumeratedDomain) -> set[str]:
-    found: set[str] = set()
+    above: set[str] = set()
     waiting = [value]
     while waiting:
         lowest = waiting.pop()
-        higher = {upper for lower, upper in domain.order if lower == lowest} - found
-        found |= higher
+        higher = {upper for lower, upper in domain.order if lower == lowest} - above
+        above |= higher
         waiting.extend(higher)
-    return found
+    return above
 
 
 def _like(text: str, pieces: Sequence[str | None]) -> bool:
-    """Whether the text fits the pattern; None in it is any characters, "" any one.
+    """Whether the text matches the pattern, in which None stands for any characters and "" for any one.
 
     `fits[j]` says whether the pieces read so far can end just before character j.
     """
@@ -274,22 +274,22 @@ def _like(text: str, pieces: Sequence[str | None]) -> bool:
 
 
 def value_of(operand: Operand, whole: Mapping[str, Any], bound: Mapping[str, Any]) -> Any:
-    """The value of an operand under a binding. None is unknown: missing, or not to be worked out."""
+    """The value of an operand under a binding. None is unknown: a missing value or an undefined result."""
     match operand:
         case Constant(value=value):
             return value
         case Attribute(path=path):
-            at: Any = bound
+            node: Any = bound
             for key in path:
-                at = at.get(key, _MISSING) if isinstance(at, Mapping) else _MISSING
-            return at
+                node = node.get(key, _MISSING) if isinstance(node, Mapping) else _MISSING
+            return node
         case Arithmetic(left=left, operator=operator, right=right):
             return _arithmetic(value_of(left, whole, bound), operator, value_of(right, whole, bound))
         case Function(name="size", arguments=(Attribute(path=path),)):
             return len(all_values(whole, path)) or None
         case Function(name="coalesce", arguments=arguments):
-            found = [value_of(each, whole, bound) for each in arguments]
-            return next((value for value in found if _kind(value) is not None), None)
+            values = [value_of(each, whole, bound) for each in arguments]
+            return next((value for value in values if _kind(value) is not None), None)
         case Function(name=name, arguments=arguments):
             values = [value_of(each, whole, bound) for each in arguments]
             return None if None in map(_kind, values) else _function(name, values)
@@ -298,10 +298,10 @@ def value_of(operand: Operand, whole: Mapping[str, Any], bound: Mapping[str, Any
 
 
 def _arithmetic(left: Any, operator: str, right: Any) -> Any:
-    """A number is its value, whether it came as an integer or as a float.
+    """Arithmetic by value, whether a number is an integer or a float.
 
-    Of two integers of 64 bits the result is exact, but for `/`; else it is that of binary64. What is divided by zero,
-    does not fit in 64 bits or is not finite is unknown.
+    Of two 64-bit integers the result is exact, except for `/`; else it is that of binary64. A division by zero, and a
+    result that is not finite or does not fit in 64 bits, is unknown.
     """
     if _kind(left) != "number" or _kind(right) != "number" or (operator in "/%" and right == 0):
         return None
@@ -311,19 +311,19 @@ def _arithmetic(left: Any, operator: str, right: Any) -> Any:
     if operator == "%":
         return None if isinf(left) else _if_finite(fmod(left, right))
     try:
-        found: dict[str, Callable[[], float]] = {
+        results: dict[str, Callable[[], float]] = {
             "+": lambda: left + right,
             "-": lambda: left - right,
             "*": lambda: left * right,
             "/": lambda: left / right,
         }
-        return _if_finite(found[operator]())
+        return _if_finite(results[operator]())
     except OverflowError:
         return None
 
 
 def _exactly(left: int, operator: str, right: int) -> int:
-    if operator == "%":  # with the sign of what is divided
+    if operator == "%":  # with the sign of the dividend
         return left - right * int(Fraction(left, right))
     return left + right if operator == "+" else left - right if operator == "-" else left * right
 
@@ -341,7 +341,7 @@ def _if_finite(value: float) -> float | None:
 
 
 def _function(name: str, values: list[Any]) -> Any:
-    """A function of values none of which is missing; unknown if the first is not of the kind that it takes."""
+    """A function of values, none of them missing; unknown if the first is of the wrong kind."""
     kinds = {
         "string": ("lower", "upper", "trim", "length", "substring", "cidr_contains"),
         "number": ("abs", "round", "floor", "ceil"),
@@ -385,14 +385,14 @@ def _substring(text: str, position: int, length: int | None = None) -> str:
 
 
 def _round(value: Any, digits: int = 0) -> Any:
-    """To so many decimal digits, half away from zero, of the number as it is written."""
+    """Round the decimal notation of a number to `digits` decimal digits, halves away from zero."""
     if isinf(value):
         return None
     written = Fraction(int(value)) if _is_int64(value) else Fraction(repr(value))
     unit = Fraction(10) ** -max(-400, min(400, digits))
     steps = floor(abs(written) / unit + Fraction(1, 2))
-    found = steps * unit * (1 if written >= 0 else -1)
-    return _if_int64(int(found)) if _is_int64(value) else _if_finite(float(found))
+    rounded = steps * unit * (1 if written >= 0 else -1)
+    return _if_int64(int(rounded)) if _is_int64(value) else _if_finite(float(rounded))
 
 
 def _cidr_contains(network: str, text: str) -> Truth:
@@ -417,8 +417,8 @@ _Goal = tuple[Expression, bool]
 class _Search:
     """The search for a binding, one group of goals at a time.
 
-    Goals that share no array are met apart from each other, so that the number of tries is the sum over the groups and
-    not their product. The alternatives of a goal are tried one by one. Where goals do share arrays, an element of the
+    Goals that share no array are solved separately, so that the number of tries is the sum over the groups and not
+    their product. The alternatives of a goal are tried one by one. Where goals do share arrays, an element of the
     most shared array is picked, and the remaining goals may fall into groups again.
     """
 
@@ -435,10 +435,10 @@ class _Search:
             if self.tries > self.most_tries:
                 raise LimitError(f"no binding was found in {self.most_tries:,} tries", limit="max_bindings")
         for group in _groups([part for goal in goals for part in _parts(goal)], bound):
-            found = self._meet(group, bound, picks)
-            if found is None:
+            extended = self._meet(group, bound, picks)
+            if extended is None:
                 return None
-            bound = found
+            bound = extended
         return bound
 
     def _meet(self, group: list[_Goal], bound: Mapping[str, Any], picks: int) -> Mapping[str, Any] | None:
@@ -448,12 +448,12 @@ class _Search:
             return bound if met else None
         node, wanted = group[0]
         if len(group) == 1 and isinstance(node, And | Or):
-            tried = (self.solve([(item, wanted)], bound, picks) for item in node.items)
+            bindings = (self.solve([(item, wanted)], bound, picks) for item in node.items)
         else:
             array = shared.most_common(1)[0][0]
             elements = _elements(_at(bound, array))
-            tried = (self.solve(group, _replaced(bound, array, element), picks + 1) for element in elements)
-        return next((found for found in tried if found is not None), None)
+            bindings = (self.solve(group, _replaced(bound, array, element), picks + 1) for element in elements)
+        return next((binding for binding in bindings if binding is not None), None)
 
 
 def _parts(goal: _Goal) -> Iterator[_Goal]:
@@ -471,7 +471,7 @@ def _parts(goal: _Goal) -> Iterator[_Goal]:
 
 
 def _groups(goals: list[_Goal], bound: Mapping[str, Any]) -> list[list[_Goal]]:
-    """The goals, those that share an array together."""
+    """The goals in groups. Goals that share an array are in one group."""
     groups: list[tuple[list[_Goal], set[Path]]] = []
     for goal in goals:
         arrays = _arrays(goal, bound)
@@ -513,12 +513,12 @@ def _bound_paths(nodes: Any) -> Iterator[Path]:
 
 def array_on(event: Mapping[str, Any], path: Path) -> Path | None:
     """The first array on the path that has an element."""
-    at: Any = event
+    node: Any = event
     for length, key in enumerate(path, 1):
-        if not isinstance(at, Mapping) or key not in at:
+        if not isinstance(node, Mapping) or key not in node:
             return None
-        at = at[key]
-        if isinstance(at, list) and _elements(at):
+        node = node[key]
+        if isinstance(node, list) and _elements(node):
             return path[:length]
     return None
 

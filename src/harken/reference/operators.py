@@ -1,11 +1,11 @@
 """The semantics of operators and variables, in the plainest code: the oracle for subscriptions that call them.
 
-A variable has one of the values that calls found for it, or none. Under such a *substitution* a call is true if it
-found just these values, and every other part is what `reference` says with the values in place of the variables. A
-subscription matches if some substitution makes it true. A call under NOT, whose variables stand nowhere else, is false
-if it found anything.
+A *substitution* gives each variable one of the values that calls returned for it, or none. Under it, a call is true if
+it returned these values together; every other part is evaluated by `reference.expressions`, with the values in place of
+the variables. A subscription matches if some substitution makes it true. A call under NOT, whose variables stand
+nowhere else, is false if it returned any binding.
 
-All substitutions are tried, so it is for few bindings.
+All substitutions are tried, so this is for few bindings.
 """
 
 from __future__ import annotations
@@ -35,53 +35,54 @@ from harken.limits import DEFAULT_LIMITS
 from harken.reference.expressions import find_binding
 from harken.schema import Schema
 
-Found = bool | None | Sequence[tuple[Any, ...]]
-"""What a call found: truth, None if it is unknown, or tuples for its variables, a place for each time one stands there.
-"""
+CallResult = bool | None | Sequence[tuple[Any, ...]]
+"""The result of a call: its truth, None if unknown, or bindings: tuples with a value for each variable in the call, in
+order. A variable that stands there twice has two places."""
+CallResults = Mapping[Call, CallResult]
 NOTHING: Mapping[str, Any] = {}
 _NONE = object()
-"""What a variable has that no call bound."""
+"""The value of an unbound variable."""
 _MOST = DEFAULT_LIMITS.max_bindings
 _MISSING = ("\0",)
 """The path of an attribute that no event has."""
 
 
 def matches(
-    expression: Expression, event: Mapping[str, Any], found: Mapping[Call, Found], schema: Schema | None = None
+    expression: Expression, event: Mapping[str, Any], results: CallResults, schema: Schema | None = None
 ) -> bool:
-    """Whether some substitution makes the expression true of a canonical event, given what its calls found."""
-    return substitution(expression, event, found, schema) is not None
+    """Whether some substitution makes the expression true of a canonical event, given the results of its calls."""
+    return substitution(expression, event, results, schema) is not None
 
 
 def substitution(
-    expression: Expression, event: Mapping[str, Any], found: Mapping[Call, Found], schema: Schema | None = None
+    expression: Expression, event: Mapping[str, Any], results: CallResults, schema: Schema | None = None
 ) -> dict[str, Any] | None:
-    """One that makes the expression true, with the variables that it gives a value; None if there is none."""
-    return next(_solutions(expression, event, found, schema), None)
+    """A substitution that makes the expression true, without unbound variables; None if there is none."""
+    return next(_solutions(expression, event, results, schema), None)
 
 
 def _solutions(
-    expression: Expression, event: Mapping[str, Any], found: Mapping[Call, Found], schema: Schema | None
+    expression: Expression, event: Mapping[str, Any], results: CallResults, schema: Schema | None
 ) -> Iterator[dict[str, Any]]:
-    for bound in substitutions(expression, found):
-        if elements(under(expression, bound, found), event, schema) is not None:
+    for bound in substitutions(expression, results):
+        if elements(under(expression, bound, results), event, schema) is not None:
             yield bound
 
 
 def substitutions(
-    expression: Expression, found: Mapping[Call, Found], fixed: Mapping[str, Any] = NOTHING, *, is_positive: bool = True
+    expression: Expression, results: CallResults, fixed: Mapping[str, Any] = NOTHING, *, is_positive: bool = True
 ) -> Iterator[dict[str, Any]]:
-    """All ways to give the variables of an expression values that its calls found, or none. `fixed` ones are given.
+    """All substitutions of an expression's variables: by values that calls returned, by none, or by `fixed` ones.
 
     `is_positive` is whether the expression stands under an even number of NOT. Raises LimitError for too many.
     """
     values: dict[str, list[Any]] = {}
     for call in calls(expression):
-        rows = found[call]
+        rows = results[call]
         for place, name in enumerate(_names(call)):
-            own = values.setdefault(name, [_NONE])
+            candidates = values.setdefault(name, [_NONE])
             if isinstance(rows, Sequence):
-                own += [row[place] for row in rows if not any(_same(row[place], each) for each in own)]
+                candidates += [row[place] for row in rows if not any(_same(row[place], each) for each in candidates)]
     local = {name for call in _negated(expression, is_positive) for name in _names(call)}
     values |= {name: [_NONE] for name in local} | {name: [value] for name, value in fixed.items()}
     if prod(map(len, values.values())) > _MOST:
@@ -90,11 +91,11 @@ def substitutions(
         yield {name: value for name, value in zip(values, chosen, strict=True) if value is not _NONE}
 
 
-def outcome(answer: Any, variables: int) -> Found:
-    """What an answer of an operator says of a call with this many variables; unknown if it is no answer.
+def outcome(answer: Any, variables: int) -> CallResult:
+    """The result of a call with this many variables, from an operator's answer; unknown if that is malformed.
 
-    It is bindings, one tuple for each, or a value alone where there is one variable; False says that there are none.
-    Without variables it is truth, or bindings that bind nothing: empty tuples. A binding with a missing value is none.
+    An answer lists bindings: tuples, or single values where there is one variable. False is no binding. Without
+    variables an answer is a truth, or a list of empty tuples. Bindings with a missing value are dropped.
     """
     if answer is False or (answer is True and not variables):
         return () if variables else answer
@@ -111,7 +112,7 @@ def outcome(answer: Any, variables: int) -> Found:
 
 
 def _can_be_bound(value: Any) -> bool:
-    """Whether it is a value of the language, or missing."""
+    """Whether a value is one of the language, or missing."""
     if isinstance(value, int) and not isinstance(value, bool):
         return -(2**63) <= value < 2**63
     if isinstance(value, float):
@@ -156,30 +157,30 @@ def _negated(node: Any, is_positive: bool) -> list[Call]:
 
 
 def _names(call: Call) -> list[str]:
-    return [each.name for each in call.arguments if isinstance(each, Variable)]
+    return [argument.name for argument in call.arguments if isinstance(argument, Variable)]
 
 
-def under(node: Any, bound: Mapping[str, Any], found: Mapping[Call, Found], is_positive: bool = True) -> Any:
-    """The same with truth in place of calls, and values in place of variables."""
+def under(node: Any, bound: Mapping[str, Any], results: CallResults, is_positive: bool = True) -> Any:
+    """An expression with truths in place of its calls, and values in place of its variables."""
     if isinstance(node, Call):
-        truth = _call(node, bound, found[node], is_positive)
+        truth = _call(node, bound, results[node], is_positive)
         return Comparison(Attribute(_MISSING), "=", Constant(0)) if truth is None else Holds(Constant(truth))
     if isinstance(node, Variable):
         value = bound.get(node.name, _NONE)
-        # Wrapped, because a variable is no constant: without a schema, strings beside a constant may be read as times.
+        # Wrapped, since a variable is no constant: without a schema, strings beside a constant may be read as times.
         return Attribute(_MISSING) if value is _NONE else Function("coalesce", (Constant(value),))
     if isinstance(node, tuple):
-        return tuple(under(each, bound, found, is_positive) for each in node)
+        return tuple(under(each, bound, results, is_positive) for each in node)
     if isinstance(node, Attribute | Constant) or not is_dataclass(node):
         return node
     assert not isinstance(node, type)
     turns = isinstance(node, Not) or getattr(node, "wanted", True) is False
     inside = is_positive is not turns
-    parts = {each.name: under(getattr(node, each.name), bound, found, inside) for each in fields(node)}
+    parts = {each.name: under(getattr(node, each.name), bound, results, inside) for each in fields(node)}
     return type(node)(**parts)
 
 
-def _call(call: Call, bound: Mapping[str, Any], rows: Found, is_positive: bool) -> bool | None:
+def _call(call: Call, bound: Mapping[str, Any], rows: CallResult, is_positive: bool) -> bool | None:
     if not isinstance(rows, Sequence):
         return rows
     names = _names(call)

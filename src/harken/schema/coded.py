@@ -18,7 +18,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class CodedDomain(Domain):
-    """A domain whose values are listed. The code of a value is its place in `values`."""
+    """A domain whose values are listed. The code of a value is its index in `values`."""
 
     values: tuple[str, ...]
     _codes: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -33,14 +33,14 @@ class CodedDomain(Domain):
         return self.read(text)
 
     def code(self, value: str) -> int:
-        """The place of a value in `values`. Raises InvalidValueError."""
+        """The index of a value in `values`. Raises InvalidValueError."""
         code = self._codes.get(value)
         if code is None:
             raise self.refusal(value, hint=self._hint(value))
         return code
 
     def runs(self, operator: str, value: str, wanted: bool) -> list[tuple[int, int]]:
-        """The codes that compare so with a value, or do not if that is wanted: the first and the last of every run.
+        """The (first, last) runs of codes for which `code operator value` is true or, unless `wanted`, false.
 
         The operator is one of < <= > >=. Raises InvalidValueError.
         """
@@ -53,7 +53,7 @@ class CodedDomain(Domain):
         return quick_hint(raw, self.values) if isinstance(raw, str) else None
 
     def _number(self, values: Iterable[str]) -> None:
-        """Give every value its code. To be called once, by the constructors."""
+        """Number the values. Constructors call this once."""
         object.__setattr__(self, "values", tuple(values))
         object.__setattr__(self, "_codes", {value: code for code, value in enumerate(self.values)})
 
@@ -66,7 +66,7 @@ class EnumeratedDomain(CodedDomain):
     """
 
     order: tuple[tuple[str, str], ...] = ()
-    # For every code, the codes above it and those below it as the bits of integers; made when first needed.
+    # For every code, bit masks of the codes above it and below it; computed on first use.
     _related: tuple[tuple[int, ...], tuple[int, ...]] | None = field(
         init=False, repr=False, compare=False, default=None
     )
@@ -80,16 +80,16 @@ class EnumeratedDomain(CodedDomain):
         self._number(self.values)
         for value in (value for pair in self.order for value in pair):
             if value not in self._codes:
-                problem = f"the order of domain `{self.name}` names {value!r}, which is none of its values"
+                problem = f"the order of domain `{self.name}` names {value!r}, which is not one of its values"
                 raise SchemaError(problem, hint=self._hint(value))
-        # The pairs in one order, so that domains that say the same are equal.
+        # Sorted, so that the same order of values gives equal domains.
         pairs = sorted(set(self.order), key=lambda pair: (self._codes[pair[0]], self._codes[pair[1]]))
         object.__setattr__(self, "order", tuple(pairs))
         try:
             self._sorter().prepare()
         except CycleError as error:
-            circle = _listed(error.args[1], " < ")
-            raise SchemaError(f"the order of domain `{self.name}` goes round in a circle: {circle}") from None
+            cycle = _listed(error.args[1], " < ")
+            raise SchemaError(f"the order of domain `{self.name}` has a cycle: {cycle}") from None
 
     def compare(self, operator: str, left: Value, right: Value) -> bool | None:
         if operator in ("=", "<>"):
@@ -116,18 +116,18 @@ class EnumeratedDomain(CodedDomain):
         return bool(above[self._codes[lower]] >> self._codes[higher] & 1)
 
     def _closure(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The codes above and below every code."""
-        found = self._related
-        if found is None:
+        """For every code, bit masks of the codes above it and below it."""
+        related = self._related
+        if related is None:
             pairs = [(self._codes[lower], self._codes[higher]) for lower, higher in self.order]
             order = [self._codes[value] for value in self._sorter().static_order()]
             turned = [(higher, lower) for lower, higher in pairs]
-            found = self._reached(pairs, order[::-1]), self._reached(turned, order)
-            object.__setattr__(self, "_related", found)
-        return found
+            related = self._reached(pairs, order[::-1]), self._reached(turned, order)
+            object.__setattr__(self, "_related", related)
+        return related
 
     def _reached(self, pairs: Iterable[tuple[int, int]], order: Iterable[int]) -> tuple[int, ...]:
-        """For every code, the codes that pairs lead to, as bits; a code comes in order behind those it leads to."""
+        """For every code, a bit mask of the codes reachable by `pairs`. `order` has a code after those it leads to."""
         onward: dict[int, list[int]] = {}
         for start, end in pairs:
             onward.setdefault(start, []).append(end)
@@ -161,17 +161,17 @@ class HierarchicalDomain(CodedDomain):
             raise SchemaError(f"domain `{self.name}` has no values")
         repeated = _first_repeated([value for value, _ in self.parents])
         if repeated is not None:
-            raise SchemaError(f"in domain `{self.name}` {repeated!r} has two places: a value has one parent at most")
+            raise SchemaError(f"in domain `{self.name}` {repeated!r} is placed twice: a value has at most one parent")
         parent_of = dict(self.parents)
         for value, parent in self.parents:
             if parent is not None and parent not in parent_of:
-                problem = f"in domain `{self.name}` {value!r} is placed under {parent!r}, which is none of its values"
+                problem = f"in domain `{self.name}` {value!r} is below {parent!r}, which is not one of its values"
                 raise SchemaError(problem, hint=quick_hint(parent, parent_of))
         self._number(_preorder(self.parents))
         if len(self.values) < len(self.parents):
             lost = next(value for value in parent_of if value not in self._codes)
-            raise SchemaError(f"in domain `{self.name}` the parents of {lost!r} go round in a circle")
-        # Parents in preorder too, so that domains that say the same are equal.
+            raise SchemaError(f"in domain `{self.name}` the parents of {lost!r} form a cycle")
+        # Parents in preorder too, so that the same forest gives equal domains.
         object.__setattr__(self, "parents", tuple((value, parent_of[value]) for value in self.values))
         object.__setattr__(self, "_last", self._last_codes())
 
@@ -221,32 +221,32 @@ class HierarchicalDomain(CodedDomain):
 
 
 def _between(runs: Iterable[tuple[int, int]], size: int) -> list[tuple[int, int]]:
-    """What lies between runs, of the numbers below a size."""
-    found = []
+    """The runs of numbers below `size` that lie between `runs`."""
+    gaps = []
     start = 0
     for first, last in (*runs, (size, size)):
         if start < first:
-            found.append((start, first - 1))
+            gaps.append((start, first - 1))
         start = last + 1
-    return found
+    return gaps
 
 
 def _runs_of_bits(bits: int) -> list[tuple[int, int]]:
-    """The first and the last place of every run of ones."""
-    found = []
+    """The first and the last position of every run of ones."""
+    runs = []
     place = 0
     while bits:
         skipped = (bits & -bits).bit_length() - 1
         bits >>= skipped
         length = (~bits & bits + 1).bit_length() - 1
-        found.append((place + skipped, place + skipped + length - 1))
+        runs.append((place + skipped, place + skipped + length - 1))
         place += skipped + length
         bits >>= length
-    return found
+    return runs
 
 
 def _preorder(parents: Iterable[tuple[str, str | None]]) -> Iterable[str]:
-    """Every value that hangs from a root, above its children, siblings as given. No recursion: it may be deep."""
+    """The values below a root in preorder, siblings as given. Iterative, since a forest may be deep."""
     children: dict[str | None, list[str]] = {}
     for value, parent in parents:
         children.setdefault(parent, []).append(value)
@@ -264,6 +264,6 @@ def _first_repeated(values: Sequence[str]) -> str | None:
 
 
 def _listed(values: Sequence[str], separator: str = ", ") -> str:
-    """The first values, for a message."""
+    """The first values, as a message shows them."""
     shown = [shortened(value) for value in values[:_SHOWN]]
     return separator.join(shown if len(values) <= _SHOWN else [*shown, "…"])

@@ -22,7 +22,7 @@ from harken.schema.values import Value
 if TYPE_CHECKING:
     from harken.schema.model import Schema
 
-# An event of 100,000 wrong names gets that many faults, but only the first get a hint: finding one is slow.
+# An event may have 100,000 wrong names. Only its first faults get a hint, which is slow to compute.
 _MOST_HINTS = 10
 
 
@@ -39,7 +39,7 @@ class Examination:
         examination = cls(schema)
         present = {path: raw for path, raw in attributes.items() if raw}
         if schema.event_types:
-            examination._hold_to_types(present)
+            examination._check_types(present)
         else:
             for path, raw in present.items():
                 examination._read_open(path, raw)
@@ -52,7 +52,7 @@ class Examination:
         else:
             self._read(path, domain, raw)
 
-    def _hold_to_types(self, present: Mapping[Path, Sequence[object]]) -> None:
+    def _check_types(self, present: Mapping[Path, Sequence[object]]) -> None:
         names = self._event_types(present.get(EVENT_TYPE, ()))
         all_types_known = not self.faults
         view = self.schema.view(names, present.keys())
@@ -70,19 +70,19 @@ class Examination:
         self._check_mandatory(view, present)
 
     def _event_types(self, raw: Sequence[object]) -> tuple[str, ...]:
-        """Rule R1. The event types that are known; the others become faults."""
+        """Rule R1. The event's types that the schema has; the others become faults."""
         if not raw:
             self.faults.append(EventTypeError("the event has no `event_type`", hint=_choice(self.schema.event_types)))
             return ()
-        known: list[str] = []
+        names: list[str] = []
         for name in raw:
             if isinstance(name, str) and name in self.schema.event_types:
-                known.append(name)
+                names.append(name)
                 continue
             hint = self._hint(str(name), self.schema.event_types) if isinstance(name, str) else None
             self.faults.append(EventTypeError(f"there is no event type {shortened(name)}", hint=hint))
-        self.values[EVENT_TYPE] = tuple(known)
-        return tuple(known)
+        self.values[EVENT_TYPE] = tuple(names)
+        return tuple(names)
 
     def _read(self, path: Path, domain: Domain, raw: Sequence[object]) -> None:
         """Rule R2, the part on domains. An attribute has one fault at most: its first wrong value."""
@@ -93,7 +93,7 @@ class Examination:
             self.faults.append(InvalidValueError(problem, hint=error.hint))
 
     def _check_unique(self, path: Path, view: View) -> None:
-        """Rule R2, the part on singletons. The values are a set: the same one twice is one."""
+        """Rule R2, the part on singletons. The values are a set: duplicates count once."""
         values = self.values.get(path, ())
         if len(values) > 1 and not view.rules[path].multiple and len(set(values)) > 1:
             problem = f"attribute `{format_path(path)}` is unique, but has {len(set(values))} values"

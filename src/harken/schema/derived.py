@@ -1,13 +1,13 @@
-"""Derived attributes: expressions over attributes that stand in an index like attributes of their own.
+"""Derived attributes: expressions over attributes, which are indexed like attributes.
 
-The path of one is ("", text): no name has an empty key. The text is JSON, so that whoever reads a saved index needs
-no parser: `["lower",{"at":["page"]}]` is lower(page). Equal texts are one attribute.
+The path of a derived attribute is ("", text): no other path has an empty key. The text is JSON, so that a saved index
+is read without a parser: `["lower",{"at":["page"]}]` is lower(page). Equal texts are one attribute.
 
-Besides the functions of the language there are a few that only an index asks for: `compare` tells how two values
-compare (-1, 0, 1, or 2 where a domain's own order relates them neither way), `address` writes an internet address so
-that networks are intervals, `lacks` tells whether there is no value of some kinds, and `timestamp` and `date` give
-values of that kind as they are, and strings as `read_timestamp` and `read_date` have them. One of these two of an
-attribute is a *reading* of it.
+Besides the functions of the language there are internal ones: `compare` is how two values compare (-1, 0, 1, or 2
+where a domain's own order relates them neither way), `address` writes an internet address so that networks are
+intervals, `lacks` is whether there is no value of some kinds, and `timestamp` and `date` pass values of that kind
+through and parse strings with `read_timestamp` and `read_date`. An attribute inside one of these two is a *time
+reading*.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from harken.schema.scalar_functions import ARGUMENTS, ARITHMETIC, RESULTS, SCALA
 from harken.schema.values import KINDS, Kind, Value, parse_date, parse_timestamp, show
 
 Evaluate = Callable[[Sequence[Any]], Any]
-"""From the values of the sources, None for what is missing, to the value, or None."""
+"""Computes the value from those of the sources. None is a missing value."""
 
-_MOST_KNOWN = 65_536
+_CACHE_SIZE = 65_536
 READ_AS = (Kind.TIMESTAMP, Kind.DATE)
 """The kinds that strings are read as."""
 _READINGS = tuple(f'["{kind}",{{"at"' for kind in READ_AS)
@@ -34,15 +34,15 @@ _READINGS = tuple(f'["{kind}",{{"at"' for kind in READ_AS)
 
 @dataclass(frozen=True, slots=True)
 class SourceAttribute:
-    """An attribute that a derived one is worked out from."""
+    """An attribute that a derived one is computed from."""
 
     path: Path
     is_whole: bool
-    """It gets all values of the attribute, as a list; else the one that a binding picks."""
+    """Whether all values of the attribute are passed, as a list; else the one that a binding picks."""
 
 
 class Derivation:
-    """How a derived attribute is worked out."""
+    """How a derived attribute is computed."""
 
     __slots__ = ("evaluate", "kind", "needs", "sources", "text", "tree")
 
@@ -53,35 +53,35 @@ class Derivation:
         self.evaluate: Evaluate = _compiled(self.tree, sources)
         self.sources = tuple(sources)
         self.kind: Kind | None = kind_of(self.tree)
-        """The kind of its values; None if that depends on the event."""
+        """The kind of the values; None if it depends on the event."""
         self.needs: dict[Path, Kind | None] = dict(_needs(self.tree, None))
-        """Attributes without which it has no value, each with the kind that it has to be of; None: any."""
+        """Attributes without which there is no value, each with its required kind; None: any kind."""
 
     def __str__(self) -> str:
         return _shown(self.tree)
 
     def of_one(self, attributes: dict[str, Any]) -> Any:
-        """The value for an event; a list if that has several bindings for it, or may have."""
+        """The value for an event, or the array by which the event may have several bindings."""
         values: list[Any] = []
-        for path, is_whole in ((each.path, each.is_whole) for each in self.sources):
-            if is_whole:
-                values.append(every_value(attributes, path))
+        for source in self.sources:
+            if source.is_whole:
+                values.append(every_value(attributes, source.path))
                 continue
-            found, _ = advance((attributes, path))
-            if type(found) is list:
-                return found
-            values.append(found)
+            node, _ = advance((attributes, source.path))
+            if type(node) is list:
+                return node
+            values.append(node)
         return self.evaluate(values)
 
     def possible(self, attributes: dict[str, Any], most: int) -> list[Value] | None:
-        """The different values over all bindings; None if these are more than so many."""
+        """The distinct values over all bindings; None if there are more than `most` bindings."""
         cursors: list[Cursor] = []
         for source in self.sources:
             if source.is_whole:
                 cursors.append((Whole(every_value(attributes, source.path)), ()))
             else:
                 cursors.append(advance((attributes, source.path)))
-        found: dict[tuple[type, Any], Value] = {}
+        distinct: dict[tuple[type, Any], Value] = {}
         waiting = [cursors]
         tries = 0
         while waiting:
@@ -90,7 +90,7 @@ class Derivation:
             if array is None:
                 value = self.evaluate([node.values if type(node) is Whole else node for node, _ in chosen])
                 if value is not None:
-                    found[type(value), value] = value
+                    distinct[type(value), value] = value
                 tries += 1
                 if tries > most:
                     return None
@@ -101,53 +101,53 @@ class Derivation:
                     [advance((element, path)) if node is array else (node, path) for node, path in chosen]
                     for element in array
                 )
-        return list(found.values())
+        return list(distinct.values())
 
 
 class TimeReading(Derivation):
-    """How an attribute is read as a timestamp or a date. Of a value that is one already, it is next to nothing."""
+    """Reads an attribute as a timestamp or a date. Values that are one already cost next to nothing."""
 
     __slots__ = ("_last", "_type", "own_path", "path", "read", "read_as")
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.path = self.sources[0].path
-        """That of the attribute."""
+        """The path of the attribute."""
         self.own_path: Path = (*DERIVED, text)
         self.read_as = Kind(self.tree[0])
         self.read: Callable[[Any], Any] = SCALAR[self.read_as]
         self._type = datetime if self.read_as is Kind.TIMESTAMP else date
         self._last: tuple[Any, Any] = (None, None)
-        """The last string of a single event, and what it was read as: it is asked for several times."""
+        """The string read last, and its value: one event's string is read several times."""
 
     def of_one(self, attributes: dict[str, Any]) -> Any:
         path = self.path
         value: Any = attributes.get(path[0]) if len(path) == 1 else advance((attributes, path))[0]
-        given = type(value)
-        if given is self._type or given is list:
+        value_type = type(value)
+        if value_type is self._type or value_type is list:
             return value
-        last, found = self._last
-        if given is str and value is not last:
-            found = self.read(value)
-            self._last = value, found
-        return found if given is str else None
+        last, parsed = self._last
+        if value_type is str and value is not last:
+            parsed = self.read(value)
+            self._last = value, parsed
+        return parsed if value_type is str else None
 
     def unparsed(self, attributes: dict[str, Any]) -> int:
-        """How many strings of an event are no such timestamp or date."""
+        """Number of strings of an event that do not parse."""
         path = self.path
         value: Any = attributes.get(path[0]) if len(path) == 1 else advance((attributes, path))[0]
         if type(value) is str:
             return int(self.of_one(attributes) is None)
-        every = every_value(attributes, path) if type(value) is list else ()
-        return sum(type(each) is str and self.read(each) is None for each in every)
+        elements = every_value(attributes, path) if type(value) is list else ()
+        return sum(type(element) is str and self.read(element) is None for element in elements)
 
 
 Cursor = tuple[Any, Path]
-"""A node of an event, and the path that is left to go from it."""
+"""A node of an event, and the rest of the path below it."""
 
 
 class Whole:
-    """All values of an attribute, where a binding picks none of them."""
+    """All values of an attribute, of which no binding picks one."""
 
     __slots__ = ("values",)
 
@@ -156,7 +156,7 @@ class Whole:
 
 
 def advance(cursor: Cursor) -> Cursor:
-    """As far along the path as objects lead: to an array with the path that is left, or to a value, or to None."""
+    """Follow the path through objects: to an array with the rest of the path, to a value, or to None."""
     node, path = cursor
     for steps, key in enumerate(path):
         if type(node) is dict:
@@ -167,7 +167,7 @@ def advance(cursor: Cursor) -> Cursor:
 
 
 def every_value(node: Any, path: Path) -> list[Any]:
-    """All values of an attribute in a canonical event, through arrays; an object at the end of the path is one."""
+    """All values of an attribute in a canonical event, through arrays; an object at the end of the path counts."""
     if type(node) is list:
         return [value for element in node for value in every_value(element, path)]
     if not path:
@@ -181,20 +181,20 @@ def is_derived(path: Path) -> bool:
 
 
 def is_comparison(path: Path) -> bool:
-    """Whether a path is that of how two attributes compare."""
+    """Whether a path is that of a comparison of two attributes."""
     return is_derived(path) and path[1].startswith('["compare"')
 
 
 def reading(path: Path) -> TimeReading | None:
-    """How the attribute is read whose reading a path is; None if it is another path."""
-    found = derivation(path) if is_derived(path) else None
-    return found if isinstance(found, TimeReading) else None
+    """The time reading at a path; None if there is something else."""
+    derived = derivation(path) if is_derived(path) else None
+    return derived if isinstance(derived, TimeReading) else None
 
 
 def place_of(path: Path) -> Path:
-    """Where in an event the values of a path lie: of an attribute that is read, the attribute; else the path itself."""
-    found = reading(path)
-    return path if found is None else found.path
+    """Where an event has the values of a path: for a time reading, at its attribute; else at the path itself."""
+    time_reading = reading(path)
+    return path if time_reading is None else time_reading.path
 
 
 def reading_of(path: Path, kind: Kind) -> Path:
@@ -202,18 +202,18 @@ def reading_of(path: Path, kind: Kind) -> Path:
     return derived_path(call(str(kind), of_attribute(path)))
 
 
-@lru_cache(maxsize=_MOST_KNOWN)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _derivation(text: str) -> Derivation:
     return (TimeReading if text.startswith(_READINGS) else Derivation)(text)
 
 
 def derivation(path: Path) -> Derivation:
-    """How the derived attribute of a path is worked out."""
+    """How the derived attribute at a path is computed."""
     return _derivation(path[1])
 
 
 def format_derived(path: Path) -> str | None:
-    """A derived attribute for people to read; None if an event has just such keys as its path."""
+    """A derived attribute as people read it; None if the path is made of an event's own keys."""
     try:
         return str(derivation(path))
     except (ValueError, LookupError, TypeError):
@@ -221,22 +221,22 @@ def format_derived(path: Path) -> str | None:
 
 
 def sources_of(path: Path) -> tuple[Path, ...]:
-    """The attributes of an event that are looked at for a path: itself, unless it is a derived one."""
-    return tuple(dict.fromkeys(each.path for each in derivation(path).sources)) if is_derived(path) else (path,)
+    """The attributes that have to be read for a path: the path itself, unless it is derived."""
+    return tuple(dict.fromkeys(source.path for source in derivation(path).sources)) if is_derived(path) else (path,)
 
 
 def bound_sources(path: Path) -> tuple[Path, ...]:
-    """Those attributes of a derived one of which a binding picks a value."""
-    return tuple(each.path for each in derivation(path).sources if not each.is_whole)
+    """The sources of a derived attribute of which a binding picks one value."""
+    return tuple(source.path for source in derivation(path).sources if not source.is_whole)
 
 
 def needs_of(path: Path) -> tuple[Path, ...]:
-    """The attributes without which there is no value at a path: itself, unless it is a derived one."""
+    """The attributes without which a path has no value: the path itself, unless it is derived."""
     return tuple(derivation(path).needs) if is_derived(path) else (path,)
 
 
 def needed(path: Path, kind: Kind | None) -> list[tuple[Path, Kind | None]]:
-    """The attributes without which there is no value of a kind at a path, each with its own kind; None: any."""
+    """The attributes without which a path has no value of a kind, each with its required kind; None: any kind."""
     place = place_of(path)
     return list(derivation(place).needs.items()) if is_derived(place) else [(place, kind)]
 
@@ -260,22 +260,22 @@ def of_constant(value: Value) -> str:
 
 
 def call(name: str, *arguments: str) -> str:
-    """The text of a function of others."""
+    """The text of a function call."""
     return f'["{name}",{",".join(arguments)}]'
 
 
 def of_order(values: Sequence[str], below: Iterable[tuple[str, str]]) -> str:
-    """The text of a domain's own order, for `compare`: its values, and which are directly below which."""
+    """The text of a domain's own order, for `compare`: its values, and (lower, higher) pairs of them."""
     order = {"values": values, "below": [list(pair) for pair in below]}
     return json.dumps({"order": order}, ensure_ascii=False, separators=(",", ":"))
 
 
 def derived_path(text: str) -> Path:
-    """The path of the derived attribute of a text; that of an attribute is the attribute's own."""
+    """The path of the derived attribute with this text; for an attribute's text, the path of the attribute."""
     return tuple(json.loads(text)["at"]) if text.startswith("{") else (*DERIVED, text)
 
 
-# Trees, which are what JSON makes of texts
+# Trees: texts as parsed by JSON
 
 
 def is_attribute(tree: Any) -> bool:
@@ -283,17 +283,17 @@ def is_attribute(tree: Any) -> bool:
 
 
 def constant_of(tree: Any) -> Any:
-    """The value that a tree without attributes has, or None."""
+    """The value of a tree without attributes, or None."""
     return _compiled(tree, {})([])
 
 
 def constant_of_text(text: str) -> Any:
-    """The same of a text."""
+    """The value of a text without attributes, or None."""
     return constant_of(json.loads(text))
 
 
 def kind_of(tree: Any) -> Kind | None:
-    """The kind of the values of a tree, where they are always of one."""
+    """The kind of a tree's values; None if it depends on the event."""
     if type(tree) is not list:
         return None if is_attribute(tree) else KINDS[type(_literal(tree))]
     name, *arguments = tree
@@ -331,7 +331,7 @@ def _shown(tree: Any, is_inner: bool = False) -> str:
     if type(tree) is not list:
         return show(_literal(tree))
     name, *arguments = tree
-    if name in READ_AS:  # which nobody has written
+    if name in READ_AS:  # internal: no text calls it
         return _shown(arguments[0], is_inner)
     if name in ARITHMETIC:
         text = f" {name} ".join(_shown(each, True) for each in arguments)
@@ -341,11 +341,11 @@ def _shown(tree: Any, is_inner: bool = False) -> str:
     return f"{name}({', '.join(map(_shown, arguments))})"
 
 
-# What single values give
+# Evaluation
 
 
 def _compiled(tree: Any, sources: dict[SourceAttribute, int]) -> Evaluate:
-    """What works out a tree from the values of its sources, which are numbered here."""
+    """The function that evaluates a tree on the values of its sources. Numbers the sources."""
     if is_attribute(tree):
         place = sources.setdefault(SourceAttribute(tuple(tree["at"]), False), len(sources))
         return lambda values: values[place] if type(values[place]) in KINDS else None
@@ -358,21 +358,21 @@ def _compiled(tree: Any, sources: dict[SourceAttribute, int]) -> Evaluate:
         return lambda values: len(values[place]) or None
     if name == "compare" and len(arguments) > 2:
         return _in_order(arguments, sources)
-    several = [_compiled(each, sources) for each in arguments]
+    operands = [_compiled(each, sources) for each in arguments]
     if name == "coalesce":
-        return lambda values: next((found for each in several if (found := each(values)) is not None), None)
+        return lambda values: next((value for evaluate in operands if (value := evaluate(values)) is not None), None)
     function = SCALAR[name]
-    first = several[0]
-    if len(several) == 1:
+    first = operands[0]
+    if len(operands) == 1:
         return lambda values: function(first(values))
-    second = several[1]
-    if len(several) == 2:
+    second = operands[1]
+    if len(operands) == 2:
         return lambda values: function(first(values), second(values))
-    return lambda values: function(*[each(values) for each in several])
+    return lambda values: function(*[evaluate(values) for evaluate in operands])
 
 
 def _in_order(arguments: list[Any], sources: dict[SourceAttribute, int]) -> Evaluate:
-    """`compare` where a domain brings an order."""
+    """`compare` by a domain's own order."""
     order = arguments[2]["order"]
     left, right = (_compiled(each, sources) for each in arguments[:2])
     compared = order_of(tuple(order["values"]), tuple(map(tuple, order["below"])))

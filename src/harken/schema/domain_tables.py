@@ -1,4 +1,4 @@
-"""Domains as the tables of a schema file, in both directions."""
+"""Domains to and from tables of a schema file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harken.toml.document import needs_key, unknown_key
 
 Table = Mapping[str, object]
 Fault = tuple[str | None, SchemaError]
-"""What is wrong, and at which key of the table; None for the table as a whole."""
+"""The key of the table at which the error is, None for the whole table; and the error."""
 
 
 def domain_from_table(name: str, table: Table) -> tuple[Domain | None, list[Fault]]:
-    """The domain that a table describes, or None and what is wrong with the table."""
+    """The domain that a table describes, or None; and the faults of the table."""
     type_name = table.get("type")
     if not isinstance(type_name, str) or type_name not in _KEYS:
         types = ", ".join(_KEYS)
@@ -24,11 +24,11 @@ def domain_from_table(name: str, table: Table) -> tuple[Domain | None, list[Faul
             return None, [(None, SchemaError(f"{needs_key(f'domain `{name}`', 'type')}: one of {types}"))]
         hint = did_you_mean(type_name, _KEYS) if isinstance(type_name, str) else None
         return None, [("type", SchemaError(f"the `type` of domain `{name}` is one of {types}", hint=hint))]
-    known = ("type", *_KEYS[type_name])
+    allowed = ("type", *_KEYS[type_name])
     faults: list[Fault] = [
-        (key, SchemaError(unknown_key(f"domain `{name}` of type {type_name}", key), hint=did_you_mean(key, known)))
+        (key, SchemaError(unknown_key(f"domain `{name}` of type {type_name}", key), hint=did_you_mean(key, allowed)))
         for key in table
-        if key not in known
+        if key not in allowed
     ]
     try:
         domain = _READERS.get(type_name, _plain)(name, table)
@@ -40,7 +40,7 @@ def domain_from_table(name: str, table: Table) -> tuple[Domain | None, list[Faul
 
 
 def domain_to_table(domain: Domain) -> dict[str, object]:
-    """The table that describes a domain. Raises SchemaError if it is of a class that files have no type for."""
+    """The table that describes a domain. Raises SchemaError if files have no type for its class."""
     if type(domain) is EnumeratedDomain:
         table: dict[str, object] = {"type": "enumerated", "values": list(domain.values)}
         return table | {"order": _chains(domain)} if domain.order else table

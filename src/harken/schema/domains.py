@@ -60,7 +60,7 @@ class Domain(ABC):
         return COMPARISONS[operator](left, right)
 
     def refusal(self, raw: object, hint: str | None = None) -> InvalidValueError:
-        """The error that says that a value is not in this domain."""
+        """The error for a value outside this domain."""
         expected = self.describe()
         named = "" if self.name in BUILT_IN else f" (domain `{self.name}`)"
         return InvalidValueError(f"expected {expected}{named}, got {shortened(raw)}", hint=hint)
@@ -109,7 +109,7 @@ class IntegerDomain(Domain):
 
 @dataclass(frozen=True, slots=True)
 class FloatDomain(Domain):
-    """Numbers. An integer of 64 bits stays one, because integers and floats compare exactly; a Decimal is rounded."""
+    """Numbers. A 64-bit integer stays an integer, because integers and floats compare exactly; a Decimal is rounded."""
 
     kind: ClassVar[Kind] = Kind.NUMBER
 
@@ -234,7 +234,7 @@ BUILT_IN: dict[str, Domain] = {
 
 
 def shortened(raw: object) -> str:
-    """A value as a message shows it: never long, whatever it is."""
+    """A value as a message shows it, cut short."""
     try:
         return _repr.repr(raw)
     except ValueError:  # Python does not print integers of thousands of digits
@@ -242,21 +242,21 @@ def shortened(raw: object) -> str:
 
 
 def _whole(raw: object) -> int | None:
-    """The integer of 64 bits that a number is exactly, or None."""
+    """The integer that a number equals, or None."""
     if isinstance(raw, bool):
         return None
     if isinstance(raw, int):
         return int(raw)
     if isinstance(raw, float):
         return int(raw) if raw.is_integer() else None
-    # Check the bounds first: int() of a Decimal with a large exponent takes for ever.
+    # Check the bounds first: int() of a Decimal with a large exponent is slow.
     if isinstance(raw, Decimal) and raw.is_finite() and INT64_MIN <= raw <= INT64_MAX and raw == int(raw):
         return int(raw)
     return None
 
 
 def _number(text: str) -> int | float | None:
-    """The number that a text writes, by the rule of the language: with a point or an exponent it is a float."""
+    """The number that a text spells, as in the language: with a point or an exponent it is a float. Else None."""
     text = text.strip()
     if _INTEGER.fullmatch(text):
         try:
@@ -270,5 +270,5 @@ def _number(text: str) -> int | float | None:
 
 
 def _plain_datetime(moment: datetime) -> datetime:
-    """The moment as a plain datetime: pandas has a subclass of its own."""
+    """The moment as a plain datetime: pandas has a subclass."""
     return moment if type(moment) is datetime else datetime.combine(moment.date(), moment.time(), UTC)

@@ -1,4 +1,4 @@
-"""The columns that events come in: names and types, through structs, arrays and maps, as Arrow or Spark tells them."""
+"""The columns of events, as Arrow or Spark declares them: names and types, through structs, arrays and maps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LISTS = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
-# By the names of pyarrow.types, in the order in which they are asked.
+# By function of pyarrow.types; the first that holds decides.
 _OF_ARROW = {
     "is_string": "string",
     "is_large_string": "string",
@@ -26,7 +26,7 @@ _OF_ARROW = {
     "is_timestamp": "timestamp",
     "is_date": "date",
 }
-# By DataType.typeName(). So pyspark need not be imported.
+# By DataType.typeName(), so that pyspark need not be imported.
 _OF_SPARK = {
     "string": "string",
     "char": "string",
@@ -45,11 +45,11 @@ _OF_SPARK = {
 }
 _NULLS = ("null", "void")
 _BINARIES = ("binary", "large_binary", "binary_view")
-"""Types of columns that hold XML documents, by the names that Arrow and Spark share."""
+"""Types of columns that hold XML documents, as both Arrow and Spark call them."""
 
 
 class SparkStruct(Protocol):
-    """A `pyspark.sql.types.StructType`: only the rooms of Spark import that."""
+    """A `pyspark.sql.types.StructType`, without importing pyspark."""
 
     @property
     def fields(self) -> Sequence[Any]: ...
@@ -59,14 +59,14 @@ class Leaf(NamedTuple):
     """A column, or a field inside one, that holds values or arrays of them."""
 
     domain: Domain | None
-    """The built-in domain of its values. None where the type does not tell (a column of nulls only), or where no
-    subscription can ask for it (binary, variant, intervals)."""
+    """The built-in domain of its values. None if it is unknown (a column of nulls only), or if
+    subscriptions cannot read the type (binary, variant, intervals)."""
     type: str
     """Its type, as Arrow or Spark calls it."""
     is_document: bool = False
-    """Whether it is a column of bytes, which are XML documents."""
+    """Whether the column holds XML documents as bytes."""
     has_no_times: bool = False
-    """Whether it has strings, none of which reads as the timestamp or the date that subscriptions ask for."""
+    """Whether it has strings, and none parses as the timestamp or date that subscriptions compare with."""
 
     @property
     def kind(self) -> Kind | None:
@@ -92,28 +92,28 @@ Node = Leaf | Fields | Entries
 
 @dataclass(frozen=True, slots=True)
 class EventColumns:
-    """What columns events have, by path. Arrays are no level of their own: `items.price` goes through `items`."""
+    """The columns of events, by path. Arrays add no level: `items.price` goes through `items`."""
 
     columns: Fields
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Self:
         """The columns of Arrow tables with this schema. Binary ones hold XML documents."""
-        return cls(Fields({each.name: _column(str(each.type)) or _arrow_node(each.type) for each in schema}))
+        return cls(Fields({column.name: _column(str(column.type)) or _arrow_node(column.type) for column in schema}))
 
     @classmethod
     def from_spark(cls, schema: SparkStruct) -> Self:
-        """The columns of DataFrames with this schema. Binary ones are as in Arrow."""
-        found = {each.name: _column(each.dataType.typeName()) or _spark_node(each.dataType) for each in schema.fields}
-        return cls(Fields(found))
+        """The columns of DataFrames with this schema. Binary ones hold XML documents."""
+        nodes = {each.name: _column(each.dataType.typeName()) or _spark_node(each.dataType) for each in schema.fields}
+        return cls(Fields(nodes))
 
     def only(self, names: Iterable[str]) -> Self:
-        """Those columns that are among these names."""
+        """The columns with these names."""
         wanted = set(names)
         return type(self)(Fields({name: node for name, node in self.columns.by_name.items() if name in wanted}))
 
     def of_any_kind(self, names: Iterable[str]) -> Self:
-        """The same columns, except that those of these names may hold values of any kind."""
+        """A copy in which the columns with these names may hold values of any kind."""
         loosened = {name: _of_any_kind(self.columns.by_name[name]) for name in names if name in self.columns.by_name}
         return type(self)(Fields({**self.columns.by_name, **loosened}))
 
@@ -122,7 +122,7 @@ class EventColumns:
         return iter(self.columns.by_name)
 
     def at(self, path: Path) -> Node | None:
-        """What is at a path; None if there is nothing."""
+        """The node at a path; None if there is none."""
         node: Node | None = self.columns
         for key in path:
             if isinstance(node, Fields):
@@ -134,19 +134,19 @@ class EventColumns:
         return node
 
     def leaves(self) -> Iterator[tuple[Path, Leaf]]:
-        """Every leaf with its path. What is inside maps is left out: it has no name."""
+        """Every leaf with its path, except those inside maps, which have no names."""
         return _leaves(self.columns, ())
 
     def unreadable(self) -> Iterator[tuple[Path, Leaf]]:
-        """The leaves that no event can hold, such as intervals, also inside maps. Columns of documents are none."""
-        found = _leaves(self.columns, (), in_maps=True)
-        unknown = ((path, leaf) for path, leaf in found if leaf.domain is None and leaf.type not in _NULLS)
+        """The leaves of types that events cannot hold, such as intervals, also inside maps."""
+        leaves = _leaves(self.columns, (), in_maps=True)
+        unknown = ((path, leaf) for path, leaf in leaves if leaf.domain is None and leaf.type not in _NULLS)
         return ((path, leaf) for path, leaf in unknown if not leaf.is_document)
 
 
-def _column(kind: str) -> Leaf | None:
-    """A column of documents, if it is one by the name of its type."""
-    return Leaf(None, kind, is_document=True) if kind in _BINARIES else None
+def _column(type_name: str) -> Leaf | None:
+    """The leaf of a column of documents; None for a column of another type."""
+    return Leaf(None, type_name, is_document=True) if type_name in _BINARIES else None
 
 
 def _of_any_kind(node: Node) -> Node:
@@ -166,7 +166,7 @@ def _leaves(node: Node, path: Path, in_maps: bool = False) -> Iterator[tuple[Pat
 
 
 def _arrow_fields(fields: Any) -> Fields:
-    return Fields({each.name: _arrow_node(each.type) for each in fields})
+    return Fields({inner.name: _arrow_node(inner.type) for inner in fields})
 
 
 def _arrow_node(kind: Any) -> Node:
@@ -187,11 +187,11 @@ def _arrow_node(kind: Any) -> Node:
 
 
 def _spark_fields(kind: SparkStruct) -> Fields:
-    return Fields({each.name: _spark_node(each.dataType) for each in kind.fields})
+    return Fields({inner.name: _spark_node(inner.dataType) for inner in kind.fields})
 
 
 def _spark_node(kind: Any) -> Node:
-    if hasattr(kind, "sqlType"):  # a user-defined type, by what stores it
+    if hasattr(kind, "sqlType"):  # a user-defined type, by its storage type
         return _spark_node(kind.sqlType())
     match kind.typeName():
         case "struct":

@@ -41,8 +41,8 @@ class EventType:
 class View:
     """The rules that an event of several types obeys.
 
-    Three properties make it one: every attribute that is mandatory in some of the types is mandatory here; every
-    attribute here is one of some of the types; and it has one rule, in which mandatory and multiple have won.
+    It has every attribute that is mandatory in one of the types, and no attribute that none of the types has. Each has
+    one rule, in which mandatory wins over optional, and multiple over unique.
     """
 
     event_types: frozenset[str]

@@ -1,4 +1,4 @@
-"""The four ways in which a publisher may extend a schema. None changes the meaning of what is there already."""
+"""The four ways in which a publisher may extend a schema. None changes the meaning of existing definitions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from harken.schema.paths import Path, format_path
 
 @dataclass(slots=True)
 class SchemaDraft:
-    """A schema in the making. Everything that enters a schema passes here, and is checked on the way.
+    """A schema under construction, which checks every addition.
 
-    Adding what is already there with the same definition does nothing; `changed` tells whether anything was new.
+    Adding an existing definition again does nothing; `changed` is whether anything was new.
     """
 
     domains: dict[str, Domain] = field(default_factory=dict)
@@ -37,35 +37,35 @@ class SchemaDraft:
             raise SchemaError(f"`{name}` cannot be the name of a domain")
         if name in BUILT_IN:
             raise ExtensionError(f"domain `{name}` is built in", hint="give yours another name")
-        known = self.domains.get(name)
-        if known is None:
+        existing = self.domains.get(name)
+        if existing is None:
             self.domains[name] = domain
             self.changed = True
-        elif known != domain:
-            raise ExtensionError(f"domain `{name}` is there already, with another definition")
+        elif existing != domain:
+            raise ExtensionError(f"domain `{name}` already exists, with another definition")
 
     def add_attribute(self, path: Path, domain_name: str) -> None:
         name = format_path(path)
         if not path or "" in path:
             raise SchemaError(f"`{name}` is not an attribute name: it has an empty key")
         if path == EVENT_TYPE:
-            raise SchemaError("attribute `event_type` is not for you to define", hint="declare event types instead")
+            raise SchemaError("attribute `event_type` cannot be defined", hint="declare event types instead")
         domain = self.domain(domain_name)
-        known = self.attributes.get(path)
-        if known is None:
+        existing = self.attributes.get(path)
+        if existing is None:
             self.attributes[path] = domain
             self.changed = True
-        elif known != domain:
-            raise ExtensionError(f"attribute `{name}` is there already, with domain `{known.name}`")
+        elif existing != domain:
+            raise ExtensionError(f"attribute `{name}` already exists, with domain `{existing.name}`")
 
     def add_event_type(self, event_type: EventType) -> None:
         name = event_type.name
         if not name:
             raise SchemaError("an event type needs a name")
-        known = self.event_types.get(name)
-        if known is not None:
-            if known != event_type:
-                raise ExtensionError(f"event type `{name}` is there already, with other rules")
+        existing = self.event_types.get(name)
+        if existing is not None:
+            if existing != event_type:
+                raise ExtensionError(f"event type `{name}` already exists, with other rules")
             return
         for path in event_type.rules:
             self.check_attribute(path)
@@ -78,12 +78,12 @@ class SchemaDraft:
             raise SchemaError(f"there is no event type `{name}`", hint=did_you_mean(name, self.event_types))
         self.check_attribute(path)
         rule = Rule(mandatory=False, multiple=multiple)
-        known = event_type.rules.get(path)
-        if known is None:
+        existing = event_type.rules.get(path)
+        if existing is None:
             self.event_types[name] = EventType(name, {**event_type.rules, path: rule})
             self.changed = True
-        elif known != rule:
-            raise ExtensionError(f"event type `{name}` has attribute `{format_path(path)}` already, as {known}")
+        elif existing != rule:
+            raise ExtensionError(f"event type `{name}` already has attribute `{format_path(path)}`, as {existing}")
 
     def check_attribute(self, path: Path) -> None:
         """Raises SchemaError unless an event type may have a rule for this attribute."""
@@ -96,7 +96,7 @@ class SchemaDraft:
 
 
 class Extensible(Protocol):
-    """What a schema says: `Schema`, which knows this module."""
+    """The definitions of a schema. (`Schema` itself imports this module.)"""
 
     @property
     def domains(self) -> Mapping[str, Domain]: ...
@@ -107,10 +107,10 @@ class Extensible(Protocol):
 
 
 class Extension(Protocol):
-    """One of the four."""
+    """One of the four extensions."""
 
     def apply(self, draft: SchemaDraft) -> None:
-        """Add to the draft. Raises SchemaError; when it conflicts with what is there, ExtensionError."""
+        """Add to the draft. Raises SchemaError, or ExtensionError for a conflict with an existing definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class NewDomain:
 
 @dataclass(frozen=True, slots=True)
 class NewAttribute:
-    """The attribute creation rule. The domain is a built-in one, or one that the schema has by now."""
+    """The attribute creation rule. The domain is a built-in one, or one that the schema already has."""
 
     path: Path
     domain_name: str
@@ -157,16 +157,16 @@ class NewEventType:
 
 
 def extensions_between(before: Extensible, after: Extensible) -> list[Extension]:
-    """The extensions that make one schema another, which extends it."""
-    found: list[Extension] = [NewDomain(each) for name, each in after.domains.items() if name not in before.domains]
+    """The added that turn `before` into `after`, which extends it."""
+    added: list[Extension] = [NewDomain(each) for name, each in after.domains.items() if name not in before.domains]
     for path, domain in after.attributes.items():
         if path not in before.attributes:
-            found.append(NewAttribute(path, domain.name))
+            added.append(NewAttribute(path, domain.name))
     for name, event_type in after.event_types.items():
-        known = before.event_types.get(name)
-        if known is None:
-            found.append(NewEventType(event_type))
+        existing = before.event_types.get(name)
+        if existing is None:
+            added.append(NewEventType(event_type))
             continue
-        new = {path: rule for path, rule in event_type.rules.items() if path not in known.rules}
-        found.extend(NewOptionalAttribute(name, path, rule.multiple) for path, rule in new.items())
-    return found
+        new = {path: rule for path, rule in event_type.rules.items() if path not in existing.rules}
+        added.extend(NewOptionalAttribute(name, path, rule.multiple) for path, rule in new.items())
+    return added

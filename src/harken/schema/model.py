@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What events may hold. It never changes; `extend` gives a new one.
+    """What events may hold. Immutable: `extend` returns a new schema.
 
     `domains` has the declared domains only; the built-in ones are always known. With event types the schema is closed:
     an event names its types and has their attributes, no others (rules R1 to R3). Without any it is open, as ToPSS's
     publication types are: every attribute is optional and may have several values, `event_type` is not needed, and
     attributes that the schema does not declare pass as they are. The first event type closes an open schema.
 
-    Schemas are equal when they say the same, whatever their versions and the order in which they came to say it.
+    Schemas with the same definitions are equal, whatever their versions and the order of the definitions.
     """
 
     domains: Mapping[str, Domain] = field(default_factory=dict)
@@ -49,14 +49,14 @@ class Schema:
         for path, domain in self.attributes.items():
             draft.add_attribute(path, domain.name)
             if draft.attributes[path] != domain:
-                raise SchemaError(f"attribute `{format_path(path)}` has a domain `{domain.name}` of its own")
+                raise SchemaError(f"attribute `{format_path(path)}` has another domain `{domain.name}` than the schema")
         for name, event_type in self.event_types.items():
             _check_name("event type", name, event_type.name)
             draft.add_event_type(event_type)
         object.__setattr__(self, "domains", draft.domains)
         object.__setattr__(self, "attributes", draft.attributes)
         object.__setattr__(self, "event_types", draft.event_types)
-        # In the order of declaration, so that extensions only ever append codes.
+        # In the order of declaration, so that extensions only append codes.
         names = tuple(self.event_types)
         object.__setattr__(self, "_event_type_domain", EnumeratedDomain("event_type", names) if names else None)
 
@@ -64,21 +64,21 @@ class Schema:
     def from_arrow(cls, schema: pa.Schema) -> Self:
         """The open schema of Arrow tables with these columns: an attribute a column, by its path if it is nested.
 
-        So `Engine(Schema.from_arrow(table.schema))` refuses a subscription that asks for another name, or compares with
-        a value of another type. Left out are types that no subscription can ask for by name (binary, durations, maps),
+        So `Engine(Schema.from_arrow(table.schema))` rejects a subscription that uses another name, or compares with
+        a value of another type. Left out are types that no subscription can read by name (binary, durations, maps),
         columns that only hold nulls, and `event_type`, which belongs to event types.
         """
         return cls._of_columns(EventColumns.from_arrow(schema))
 
     @classmethod
     def from_spark(cls, schema: SparkStruct) -> Self:
-        """The same of Spark's DataFrames: `Schema.from_spark(events.schema)`, a StructType. VARIANT is left out too."""
+        """As `from_arrow`, of Spark's DataFrames: `Schema.from_spark(events.schema)`. VARIANT is left out too."""
         return cls._of_columns(EventColumns.from_spark(schema))
 
     @classmethod
     def _of_columns(cls, columns: EventColumns) -> Self:
-        found = ((path, leaf.domain) for path, leaf in columns.leaves() if path != EVENT_TYPE and "" not in path)
-        return cls(attributes={path: domain for path, domain in found if domain is not None})
+        domains = ((path, leaf.domain) for path, leaf in columns.leaves() if path != EVENT_TYPE and "" not in path)
+        return cls(attributes={path: domain for path, domain in domains if domain is not None})
 
     def __hash__(self) -> int:
         return hash((frozenset(self.domains), frozenset(self.attributes), frozenset(self.event_types)))
@@ -100,17 +100,17 @@ class Schema:
                 problem = f"there is no event type `{name}`"
                 raise EventTypeError(problem, hint=did_you_mean(name, self.event_types))
             for path, rule in event_type.rules.items():
-                known = rules.get(path)
-                rules[path] = rule if known is None else rule.merged(known)
-        seen = {path: rule for path, rule in rules.items() if rule.mandatory or path in carried}
-        return View(frozenset(names), seen)
+                earlier = rules.get(path)
+                rules[path] = rule if earlier is None else rule.merged(earlier)
+        applicable = {path: rule for path, rule in rules.items() if rule.mandatory or path in carried}
+        return View(frozenset(names), applicable)
 
     def validate(self, attributes: Mapping[Path, Sequence[object]]) -> dict[Path, tuple[Value, ...]]:
         """The event's values as its domains read them, or its first fault raised.
 
         The event comes as a flat mapping of paths to raw values, without nulls and NaNs; an attribute with no values is
-        missing. Values keep their number and order, so that those of one array element stay together. What an open
-        schema does not declare is passed on unread.
+        missing. Values keep their number and order, so that those of one array element stay together. Attributes
+        that an open schema does not declare pass unread.
         """
         examination = Examination.of(self, attributes)
         if examination.faults:
@@ -118,13 +118,13 @@ class Schema:
         return examination.values
 
     def faults(self, attributes: Mapping[Path, Sequence[object]]) -> list[EventError]:
-        """Everything that is wrong with an event; see `validate`."""
+        """Every fault of an event; see `validate`."""
         return Examination.of(self, attributes).faults
 
     def extend(self, *extensions: Extension) -> Schema:
-        """The schema with these added in turn: all of them or, raising SchemaError, none.
+        """The schema with these extensions, applied in order. Raises SchemaError.
 
-        Adding what is already there with the same definition changes nothing; if nothing changes, `self` is returned.
+        Adding an existing definition again changes nothing; if nothing changes, `self` is returned.
         """
         draft = SchemaDraft(dict(self.domains), dict(self.attributes), dict(self.event_types))
         for extension in extensions:
@@ -136,4 +136,4 @@ class Schema:
 
 def _check_name(what: str, key: str, name: str) -> None:
     if key != name:
-        raise SchemaError(f"{what} `{name}` is filed under `{key}`")
+        raise SchemaError(f"{what} `{name}` has the key `{key}`")

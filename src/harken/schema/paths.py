@@ -1,6 +1,6 @@
 """Attribute names. A path is a tuple of keys: `seller.country` is ("seller", "country"), `` `a.b` `` is ("a.b",).
 
-That of a derived attribute begins with an empty key, which no name has: see derived.py.
+The path of a derived attribute begins with an empty key, which no name has: see derived.py.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ import re
 
 Path = tuple[str, ...]
 DERIVED: Path = ("",)
-"""What the paths of derived attributes begin with."""
+"""Prefix of the paths of derived attributes."""
 DOCUMENT: Path = ("document",)
-"""The attribute that holds the document that an XPath subscription is about. A bare document is an event with no
-other."""
+"""The attribute whose document XPath subscriptions read. A bare document is an event with no other attribute."""
 
-# Words that the language keeps for itself; as names they need backticks.
+# Reserved words of the language; as names they need backticks.
 RESERVED = frozenset(
     "AND OR NOT IN LIKE BETWEEN IS NULL TRUE FALSE".split(),
 )
@@ -28,12 +27,12 @@ def parse_path(name: str) -> Path:
     keys: list[str] = []
     position = 0
     while True:
-        found = _KEY.match(name, position)
-        if found is None:
+        key = _KEY.match(name, position)
+        if key is None:
             raise ValueError(f"{name!r} is not an attribute name: put keys with other characters in backticks")
-        quoted = found["quoted"]
-        keys.append(found["plain"] if quoted is None else quoted.replace("``", "`"))
-        position = found.end()
+        quoted = key["quoted"]
+        keys.append(key["plain"] if quoted is None else quoted.replace("``", "`"))
+        position = key.end()
         if position == len(name):
             return tuple(keys)
         if name[position] != ".":
@@ -44,7 +43,7 @@ def parse_path(name: str) -> Path:
 def format_path(path: Path) -> str:
     """The name of a path, quoted where it has to be, so that `parse_path` and the language read it back.
 
-    That of a derived attribute is for people only.
+    The name of a derived attribute is for people only.
     """
     if path[:1] == DERIVED:
         from harken.schema.derived import format_derived

@@ -1,6 +1,6 @@
-"""What the functions of derived attributes give for single values; columns have events/column_functions.py.
+"""The functions of derived attributes on single values; events/column_functions.py has them on columns.
 
-All values are of canonical types, and None stands for what is missing or cannot be worked out.
+All values are of canonical types. None is a missing value or an undefined result.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from harken.schema.values import INT64_MAX, INT64_MIN, KINDS, Kind, Value, read_
 
 LESS, EQUAL, GREATER, NEITHER = -1, 0, 1, 2
 ARITHMETIC = ("+", "-", "*", "/", "%")
-_MOST_KNOWN = 65_536
+_CACHE_SIZE = 65_536
 _BEYOND = 2.0**63
 _ENOUGH_DIGITS = 2_000
-"""No binary64 has so many digits before and behind its point."""
+"""More digits than any binary64 has before and behind its point."""
 
 
 @lru_cache(maxsize=64)
 def order_of(values: tuple[str, ...], below: tuple[tuple[str, str], ...]) -> Callable[[Any, Any], int | None]:
-    """How two values of a domain compare, where some are directly below others."""
-    known = frozenset(values)
+    """The comparison of two values of a domain with its own order, given as (lower, higher) pairs."""
+    members = frozenset(values)
     directly: dict[str, list[str]] = {}
     for lower, higher in below:
         directly.setdefault(lower, []).append(higher)
 
-    @lru_cache(maxsize=_MOST_KNOWN)
+    @lru_cache(maxsize=_CACHE_SIZE)
     def above(value: str) -> frozenset[str]:
-        found: set[str] = set()
+        higher_values: set[str] = set()
         waiting = [value]
         while waiting:
-            more = set(directly.get(waiting.pop(), ())) - found
-            found |= more
+            more = set(directly.get(waiting.pop(), ())) - higher_values
+            higher_values |= more
             waiting += more
-        return frozenset(found)
+        return frozenset(higher_values)
 
     def compared(left: Any, right: Any) -> int | None:
-        if left not in known or right not in known:
+        if left not in members or right not in members:
             return None
         if left == right:
             return EQUAL
@@ -63,7 +63,7 @@ def _text(function: Callable[[str], Value]) -> Callable[[Any], Value | None]:
 
 
 def substring(text: Any, position: int, length: int | None = None) -> str | None:
-    """Characters from a position on, counted from 1 or, if it is negative, from the end."""
+    """Characters from a position on, counted from 1 or, if negative, from the end."""
     if type(text) is not str:
         return None
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
@@ -71,36 +71,36 @@ def substring(text: Any, position: int, length: int | None = None) -> str | None
 
 
 def whole(value: Any) -> int | None:
-    """The integer of 64 bits that a number is, whether it came as one or as a float; None if it is none."""
+    """The 64-bit integer that an int or a float equals; else None."""
     if type(value) is int:
         return value
     return int(value) if type(value) is float and -_BEYOND <= value < _BEYOND and value.is_integer() else None
 
 
 def fitting(value: int) -> int | None:
-    """The integer, if it has 64 bits."""
+    """The integer if it fits in 64 bits; else None."""
     return value if INT64_MIN <= value <= INT64_MAX else None
 
 
 def finite(value: float) -> float | None:
-    """The float without the sign of a zero, if it is finite."""
+    """The float if it is finite, with -0.0 as 0.0; else None."""
     return value + 0.0 if isfinite(value) else None
 
 
 def _arithmetic(
     of_integers: Callable[[int, int], int | None], of_floats: Callable[[float, float], float | None]
 ) -> Callable[[Any, Any], Value | None]:
-    """A number is its value: 2 and 2.0 are one, so integers of 64 bits count exactly however they came."""
+    """Arithmetic by value: 2 and 2.0 are equal, so 64-bit integers are computed exactly, also those in floats."""
 
     def result(left: Any, right: Any) -> Value | None:
         if KINDS.get(type(left)) is not Kind.NUMBER or KINDS.get(type(right)) is not Kind.NUMBER:
             return None
-        mine, theirs = whole(left), whole(right)
-        if mine is not None and theirs is not None:
-            exact = of_integers(mine, theirs)
+        left_integer, right_integer = whole(left), whole(right)
+        if left_integer is not None and right_integer is not None:
+            exact = of_integers(left_integer, right_integer)
             return None if exact is None else fitting(exact) if type(exact) is int else finite(exact)
-        found = of_floats(float(left), float(right))
-        return None if found is None else finite(found)
+        inexact = of_floats(float(left), float(right))
+        return None if inexact is None else finite(inexact)
 
     return result
 
@@ -131,25 +131,25 @@ def _integral(function: Callable[[Any], int]) -> Callable[[Any], Value | None]:
 
 
 def rounded(value: Any, digits: int = 0) -> Value | None:
-    """The nearest number with so many digits behind its point, of two that are as near the one away from 0."""
+    """The number rounded to `digits` decimal digits, halves away from zero."""
     exact = whole(value)
     if exact is not None and digits >= 0:
         return exact
     if not isfinite(value):
         return None
-    # What is written is rounded, not what binary64 makes of it: 2.675 becomes 2.68.
+    # Rounds the decimal notation, not the value in binary64: 2.675 becomes 2.68.
     decimal = Decimal(exact) if exact is not None else Decimal(repr(value))
     if digits > -int(decimal.as_tuple().exponent):
         return value if exact is None else exact
     try:
-        found = decimal.quantize(Decimal(1).scaleb(-digits), context=Context(_ENOUGH_DIGITS, ROUND_HALF_UP))
+        quantized = decimal.quantize(Decimal(1).scaleb(-digits), context=Context(_ENOUGH_DIGITS, ROUND_HALF_UP))
     except ArithmeticError:
         return 0
-    return fitting(int(found)) if exact is not None else finite(float(found))
+    return fitting(int(quantized)) if exact is not None else finite(float(quantized))
 
 
 def _read_as(kind: type, read: Callable[[str], Value | None]) -> Callable[[Any], Any]:
-    """Values of a type as they are, and strings as `read` has them."""
+    """Values of a type pass, strings are parsed with `read`; None for all else."""
     return lambda value: read(value) if type(value) is str else value if type(value) is kind else None
 
 
@@ -157,33 +157,33 @@ def _day(function: Callable[[date], int]) -> Callable[[Any], int | None]:
     return lambda value: function(value) if KINDS.get(type(value)) in (Kind.DATE, Kind.TIMESTAMP) else None
 
 
-@lru_cache(maxsize=_MOST_KNOWN)
+@lru_cache(maxsize=_CACHE_SIZE)
 def address(text: str) -> str | None:
-    """An internet address in hexadecimal digits behind the number of its version, or None."""
+    """An internet address as the digit of its version and hexadecimal digits; None if it is invalid."""
     try:
-        found = ip_address(text)
+        parsed = ip_address(text)
     except ValueError:
         return None
-    return written_address(found.version, int(found))
+    return written_address(parsed.version, int(parsed))
 
 
 def written_address(version: int, number: int) -> str:
-    """The address of this number, so that the order of texts is that of numbers."""
+    """The address with this number, as a text that sorts like the number."""
     return f"4{number:08x}" if version == 4 else f"6{number:032x}"
 
 
-@lru_cache(maxsize=_MOST_KNOWN)
+@lru_cache(maxsize=_CACHE_SIZE)
 def network(text: str) -> tuple[str, str]:
     """The first and the last address of a network, as `address` writes them. Raises ValueError."""
-    found = ip_network(text)
-    version = found.version
-    return written_address(version, int(found.network_address)), written_address(version, int(found.broadcast_address))
+    net = ip_network(text)
+    version = net.version
+    return written_address(version, int(net.network_address)), written_address(version, int(net.broadcast_address))
 
 
 def _cidr_contains(net: str, text: Any) -> bool | None:
-    found = address(text) if type(text) is str else None
+    written = address(text) if type(text) is str else None
     first, last = network(net)
-    return None if found is None else first <= found <= last
+    return None if written is None else first <= written <= last
 
 
 SCALAR: dict[str, Callable[..., Any]] = {
@@ -213,7 +213,7 @@ SCALAR: dict[str, Callable[..., Any]] = {
     "address": _text(address),  # type: ignore[arg-type]
     "cidr_contains": _cidr_contains,
 }
-"""What a function gives for single values. All are of canonical types, and None stands for what is missing."""
+"""The functions by name."""
 
 _NUMBERS = (*ARITHMETIC, "abs", "round", "floor", "ceil")
 _TEXTS = ("lower", "upper", "trim", "substring")
@@ -230,4 +230,4 @@ ARGUMENTS: dict[str, Kind] = {
     **dict.fromkeys((*_TEXTS, "length", "address", "cidr_contains"), Kind.STRING),
     "hour": Kind.TIMESTAMP,
 }
-"""The kind of what a function takes, where it takes but one."""
+"""The kind of a function's arguments, if it takes only one kind."""

@@ -33,7 +33,7 @@ Keys = tuple[str, ...]
 
 
 def load_schema(source: str | pathlib.Path) -> Schema:
-    """The schema in a file. Raises SourceError if it cannot be read, SchemaError if what it says is wrong."""
+    """The schema in a file. Raises SourceError if it cannot be read, SchemaError if it has a fault."""
     text = read_text(source, "schema", MAX_SCHEMA_BYTES)
     return parse_schema(text, str(source))
 
@@ -55,11 +55,11 @@ def check_schema(text: str, source_name: str | None = None) -> tuple[Schema | No
 
 
 def parse_rule(words: object, name: str) -> Rule:
-    """The rule for an attribute that words such as `optional multiple` say. Raises SchemaError."""
+    """The rule that words such as `optional multiple` stand for. Raises SchemaError."""
     rule = _RULES.get(" ".join(words.split())) if isinstance(words, str) else None
     if rule is None:
         hint = "write `mandatory` or `optional`, and after it `multiple` if it may have several values"
-        raise SchemaError(f"the rule for attribute `{name}` is not one", hint=hint)
+        raise SchemaError(f"unknown rule for attribute `{name}`", hint=hint)
     return rule
 
 
@@ -79,7 +79,7 @@ def format_schema(schema: Schema) -> str:
 
 
 class _Reader:
-    """Makes a schema of a document, which collects the faults."""
+    """Builds a schema from a document, which collects the faults."""
 
     def __init__(self, document: Document[SchemaError]) -> None:
         self._document = document
@@ -114,7 +114,7 @@ class _Reader:
             for key, fault in faults:
                 self._fault((*keys, key) if key else keys, fault)
         try:
-            # A faulty domain still gets its name, so that its users are not reported too.
+            # A faulty domain is declared all the same, so that attributes of it are not reported too.
             self._draft.add_domain(domain or StringDomain(name))
         except SchemaError as fault:
             self._fault(keys, fault)
@@ -125,7 +125,7 @@ class _Reader:
         if path is None:
             return
         if path in self._draft.attributes:
-            self._document.fault(keys, f"attribute `{format_path(path)}` is there twice")
+            self._document.fault(keys, f"attribute `{format_path(path)}` is defined twice")
             return
         try:
             if not isinstance(domain_name, str):
@@ -163,7 +163,7 @@ class _Reader:
             self._fault(keys, fault)
 
     def _path(self, keys: Keys, value: object) -> Path | None:
-        """The path that the last key spells; None, with a fault kept, if it is not a path."""
+        """The path that the last key spells; None if it is no path, which is recorded as a fault."""
         name = keys[-1]
         try:
             path = parse_path(name)

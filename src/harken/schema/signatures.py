@@ -1,4 +1,4 @@
-"""What an operator takes: the signature that the texts of subscriptions are checked against."""
+"""Signatures of operators, against which the texts of subscriptions are checked."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ class OperatorParameter:
 
     name: str
     kind: Kind | None = None
-    """What a constant or an attribute has to be; None is anything."""
+    """Required kind of a constant or an attribute; None: any kind."""
     may_be_free: bool = False
     """Whether it may be a variable, which the operator then binds."""
     is_optional: bool = False
     check: Callable[[Value], object] | None = None
-    """Raises HarkenError or ValueError for a constant that the operator could do nothing with."""
+    """Raises HarkenError or ValueError for a constant that the operator cannot use."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorSignature:
-    """An operator as texts see it."""
+    """How texts call an operator."""
 
     name: str
     parameters: tuple[OperatorParameter, ...]
     reads: tuple[str, ...] | None = None
-    """The attributes that it is passed; None is the whole event."""
+    """The attributes passed to the operator; None: the whole event."""
 
     @property
     def least(self) -> int:
-        return sum(not each.is_optional for each in self.parameters)
+        return sum(not parameter.is_optional for parameter in self.parameters)
 
     def __str__(self) -> str:
-        """As a text would call it: `near(place, ?distance)`."""
-        shown = [f"?{each.name}" if each.may_be_free else each.name for each in self.parameters]
+        """As a text calls it: `near(place, ?distance)`."""
+        shown = [f"?{parameter.name}" if parameter.may_be_free else parameter.name for parameter in self.parameters]
         return f"{self.name}({', '.join(shown)})"
 
 

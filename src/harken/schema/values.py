@@ -2,7 +2,7 @@
 
 A value is a Python `int` (64 bits), `float` (never NaN), `str`, `bool`, UTC `datetime` or `date`. Each belongs to one
 kind, and only values of one kind compare. Python compares integers with floats exactly, also beyond 2^53, and orders
-strings by code point, which is just what the language asks for.
+strings by code point, as the language requires.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _is_full = re.compile(FULL_TIMESTAMP).fullmatch
 def read_timestamp(text: str) -> datetime | None:
     """A string of an event as a timestamp: `FULL_TIMESTAMP`, without a zone UTC, to the microsecond; else None.
 
-    Narrower than `parse_timestamp`, which reads what somebody has declared or written to be a timestamp.
+    Narrower than `parse_timestamp`, which reads values that were declared or written as timestamps.
     """
     if _is_full(text) is None:
         return None
@@ -73,7 +73,7 @@ def read_timestamp(text: str) -> datetime | None:
 
 
 def read_date(text: str) -> date | None:
-    """A string of an event as a date, YYYY-MM-DD; None if it is no such."""
+    """A string of an event as a date, YYYY-MM-DD; else None."""
     try:
         return parse_date(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""TOML files that people write: what they hold, where it stands, and every fault at its place."""
+"""TOML files that people write: their content, its positions, and faults with line and caret."""

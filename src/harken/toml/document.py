@@ -1,4 +1,4 @@
-"""A TOML document that collects its faults, each with its line and a caret. Schemas and pipelines are read with it."""
+"""A TOML document that collects its faults, each with its line and a caret, for schemas and pipelines."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _OPENING_QUOTES = re.compile(r'"""\n?|\'\'\'\n?|"|\'')
 
 
 def needs_key(owner: str, name: str) -> str:
-    """The message for a key that is missing from a table, as every reader of TOML words it."""
+    """The message for a missing key, the same for all readers of TOML."""
     return f"{owner} needs `{name}`"
 
 
 def unknown_key(owner: str, name: str) -> str:
-    """The message for a key that a table does not know."""
+    """The message for an unknown key."""
     return f"{owner}: unknown key `{name}`"
 
 
@@ -46,7 +46,7 @@ def read_text(source: str | pathlib.Path, what: str, most_bytes: int) -> str:
 
 
 class Document(Generic[E]):
-    """A TOML text and the faults found in it, which are errors of one type. `what` names it in messages.
+    """A TOML text and its faults, which are errors of one type. `what` names the text in messages.
 
     `content` is empty if the text is not TOML; `faults` then holds the parser's message.
     """
@@ -69,18 +69,18 @@ class Document(Generic[E]):
         return [fault for _, fault in sorted(self._faults, key=lambda each: each[0])]
 
     def fault(self, keys: Keys, message: str, hint: str | None = None, *, into: tuple[str, int] | None = None) -> None:
-        """Keep a new fault at a key or, with `into`, at an offset into the string that the key holds."""
+        """Add a fault at a key or, with `into`, at an offset into the string value of the key."""
         fault = self._error_type(message, hint=hint)
         self.keep(self.point(fault, keys) if into is None else self.point_into(fault, keys, *into))
 
     def keep(self, fault: E, line: int | None = None) -> None:
-        """Keep a fault. It is listed by its own line unless another is given."""
+        """Add a fault. It is sorted by its own line, or by `line` if given."""
         self._faults.append((line if line is not None else fault.place.line if fault.place else 0, fault))
 
     def refuse_unknown(
         self, names: Iterable[str], known: Collection[str], owner: str, keys: Keys = (), *, lists_known: bool = False
     ) -> list[str]:
-        """Keep a fault for each key of a table that is not known, with the one that was meant. Returns those keys."""
+        """Add a fault for each unknown key of a table, with a suggestion. Returns the unknown keys."""
         unknown = [name for name in names if name not in known]
         for name in unknown:
             hint = did_you_mean(name, known) or (f"it has {', '.join(known)}" if lists_known else None)
@@ -88,7 +88,7 @@ class Document(Generic[E]):
         return unknown
 
     def point(self, fault: E, keys: Keys) -> E:
-        """Place the fault at a key or, if that is not found, at the table around it, if there is one."""
+        """Place the fault at a key or, if the key is not in the text, at the closest enclosing table."""
         for length in range(len(keys), 0, -1):
             offset = self._offset(keys[:length])
             if offset is not None:
@@ -96,11 +96,11 @@ class Document(Generic[E]):
         return fault
 
     def point_at_start(self, fault: E) -> E:
-        """Place the fault at the first line: something is missing that may stand anywhere."""
+        """Place the fault at the first line, for missing content that may stand anywhere."""
         return fault.at(Place(1, 1, self._source_name))
 
     def point_into(self, fault: E, keys: Keys, value: str, offset: int) -> E:
-        """Place the fault at an offset into a string, or at the string's start if it is written with escapes."""
+        """Place the fault at an offset into a string value, or at its start if it contains escapes."""
         span = self._positions.values.get(keys)
         opening = _OPENING_QUOTES.match(self._text, span[0]) if span is not None else None
         if span is None or opening is None:
@@ -109,17 +109,17 @@ class Document(Generic[E]):
         return self._at(fault, opening.end() + offset if is_verbatim else span[0])
 
     def _syntax_fault(self, what: str, error: Exception) -> E:
-        """The error of Python's parser as one of ours, with its place taken from the message."""
+        """Convert an error of Python's parser, with the place from its message."""
         if isinstance(error, RecursionError):
             return self._error_type(f"the {what} nests too deeply to be read")
         message = str(error)
-        found = _PARSER_POSITION.search(message)
+        position = _PARSER_POSITION.search(message)
         fault = self._error_type(f"the {what} is not TOML: {_PARSER_POSITION.sub('', message)}")
-        if found is None:
+        if position is None:
             return fault
         lines = self._text.split("\n")
-        line = int(found[1]) if found[1] else len(lines)
-        column = int(found[2]) if found[2] else len(lines[-1]) + 1
+        line = int(position[1]) if position[1] else len(lines)
+        column = int(position[2]) if position[2] else len(lines[-1]) + 1
         return fault.at(Place(line, column, self._source_name), self._text)
 
     def _offset(self, keys: Keys) -> int | None:
@@ -142,4 +142,4 @@ class Document(Generic[E]):
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(found.end() for found in re.finditer("\n", self._text))]
+        return [0, *(newline.end() for newline in re.finditer("\n", self._text))]

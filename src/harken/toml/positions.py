@@ -29,9 +29,9 @@ _SCALAR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Offsets into a text: where every header and key begins, and where every value begins and ends.
+    """Offsets into a text: the begin of every header and key, and the begin and end of every value.
 
-    `a.b = 1` also gives the table `a` a position. A table that is written in several places has its first.
+    `a.b = 1` also gives the table `a` a position. A table with several parts has the position of the first.
     """
 
     keys: dict[Keys, int] = field(default_factory=dict)
@@ -39,11 +39,11 @@ class Positions:
 
 
 def find_positions(text: str) -> Positions:
-    """The positions in a text that is TOML; of one that is not, those before its first fault."""
+    """The positions in a TOML text; in invalid TOML, those before the first fault."""
     walk = _Walk(text)
     with contextlib.suppress(_LostError, RecursionError):
         walk.document()
-    return walk.found
+    return walk.positions
 
 
 class _LostError(Exception):
@@ -51,10 +51,10 @@ class _LostError(Exception):
 
 
 class _Walk:
-    """Goes through a text once, statement by statement."""
+    """Walks through a text once, statement by statement."""
 
     def __init__(self, text: str) -> None:
-        self.found = Positions()
+        self.positions = Positions()
         self._text = text
         self._at = 0
         self._table: Keys = ()
@@ -71,18 +71,18 @@ class _Walk:
 
     def _header(self) -> None:
         start = self._at
-        found = self._take(_HEADER)
-        self._table = self._path(_split(found["keys"]), found["bracket"] == "[[", start)
-        self.found.keys.setdefault(self._table, start)
+        header = self._take(_HEADER)
+        self._table = self._path(_split(header["keys"]), header["bracket"] == "[[", start)
+        self.positions.keys.setdefault(self._table, start)
 
     def _path(self, parts: tuple[str, ...], many: bool, start: int) -> Keys:
-        """The path that a header opens. Below a list of tables, `[[…]]`, it leads through the last one so far."""
+        """The path that a header opens. Below an array of tables, `[[…]]`, it leads through the last table so far."""
         path: Keys = ()
         for place, part in enumerate(parts):
             path = (*path, part)
             if many and place == len(parts) - 1:
                 self._last_of[path] = self._last_of.get(path, -1) + 1
-                self.found.keys.setdefault(path, start)
+                self.positions.keys.setdefault(path, start)
             if path in self._last_of:
                 path = (*path, self._last_of[path])
         return path
@@ -91,7 +91,7 @@ class _Walk:
         start = self._at
         path = table + _split(self._take(_PAIR)["keys"])
         for length in range(len(table) + 1, len(path) + 1):
-            self.found.keys.setdefault(path[:length], start)
+            self.positions.keys.setdefault(path[:length], start)
         self._value(path)
 
     def _value(self, path: Keys) -> None:
@@ -103,7 +103,7 @@ class _Walk:
             self._items(path, "}")
         else:
             self._take(_SCALAR)
-        self.found.values.setdefault(path, (start, self._at))
+        self.positions.values.setdefault(path, (start, self._at))
 
     def _items(self, path: Keys, closing: str) -> None:
         """The elements of a list, or the pairs of an inline table."""
@@ -128,11 +128,11 @@ class _Walk:
         self._take(_BLANK)
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        found = pattern.match(self._text, self._at)
-        if found is None:
+        match = pattern.match(self._text, self._at)
+        if match is None:
             raise _LostError
-        self._at = found.end()
-        return found
+        self._at = match.end()
+        return match
 
 
 def _split(written: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
     8    the version of the format       4 bytes, and 4 of zeros
     16   the length of the header        8 bytes
     24   the length of the file          8 bytes
-    32   the checksum of everything up to the end of the header, computed with zeros in this place
+    32   the checksum of everything up to the end of the header, computed with this field zeroed
     64   the header: JSON with the writer's metadata and, for every array, its name, type, shape, offset (from the end
          of the header) and checksum
          the arrays
@@ -52,8 +52,8 @@ class Seal(NamedTuple):
 class ArrayFile:
     """The arrays of a file, and its metadata.
 
-    The arrays are private: writing to them changes neither the file nor what other processes see. Pages that were not
-    written to are shared with all processes that have the file open.
+    The arrays are private: writing to them changes neither the file nor what other processes see. Unmodified pages are
+    shared with all processes that have the file open.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -70,7 +70,7 @@ class _Section(NamedTuple):
     offset: int
     checksum: str
     readonly: bool
-    """Whether the array is read-only again when it is read: to compiled code that is another type."""
+    """Whether to mark the array read-only when it is read: compiled code treats that as another type."""
 
     @property
     def size(self) -> int:
@@ -78,7 +78,7 @@ class _Section(NamedTuple):
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Seal:
-    """Write a file, atomically and durably. `meta` is anything that JSON can hold. Raises SegmentError."""
+    """Write a file, atomically and durably. `meta` must be JSON-serializable. Raises SegmentError."""
     sections: list[_Section] = []
     contents: list[NDArray[np.uint8]] = []
     offset = 0
@@ -86,8 +86,8 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[s
         if array.dtype.str not in _TYPES:
             raise TypeError(f"{name} is an array of {array.dtype}, which files do not hold")
         content = _bytes_of(array)
-        seen = f"{checksum(content):016x}"
-        sections.append(_Section(name, array.dtype.str, array.shape, offset, seen, not array.flags.writeable))
+        digest = f"{checksum(content):016x}"
+        sections.append(_Section(name, array.dtype.str, array.shape, offset, digest, not array.flags.writeable))
         contents.append(content)
         offset += _padded(len(content))
     header = json.dumps({"meta": meta, "sections": [each._asdict() for each in sections]}).encode()
@@ -113,7 +113,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_arrays(path: Path) -> ArrayFile:
-    """Map a file into memory. Raises SegmentError unless every bit of it is as it was written."""
+    """Map a file into memory. Raises SegmentError if any bit of it has changed."""
     content = _mapped(path)
     seal, first, header = _read_header(path, content)
     arrays: dict[str, NDArray[Any]] = {}
@@ -123,7 +123,7 @@ def read_arrays(path: Path) -> ArrayFile:
         for fields in header["sections"]:
             section = _Section(**{**fields, "shape": tuple(fields["shape"])})
             if first + section.offset != end:
-                raise ValueError(f"{section.name} does not start where the one before ends")
+                raise ValueError(f"{section.name} does not start where the previous array ends")
             arrays[section.name], end = _read_section(path, content, end, section)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SegmentError(f"{path}: its header cannot be understood ({error})") from error
@@ -143,9 +143,11 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
     return flat.view(np.uint8)
 
 
-def _head(header: bytes, size: int, seen: int) -> bytes:
+def _head(header: bytes, size: int, header_checksum: int) -> bytes:
     """Everything in front of the arrays."""
-    return _PREFIX.pack(_MAGIC, FORMAT, 0, len(header), size, seen) + header.ljust(_padded(len(header)), b"\0")
+    return _PREFIX.pack(_MAGIC, FORMAT, 0, len(header), size, header_checksum) + header.ljust(
+        _padded(len(header)), b"\0"
+    )
 
 
 def _mapped(path: Path) -> NDArray[np.uint8]:
@@ -159,42 +161,42 @@ def _mapped(path: Path) -> NDArray[np.uint8]:
 
 
 def _read_header(path: Path, content: NDArray[np.uint8]) -> tuple[Seal, int, Any]:
-    """The seal of the file, where its header ends, and the header's JSON."""
+    """The seal of the file, the offset where its header ends, and the header's JSON."""
     start = content[: len(_MAGIC)].tobytes()
     if not _MAGIC.startswith(start):
         raise SegmentError(f"{path} is not a file of arrays that Harken wrote")
     if len(content) < _PREFIX.size:
         raise _torn(path, f"it has {len(content)} bytes, which is not even the beginning of a header")
-    _, version, _, length, size, seen = _PREFIX.unpack(content[: _PREFIX.size].tobytes())
+    _, version, _, length, size, header_checksum = _PREFIX.unpack(content[: _PREFIX.size].tobytes())
     check_format(path, version, FORMAT)
     end = _PREFIX.size + _padded(length)
     if end > len(content):
         raise _torn(path, f"it has {len(content)} bytes, and its header alone takes {end}")
     head = content[:end].copy()
     head[_CHECKSUM_AT : _CHECKSUM_AT + 8] = 0
-    if checksum(head) != seen:
+    if checksum(head) != header_checksum:
         raise SegmentError(f"{path}: its header does not have the checksum that it was written with", hint=_DAMAGED)
     if size != len(content):
         raise _torn(path, f"it has {len(content)} bytes, and {size} were written")
     try:
-        return Seal(size, seen), end, json.loads(head[_PREFIX.size : _PREFIX.size + length].tobytes())
+        return Seal(size, header_checksum), end, json.loads(head[_PREFIX.size : _PREFIX.size + length].tobytes())
     except ValueError as error:
         raise SegmentError(f"{path}: its header cannot be understood ({error})") from error
 
 
-def check_format(path: Path, version: int, known: int) -> None:
-    """Raise SegmentError unless the version of a format is the one that this Harken reads."""
-    if version == known:
+def check_format(path: Path, version: int, supported: int) -> None:
+    """Raise SegmentError unless the version of a format is the supported one."""
+    if version == supported:
         return
-    newer = version > known
+    newer = version > supported
     raise SegmentError(
-        f"{path} has version {version} of its format, and this Harken reads version {known}",
+        f"{path} has version {version} of its format, and this Harken reads version {supported}",
         hint="it was written by a newer Harken: upgrade, or save the index again" if newer else _DAMAGED,
     )
 
 
 def _read_section(path: Path, content: NDArray[np.uint8], start: int, section: _Section) -> tuple[NDArray[Any], int]:
-    """An array, and where the next one starts."""
+    """An array, and the offset of the next one."""
     if section.dtype not in _TYPES or min(section.shape, default=0) < 0:
         raise ValueError(f"{section.name} is of {section.dtype}, {section.shape}")
     end = start + _padded(section.size)
@@ -204,9 +206,9 @@ def _read_section(path: Path, content: NDArray[np.uint8], start: int, section: _
         raise SegmentError(
             f"{path}: the array {section.name} does not have the checksum that it was written with", hint=_DAMAGED
         )
-    found = content[start : start + section.size].view(section.dtype).reshape(section.shape)
-    found.flags.writeable = not section.readonly
-    return found, end
+    array = content[start : start + section.size].view(section.dtype).reshape(section.shape)
+    array.flags.writeable = not section.readonly
+    return array, end
 
 
 def _torn(path: Path, reason: str) -> SegmentError:

@@ -17,8 +17,8 @@ from harken.errors import SourceError
 def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     """Open a file that replaces the one at the path when the block ends; an error leaves the old file and no trace.
 
-    The old file itself is not written to: others may have it mapped. A power cut leaves the old or the new file; with
-    `durable` it leaves the new one once the block has ended. Raises OSError.
+    The old file is not written to, because others may have it mapped. A power cut leaves the old or the new file; with
+    `durable`, the new file survives one once the block has ended. Raises OSError.
     """
     scratch = beside(path)
     try:
@@ -37,7 +37,7 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
 
 @contextmanager
 def output_file(path: str) -> Iterator[BinaryIO]:
-    """Open the output file that a user named, as `replacing` does. Links are followed, and pipes are written to.
+    """Open an output file that a user named, as `replacing` does. Follows links and writes to pipes.
 
     Raises SourceError for any OSError but BrokenPipeError.
     """
@@ -54,9 +54,9 @@ def output_file(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def placing_folder(place: Path) -> Iterator[Path]:
-    """A path for a new folder, which is moved to its place when the block ends; an error leaves no trace.
+    """Yield a path where the block creates a folder, which is moved to `place` at the end; an error leaves no trace.
 
-    The block makes the folder. Raises OSError if the place is taken by a folder that is not empty.
+    Raises OSError if `place` is a folder that is not empty.
     """
     scratch = beside(place)
     try:
@@ -67,11 +67,11 @@ def placing_folder(place: Path) -> Iterator[Path]:
 
 
 def remove_folder(place: Path) -> None:
-    """Remove a folder if it exists. It is renamed first, so that no reader finds half of it."""
-    going = beside(place)
+    """Remove a folder if it exists. It is renamed first, so that no reader sees a part of it."""
+    scratch = beside(place)
     with suppress(FileNotFoundError):
-        place.rename(going)
-    shutil.rmtree(going, ignore_errors=True)
+        place.rename(scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def sync_folder(path: Path) -> None:
@@ -84,5 +84,5 @@ def sync_folder(path: Path) -> None:
 
 
 def beside(path: Path) -> Path:
-    """A unique hidden name in the same folder, for what is not finished or is being removed."""
+    """A unique hidden name in the same folder, for files that are unfinished or being removed."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")

@@ -1,4 +1,4 @@
-"""Local copies of remote folders: one process of a machine makes a copy, the others wait, and all map the same files.
+"""Local copies of remote folders, one per machine: one process copies, the others wait, and all map the same files.
 
 A copy is named after the fingerprint of its folder's manifest.
 """
@@ -21,17 +21,17 @@ from harken.versions.folder import fingerprint_of
 from harken.versions.locks import locked
 
 CACHE = "HARKEN_CACHE"
-"""The environment variable that names the folder in which copies are kept; by default the one for temporary files."""
+"""Environment variable with the folder for copies; default: the folder for temporary files."""
 _DAY = 86_400
 _COPY = re.compile(r"[0-9a-f]{32}")
 _UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.[0-9a-f]{8}(\.tmp)?")
-"""A copy whose process was killed while it was making or removing it."""
+"""Names of copies whose process was killed while making or removing them."""
 
 
 def copied(fingerprint: str, source: str, fetch: Callable[[Path], None], anew: bool = False) -> Path:
-    """The local copy of a folder. Fetches it if there is none, if it is another folder's, or if `anew` is set.
+    """The local copy of a folder. Fetches it if there is none, if its manifest differs, or on request.
 
-    `source` is written to the log of copies.
+    `source` goes into the log of copies.
     """
     cache = _cache()
     place = cache / fingerprint
@@ -50,21 +50,21 @@ def copied(fingerprint: str, source: str, fetch: Callable[[Path], None], anew: b
 
 
 def _cache() -> Path:
-    """The folder of this user's copies. Nothing outside of it is ever removed."""
+    """The folder of this user's copies. Nothing outside it is ever removed."""
     cache = Path(os.environ.get(CACHE) or tempfile.gettempdir()) / f"harken-{os.getuid()}"
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
         cache.mkdir(mode=0o700, exist_ok=True)
         if cache.stat().st_uid != os.getuid():
-            raise PermissionError(f"{cache} belongs to somebody else")
+            raise PermissionError(f"{cache} belongs to another user")
     except OSError as error:
         hint = f"set {CACHE} to a folder that can be written to"
-        raise HarkenError(f"there is no place for copies of an index: {error}", hint=hint) from error
+        raise HarkenError(f"copies of an index cannot be stored: {error}", hint=hint) from error
     return cache
 
 
 def _remove_old(cache: Path) -> None:
-    """Remove copies that were not opened for a day. A process that has one mapped can go on using it."""
+    """Remove copies that were not opened for a day. Processes that have them mapped can keep using them."""
     for each in cache.iterdir():
         with suppress(OSError):
             if each.is_dir() and each.stat().st_mtime < time.time() - _DAY:

@@ -1,6 +1,6 @@
-"""Files below a root, which is a path or a URL: on this machine, or where pyarrow can reach.
+"""Files below a root, which is a local path or a URL that pyarrow can reach.
 
-pyarrow knows `s3:`, `gs:`, `hdfs:` and a few more. For other URLs a caller may pass a back end of its own.
+pyarrow supports `s3:`, `gs:`, `hdfs:` and a few more. For other URLs, callers may pass their own back end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Files(ABC):
 
     @abstractmethod
     def names(self, folder: str = "") -> list[str]:
-        """The names in a folder; none if it does not exist."""
+        """The names in a folder; empty if it does not exist."""
 
     @abstractmethod
     def download(self, folder: str, target: Path) -> None:
@@ -46,7 +46,7 @@ class Files(ABC):
 
     @abstractmethod
     def upload(self, source: Path, folder: str) -> None:
-        """Copy the files of a local folder to here, its manifest last."""
+        """Copy the files of a local folder to a folder below the root, the manifest last."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
@@ -54,21 +54,21 @@ class Files(ABC):
 
     @contextmanager
     def filling(self, folder: str) -> Iterator[Path]:
-        """A local folder to write to: when the block ends, its files are in this folder."""
+        """A local folder to write to; when the block ends, its files are in `folder`."""
         with tempfile.TemporaryDirectory(prefix="harken-index-") as place:
             yield Path(place)
             self.upload(Path(place), folder)
 
     @contextmanager
     def locked(self, name: str, busy: Busy | None = None) -> Iterator[None]:
-        """Hold a lock, as `locks.locked` does. Remote files have none: there this does nothing."""
+        """Hold a lock, as `locks.locked` does. For remote files this does nothing."""
         yield
 
 
 def files_of(root: str | os.PathLike[str], elsewhere: Callable[[str], Files] | None = None) -> Files:
     """The files below a root. `elsewhere` makes the back end for URLs that pyarrow does not know.
 
-    Raises SourceError if nothing here can reach it.
+    Raises SourceError if the root cannot be reached.
     """
     text = os.fspath(root)
     local = local_path(text)
@@ -78,16 +78,16 @@ def files_of(root: str | os.PathLike[str], elsewhere: Callable[[str], Files] | N
 
     try:
         system, path = fs.FileSystem.from_uri(text)
-    except Exception as error:  # whatever a file system's own library raises
+    except Exception as error:  # each file system's library raises its own types
         if elsewhere is not None:
             return elsewhere(text)
         hint = "use a path, or a URL that pyarrow or Spark can read"
-        raise SourceError(f"nothing here can reach {text}: {error}", hint=hint) from error
+        raise SourceError(f"cannot reach {text}: {error}", hint=hint) from error
     return ArrowFiles(text, system, path)
 
 
 def local_path(root: str) -> Path | None:
-    """The path of a root on this machine, None if it is elsewhere."""
+    """The path of a local root, None for a remote one."""
     if not _SCHEME.match(root):
         return Path(root).absolute()
     parts = urlsplit(root)
@@ -95,7 +95,7 @@ def local_path(root: str) -> Path | None:
 
 
 class LocalFiles(Files):
-    """Files on this machine. `write` flushes the file, and all folders from the root down to it, to disk."""
+    """Local files. `write` flushes the file, and all folders from the root down to it, to disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -151,10 +151,10 @@ class LocalFiles(Files):
     @contextmanager
     def locked(self, name: str, busy: Busy | None = None) -> Iterator[None]:
         lock = self.path / name
-        with ExitStack() as held:
+        with ExitStack() as stack:
             try:
                 lock.parent.mkdir(parents=True, exist_ok=True)
-                held.enter_context(locked(lock, busy))
+                stack.enter_context(locked(lock, busy))
             except OSError as error:
                 raise _unwritable(lock.parent, error) from error
             yield
@@ -227,12 +227,12 @@ class ArrowFiles(Files):
     def _infos(self, folder: str) -> list[Any]:
         from pyarrow import fs
 
-        found: list[Any] = self._system.get_file_info(fs.FileSelector(self._at(folder), allow_not_found=True))
-        return found
+        infos: list[Any] = self._system.get_file_info(fs.FileSelector(self._at(folder), allow_not_found=True))
+        return infos
 
 
 def files_in(folder: Path) -> list[str]:
-    """The names of the files in a local folder, in the order to copy them: a folder with a manifest is complete."""
+    """The names of the files in a local folder, manifest last: copied so, a folder with a manifest is complete."""
     return _manifest_last(each.name for each in folder.iterdir() if each.is_file())
 
 

@@ -1,11 +1,11 @@
-"""A local folder of array files, in versions: one complete version is always there, even if a writer is killed.
+"""A local folder of array files, in versions: a complete version is always there, even if a writer is killed.
 
-    manifest.harken              which files make up the present version; written last, and replaced by one rename
-    index-00000012.segment       a file, named after what it holds and the version that it was written for
+    manifest.harken              names the files of the current version; written last, and replaced by one rename
+    index-00000012.segment       a file, named after its content and the version that it was written for
     lock                         held by the writer, while there is one
 
-A new version is written beside the present one. The files of a version stay until two more are published, so that a
-reader of an old manifest can still open them. Files that are open stay usable after that too.
+A new version is written beside the current one. The files of a version stay until two more are published, so that a
+reader of an old manifest can still open them. Open files stay usable after that.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ LOCK = "lock"
 _TITLE = "harken manifest"
 log = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-# What writers make: files, unfinished files, and unfinished manifests.
+# Names that writers create: files, unfinished files, and unfinished manifests.
 _SEGMENT = re.compile(r"[a-z][a-z0-9_]*-(\d{8,})\.segment\Z")
 _UNFINISHED = re.compile(rf"\.(?:[a-z][a-z0-9_]*-\d{{8,}}\.segment|{re.escape(MANIFEST)})\.[0-9a-f]{{8}}\.tmp\Z")
-_LATER = 1_000
-"""The smallest step of the manifest's modification time, in nanoseconds: every version has another."""
+_TIME_STEP = 1_000
+"""Minimal step of the manifest's modification time, in nanoseconds, so that it differs between versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What makes up a version."""
+    """The files and the metadata of a version."""
 
     version: int
     """From 1 on."""
@@ -79,55 +79,55 @@ class VersionDraft:
     folder: Path
     version: int
     before: Manifest | None
-    """The version before, if there is one."""
+    """The manifest of the previous version, if there is one."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """The metadata of the version: anything that JSON can hold."""
+    """The metadata of the version; must be JSON-serializable."""
     files: dict[str, NamedFile] = field(default_factory=dict)
 
     def write(self, name: str, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any] | None = None) -> None:
-        """Write a file. Its name has lower-case letters, digits and underscores."""
+        """Write a file. Names consist of lower-case letters, digits and underscores, and start with a letter."""
         if not _NAME.match(name) or name in self.files:
             raise ValueError(f"{name!r} is no name for a file, or is taken")
         file = f"{name}-{self.version:08d}.segment"
         self.files[name] = NamedFile(file, write_arrays(self.folder / file, arrays, meta or {}))
 
     def keep(self, name: str) -> None:
-        """Use a file of the version before as it is."""
+        """Reuse a file of the previous version."""
         if self.before is None:
             raise KeyError(name)
         self.files[name] = self.before.files[name]
 
 
 class Folder:
-    """A folder whose present version can be opened. Many processes may read it; one at a time writes."""
+    """A folder whose current version can be opened. Many processes may read it; one at a time writes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(os.path.abspath(path))  # the process may change its folder
+        self.path = Path(os.path.abspath(path))  # the process may change its working directory
         self._manifest = self.path / MANIFEST
-        self._seen: tuple[tuple[int, int, int], Manifest] | None = None
-        """The manifest that was read last, and what identifies its file."""
+        self._last_read: tuple[tuple[int, int, int], Manifest] | None = None
+        """Identifies the manifest file that was read last, and its content."""
         self._opened: Manifest | None = None
-        self._taken: Manifest | None = None
-        """The version in use: opened and kept, or published last."""
+        self._in_use: Manifest | None = None
+        """The version in use: the last one that was opened and kept, or published."""
         self._is_gone = False
 
     def identity(self) -> tuple[int, int]:
-        """Identifies the folder whatever its path is: device and inode. (0, 0) if it does not exist."""
+        """Device and inode, which identify the folder under any path. (0, 0) if it does not exist."""
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             return 0, 0
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def current(self) -> Manifest:
-        """The present version. Raises SegmentError if there is none, or its manifest is damaged."""
-        found = self._read()
-        if found is None:
+        """The current version. Raises SegmentError if there is none, or its manifest is damaged."""
+        manifest = self._read()
+        if manifest is None:
             raise SegmentError(f"{self.path} has no saved index: there is no {MANIFEST} in it")
-        return found
+        return manifest
 
     def open(self) -> Contents:
-        """The present version with its files, all of them checked."""
+        """The current version with its files, all of them checked."""
         manifest = self.current()
         while True:
             try:
@@ -135,37 +135,36 @@ class Folder:
                 self._opened = manifest
                 return Contents(manifest.version, files, manifest.meta)
             except SegmentError:
-                now = self.current()
-                if now.version == manifest.version:
+                current = self.current()
+                if current.version == manifest.version:
                     raise
-                manifest = now  # two versions were published meanwhile, and the files of the first removed
+                manifest = current  # two versions were published meanwhile, which removed the files of this one
 
     def keep(self) -> None:
-        """Make the version that was opened last the one in use, which `has_changed` compares with."""
-        self._taken = self._opened
+        """Mark the version opened last as the one in use, with which `has_changed` compares."""
+        self._in_use = self._opened
 
     def has_changed(self) -> bool:
-        """Whether the present version differs from the one in use.
+        """Whether the current version differs from the one in use.
 
-        Reads the manifest only if its modification time changed. If the manifest is gone, this logs it once and returns
-        False.
+        Reads the manifest only if its file changed. If the manifest is gone, logs a warning once and returns False.
         """
         try:
-            if self._seen is None or _mark(os.stat(self._manifest)) != self._seen[0]:
+            if self._last_read is None or _mark(os.stat(self._manifest)) != self._last_read[0]:
                 self._read()
         except FileNotFoundError:
             if not self._is_gone:
-                log.warning("%s is gone: what was loaded from it is still used", self._manifest)
+                log.warning("%s is gone: the index that was loaded from it stays in use", self._manifest)
             self._is_gone = True
             return False
         self._is_gone = False
-        return self._seen is not None and self._seen[1] != self._taken
+        return self._last_read is not None and self._last_read[1] != self._in_use
 
     @contextmanager
     def publishing(self) -> Iterator[VersionDraft]:
-        """A draft that becomes the present version when the block ends, and is removed if there is an error.
+        """A draft that becomes the current version when the block ends, and is removed on an error.
 
-        Raises FolderLockedError if another writer is at work.
+        Raises FolderLockedError if another writer holds the lock.
         """
         with self._locked():
             before = self._read()
@@ -181,7 +180,7 @@ class Folder:
             if before is not None:
                 named |= {each.file for each in before.files.values()}
             self._remove(each for each in self._files() if each not in named)
-            self._opened = self._taken = self._read()
+            self._opened = self._in_use = self._read()
 
     # Reading
 
@@ -195,29 +194,29 @@ class Folder:
         except OSError as error:
             raise SegmentError(f"{self._manifest} cannot be read: {error.strerror or error}") from error
         manifest = _parsed(self._manifest, text)
-        self._seen = mark, manifest
+        self._last_read = mark, manifest
         return manifest
 
     def _open(self, manifest: Manifest, wanted: NamedFile) -> ArrayFile:
         path = self.path / wanted.file
-        found = read_arrays(path)
-        if found.seal != wanted.seal:
+        array_file = read_arrays(path)
+        if array_file.seal != wanted.seal:
             raise SegmentError(
                 f"{path} is not the file that version {manifest.version} was published with",
                 hint="files of different folders were mixed: copy a folder as a whole, or save the index again",
             )
-        return found
+        return array_file
 
     # Writing
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with ExitStack() as held:
+        with ExitStack() as stack:
             try:
                 if not self.path.exists():
                     self.path.mkdir(parents=True, exist_ok=True)
                     sync_folder(self.path.parent)
-                lock = held.enter_context(locked(self.path / LOCK, self._busy))
+                lock = stack.enter_context(locked(self.path / LOCK, self._busy))
                 lock.truncate(0)
                 lock.write(f"{os.getpid()}\n")
                 lock.flush()
@@ -237,7 +236,7 @@ class Folder:
             for name, each in draft.files.items()
         }
         body = json.dumps({"version": draft.version, "files": files, "meta": draft.meta}, indent=1).encode()
-        date = max(time.time_ns(), 0 if self._seen is None else self._seen[0][2] + _LATER)
+        date = max(time.time_ns(), 0 if self._last_read is None else self._last_read[0][2] + _TIME_STEP)
         with writing(self._manifest) as stream:
             stream.write(f"{_TITLE} {FORMAT} {_checksum(body)}\n".encode())
             stream.write(body)
@@ -245,7 +244,7 @@ class Folder:
             os.utime(stream.fileno(), ns=(date, date))
 
     def _files(self) -> list[str]:
-        """The files that writers made. Others in the folder are left alone."""
+        """The files that writers created. Others in the folder are never touched."""
         return [each for each in os.listdir(self.path) if _SEGMENT.match(each) or _UNFINISHED.match(each)]
 
     def _remove_leftovers(self) -> None:
@@ -256,27 +255,27 @@ class Folder:
 
     def _remove(self, files: Iterator[str]) -> None:
         for each in files:
-            with suppress(OSError):  # it does no harm; the next writer tries again
+            with suppress(OSError):  # a leftover file is harmless, and the next writer tries again
                 os.unlink(self.path / each)
 
 
 def fingerprint_of(path: Path) -> str | None:
-    """Identifies the content of the saved index in a folder, None if there is none.
+    """A hash that identifies the saved index in a folder, None if there is none.
 
-    It is a hash of the manifest, which has the checksums of all files.
+    It hashes the manifest, which contains the checksums of all files.
     """
     manifest = LocalFiles(path).read(MANIFEST)
     return None if manifest is None else hashlib.sha256(manifest).hexdigest()[:32]
 
 
-def _mark(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def _mark(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _version_of(file: str) -> float:
-    """The version that a file was written for; infinite for an unfinished file, which none has."""
-    found = _SEGMENT.match(file)
-    return float("inf") if found is None else int(found[1])
+    """The version that a file was written for; infinite for unfinished files."""
+    match = _SEGMENT.match(file)
+    return float("inf") if match is None else int(match[1])
 
 
 def _checksum(body: bytes) -> str:
@@ -295,11 +294,11 @@ def _parsed(path: Path, text: bytes) -> Manifest:
             hint="it was damaged or edited: save the index again, to another folder",
         )
     try:
-        known = json.loads(body)
+        fields = json.loads(body)
         files = {
             name: NamedFile(each["file"], Seal(each["size"], int(each["checksum"], 16)))
-            for name, each in known["files"].items()
+            for name, each in fields["files"].items()
         }
-        return Manifest(known["version"], files, known["meta"])
+        return Manifest(fields["version"], files, fields["meta"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SegmentError(f"{path} cannot be understood ({error})") from error

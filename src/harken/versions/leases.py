@@ -1,7 +1,7 @@
 """Leases: pins that keep a version for a reader in this process, and are released when the reader is done.
 
-A lease ends when its reader is closed or collected, or its process exits. A killed process releases nothing; but the
-name of a lease tells its machine and process id, so others on that machine see that it is dead and remove the lease.
+A lease ends when its reader is closed or garbage-collected, or its process exits. A killed process releases nothing,
+but a lease's name contains its machine and process id, so that others on the machine can remove dead leases.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _Leases = dict[tuple[str, str], Callable[[], object]]
 
 
 class Reader:
-    """Reads versions, and holds a lease of each until it is closed.
+    """Holds a lease of each version that it reads, until it is closed.
 
-    A reader that works in turns holds what it used in this turn and in the last one. The name tells the readers of one
-    process apart.
+    A reader that works in turns holds the versions used in this turn and in the last one. The name distinguishes the
+    readers of one process.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -34,7 +34,7 @@ class Reader:
         self._now: _Leases = {}
 
     def hold(self, root: Root[Any], version: int, turn: str | None = None) -> None:
-        """Keep a version on disk. The first call of a new turn releases what the last turn did not use.
+        """Keep a version on disk. The first call of a new turn releases the leases that the last turn did not use.
 
         Raises HarkenError or OSError if the root cannot be written to.
         """
@@ -44,18 +44,18 @@ class Reader:
         release = self._now.get(lease) or self._before.get(lease)
         if release is None:
             release = weakref.finalize(self, _release, os.getpid(), root, name)
-        over: _Leases = {}
+        expired: _Leases = {}
         if turn != self._turn:
-            over = {each: ends for each, ends in self._before.items() if each not in self._now and each != lease}
+            expired = {each: ends for each, ends in self._before.items() if each not in self._now and each != lease}
             self._turn, self._before, self._now = turn, self._now, {}
         self._now[lease] = release
-        _call_all(over)
+        _call_all(expired)
 
     def close(self) -> None:
         """Release all leases."""
-        held = self._before | self._now
+        leases = self._before | self._now
         self._before, self._now = {}, {}
-        _call_all(held)
+        _call_all(leases)
 
     def __enter__(self) -> Self:
         return self
@@ -87,5 +87,5 @@ def _call_all(leases: _Leases) -> None:
 def _release(process: int, root: Root[Any], name: str) -> None:
     """Unpin, unless this is a forked child: its parent still reads."""
     if os.getpid() == process:
-        with suppress(Exception):  # the storage may be out of reach; others remove the lease when this process is gone
+        with suppress(Exception):  # the storage may be unreachable; others remove the lease after this process ends
             root.unpin(name)

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TextIO
 
 Busy = Callable[[str], Exception]
-"""Makes the error for a lock that is taken, from the text that its holder wrote in the file."""
+"""Makes the error for a lock that is held, from the text that the holder wrote to the file."""
 
 
 @contextmanager
 def locked(path: Path, busy: Busy | None = None) -> Iterator[TextIO]:
     """Hold the lock of a file, which is created if it does not exist.
 
-    Waits while another process or thread holds it or, if `busy` is given, raises the error which that returns. The
-    holder may write to the file: its text is not the lock. Raises OSError if the file cannot be opened.
+    While another process or thread holds it, waits or, if `busy` is given, raises the error that it returns. The holder
+    may write to the file, which does not affect the lock. Raises OSError if the file cannot be opened.
     """
     owner = os.getpid()
     with path.open("a+", encoding="utf-8", errors="replace") as stream:
@@ -31,7 +31,7 @@ def locked(path: Path, busy: Busy | None = None) -> Iterator[TextIO]:
         try:
             yield stream
         finally:
-            # A child that was forked meanwhile shares the lock: closing the file would not release it while the child
-            # runs, and the child must not release it while its parent holds it.
+            # A child forked meanwhile shares the lock: closing the file would not release it while the child runs, and
+            # the child must not release the lock of its parent.
             if os.getpid() == owner:
                 fcntl.flock(stream, fcntl.LOCK_UN)

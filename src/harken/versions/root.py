@@ -1,9 +1,9 @@
-"""Versions below a root, local or remote. Each is a folder that never changes, so readers need no lock.
+"""Versions below a root, local or remote. A version is a folder that never changes, so readers need no lock.
 
 current.json                     describes the current version; written last
-version-00000002-3f6c…/          what was published, with version.json, which describes it
-pins/NAME                        the number of a version that is still needed: by a reader, or for a replay
-lock                             held by a process that publishes or pins, if the root is on this machine
+version-00000002-3f6c…/          a version, with its description in version.json
+pins/NAME                        the number of a version to keep, for a reader or a replay
+lock                             held by a process that publishes or pins, if the root is local
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harken.versions.files import Files, LocalFiles
 from harken.versions.leases import is_left_behind
 
 KEPT = 10
-"""Versions that are kept, besides those that are pinned."""
+"""Number of the latest versions that are kept, besides pinned ones."""
 Write = Callable[[Path], Mapping[str, Any]]
 """Writes a version to a local folder, and returns the fields of its description."""
 _FORMAT = 1
@@ -37,20 +37,20 @@ class Described(Protocol):
 
     @property
     def folder(self) -> str:
-        """Below the root."""
+        """The folder of the version, relative to the root."""
 
     @property
     def version(self) -> int:
-        """From 1 on."""
+        """The number of the version, from 1."""
 
 
 V = TypeVar("V", bound=Described)
 
 
 class Root(Generic[V]):
-    """The versions below a root. Many may read, on any machine; one at a time publishes.
+    """The versions below a root. Many processes on any machines may read; one at a time publishes.
 
-    A second writer waits only where the root is on this machine: there are no locks on remote roots.
+    On a local root, a second writer waits for a lock. Remote roots have no lock.
     """
 
     how_to_publish: ClassVar[str | None] = None
@@ -61,24 +61,24 @@ class Root(Generic[V]):
 
     @property
     def root(self) -> str:
-        """Its path or URL."""
+        """The path or URL of the root."""
         return self.files.root
 
     def current(self) -> V:
         """The current version. Raises SegmentError if there is none."""
-        found = self._read(_CURRENT)
-        if found is None:
+        description = self._read(_CURRENT)
+        if description is None:
             hint = self.how_to_publish
             raise SegmentError(f"{self.root} has no index: there is no {_CURRENT} in it", hint=hint)
-        return found
+        return description
 
     def version(self, number: int) -> V:
         """A version by its number. Raises SegmentError if it does not exist, or was removed."""
         for folder in self._folders().get(number, []):
-            found = self._read_folder(folder)
-            if found is not None:
-                return found
-        hint = f"it has {', '.join(map(str, self.versions())) or 'none'}"
+            description = self._read_folder(folder)
+            if description is not None:
+                return description
+        hint = f"existing versions: {', '.join(map(str, self.versions())) or 'none'}"
         raise SegmentError(f"{self.root} does not have version {number} of the index", hint=hint)
 
     def versions(self) -> list[int]:
@@ -86,37 +86,39 @@ class Root(Generic[V]):
         return sorted(self._folders())
 
     def pin(self, name: str, version: int) -> None:
-        """Keep a version until the same name pins another one or is unpinned."""
+        """Keep a version until `name` pins another one or is unpinned."""
         with self._locked():
             self.files.write(f"{_PINS}/{name}", str(version).encode())
 
     def unpin(self, name: str) -> None:
-        """Release the version that a name has pinned."""
+        """Release the version that `name` has pinned."""
         self.files.remove(f"{_PINS}/{name}")
 
     def pinned(self) -> dict[str, int]:
         """The pinned versions, by name. Removes leases of dead processes of this machine."""
-        found = {}
+        pins = {}
         for name in self.files.names(_PINS):
             text = self.files.read(f"{_PINS}/{name}")
             if is_left_behind(name):
                 self.unpin(name)
-            elif text is not None and text.isdigit() and not name.startswith("."):  # else its writer was killed
-                found[name] = int(text)
-        return found
+            elif (
+                text is not None and text.isdigit() and not name.startswith(".")
+            ):  # else the writer of the pin was killed
+                pins[name] = int(text)
+        return pins
 
     def _locked(self) -> AbstractContextManager[None]:
-        """The lock of all that write below the root."""
+        """The lock of all writers below the root."""
         return self.files.locked(_LOCK)
 
     def _parsed(self, plain: dict[str, Any]) -> V:
-        """A description from its JSON. Raises KeyError, TypeError or ValueError if that does not make one."""
+        """A description from its JSON. Raises KeyError, TypeError or ValueError if the JSON is invalid."""
         raise NotImplementedError
 
     def _publish(self, write: Write, keep: int) -> V:
-        """Write the next version, make it the current one, and remove all but the pinned and the last `keep` ones.
+        """Write the next version, make it current, and remove all versions but the pinned ones and the last `keep`.
 
-        If it raises before current.json was replaced, the version before stays current, and no files are left.
+        After an error before current.json is replaced, the previous version stays current, and no files are left.
         """
         with self._locked():
             before = self._read(_CURRENT)
@@ -127,7 +129,7 @@ class Root(Generic[V]):
                 self.files.write(_CURRENT, text)
             except BaseException:
                 current = self._read(_CURRENT)
-                if current is None or current.folder != folder:  # else it is published, though something failed later
+                if current is None or current.folder != folder:  # else the version was published before the error
                     self.files.remove(folder)
                 raise
             self._remove_old(keep, number)
@@ -158,13 +160,13 @@ class Root(Generic[V]):
             raise SegmentError(f"{self.root}/{name} cannot be understood: {error}") from error
 
     def _folders(self) -> dict[int, list[str]]:
-        """The folders of versions, by number. Two that publish to a remote root at once may take the same number."""
-        found: dict[int, list[str]] = {}
+        """The folders of versions, by number. Concurrent writers to a remote root may take the same number."""
+        folders: dict[int, list[str]] = {}
         for name in self.files.names():
             match = _FOLDER.match(name)
             if match:
-                found.setdefault(int(match[1]), []).append(name)
-        return found
+                folders.setdefault(int(match[1]), []).append(name)
+        return folders
 
     def _remove_old(self, keep: int, newest: int) -> None:
         folders = self._folders()

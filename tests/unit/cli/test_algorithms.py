@@ -33,7 +33,7 @@ def test_the_table_has_all_algorithms_and_capabilities(run: Run, width: str) -> 
 def test_as_json(run: Run) -> None:
     found = {each["name"]: each for each in lines(run("algorithms", "--json").stdout)}
     assert list(found) == [*ALGORITHMS, *DOCUMENT_ALGORITHMS]
-    assert found["xpath"]["summary"] == "Found through a rare value, decided by a program over lists of nodes."
+    assert found["xpath"]["summary"] == "Candidates by a rare value, decided by a program over lists of nodes."
     for name in DOCUMENT_ALGORITHMS:
         each = found.pop(name)
         assert (each["finds"], tuple(each["options"])) == ("documents", document_options(name))

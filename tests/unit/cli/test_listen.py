@@ -47,7 +47,7 @@ def test_a_stream_that_breaks_off_goes_on(run: Run, stand: Stand) -> None:
     stand.will(Reply(pieces=[frame(1)]), Reply(503), Reply(pieces=[frame(1), frame(2)]))
     result = run("listen", "a", "--count", "2")
     assert lines(result.stdout) == [plain(1), plain(2)]
-    assert result.stderr.startswith("warning: the stream broke off and is opened again")
+    assert result.stderr.startswith("warning: the stream broke off and will be reopened")
 
 
 def test_what_the_server_refuses(run: Run, stand: Stand) -> None:

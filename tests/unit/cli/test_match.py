@@ -518,7 +518,7 @@ def test_texts_or_files(run: Run, events: Path, arguments: list[str]) -> None:
 def test_a_language_belongs_to_a_text(run: Run, events: Path, subscriptions: Path) -> None:
     result = run("match", events, "-s", subscriptions, "--language", "xpath")
     assert result.exit_code == 2
-    assert "it belongs to --where" in result.stderr
+    assert "only for --where" in result.stderr
 
 
 def test_a_text_where_a_file_belongs(run: Run, events: Path) -> None:

@@ -119,7 +119,7 @@ def test_an_open_stream_is_never_given_up(caplog: pytest.LogCaptureFixture) -> N
         for _ in range(50):
             assert list(listening.received(LOST)) == []
             assert listening.pause() <= 4.0
-    assert caplog.messages == ["the stream broke off and is opened again: the connection was lost"]
+    assert caplog.messages == ["the stream broke off and will be reopened: the connection was lost"]
 
 
 def test_a_server_that_refuses_for_now_is_asked_again_when_it_says() -> None:

@@ -163,7 +163,7 @@ def test_maps_need_keys_that_are_strings() -> None:
 
 def test_a_column_twice() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
-    with pytest.raises(SourceError, match="the column `a` is there twice"):
+    with pytest.raises(SourceError, match="the column `a` occurs twice"):
         list(rows_from_arrow(table))
 
 

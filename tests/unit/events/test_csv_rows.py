@@ -124,7 +124,7 @@ class TestRefusedRows:
             ('1,2" pipe', "must be quoted as a whole", 4),
             ('1,"2"x', "text after a closing quote", 6),
             ('"1" ,2', "text after a closing quote", 4),
-            ('1,"never closed', "a quote is opened here", None),
+            ('1,"never closed', "a quoted cell starts here", None),
         ],
     )
     def test_the_rest_goes_on(self, line: str, reason: str, column: int | None) -> None:
@@ -171,7 +171,7 @@ class TestRefusedHeaders:
             ('a,"",b', "column 2 has no name"),
             ("a,b,", "column 3 has no name"),
             ("a,\0", "NUL"),
-            ('a,"b', "a quote is opened here"),
+            ('a,"b', "a quoted cell starts here"),
             (b"a,\xff", "0xff"),
         ],
     )

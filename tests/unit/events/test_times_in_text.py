@@ -71,7 +71,7 @@ def in_column(texts: list[str], kind: Kind, type: pa.DataType) -> list[tuple[int
 def test_columns_are_read_as_the_reference_reads_single_values(texts: list[str], few: int, type: pa.DataType) -> None:
     """However they are sorted."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(times_in_text, "_WORTH_SORTING", few)
+        patch.setattr(times_in_text, "_FEWEST_TO_SPLIT", few)
         for kind, constant in ((Kind.TIMESTAMP, NOON), (Kind.DATE, NOON.date())):
             values = [reference._read_as(constant, text) for text in texts]
             expected = [(row, as_integer(kind, each)) for row, each in enumerate(values) if each is not None]

@@ -59,5 +59,5 @@ def test_only_kernels_call_an_inner_kernel() -> None:
     numbers = np.arange(10)
     assert _half_of(numbers, 9) == 4
     for _ in range(2):
-        with pytest.raises(TypeError, match="_halved is a part of kernels"):
+        with pytest.raises(TypeError, match="_halved is an inner kernel"):
             _halved(numbers, 9)

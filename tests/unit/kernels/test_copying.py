@@ -71,7 +71,7 @@ class Drawn:
             part=np.array([len(each) for each in part]),
             passed=passed,
             numbers=np.empty(0, np.int32),
-            who=np.empty(0, np.int32),
+            active=np.empty(0, np.int32),
             begins=np.empty(0, np.int64),
             stops=np.empty(0, np.int64),
         )

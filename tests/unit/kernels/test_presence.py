@@ -25,4 +25,4 @@ def test_which_events_have_a_value(events: int) -> None:
     bits = np.unpackbits(presence.bits.view(np.uint8), axis=1, bitorder="little")[:, :events].astype(bool)
     assert (bits[5] == ~skipped[7:]).all()
     assert (bits[:5] == ((codes[:, 7:] != 0) & ~skipped[7:])).all()
-    assert presence.anyone.tolist() == bits[:5].any(axis=1).tolist()
+    assert presence.any_event.tolist() == bits[:5].any(axis=1).tolist()

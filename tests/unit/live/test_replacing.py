@@ -193,7 +193,7 @@ WANTED = [sorted(each["id"] if isinstance(each, dict) else each[0] for each in r
     ("owner", "method", "seen"),
     [
         (Catalogue, "announce", WANTED[0]),
-        (LiveSet, "look_at", WANTED[0]),
+        (LiveSet, "decode_also", WANTED[0]),
         (Catalogue, "add", WANTED[1]),
         (LiveSet, "forget", WANTED[1]),
     ],

@@ -39,8 +39,8 @@ class Limited(Naive):
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test adds or takes away is not so for others."""
-    monkeypatch.setattr(ALGORITHMS, "_known", dict(ALGORITHMS._known))
-    monkeypatch.setattr(ALGORITHMS, "_found", dict(ALGORITHMS._others()))
+    monkeypatch.setattr(ALGORITHMS, "_values", dict(ALGORITHMS._values))
+    monkeypatch.setattr(ALGORITHMS, "_entries", dict(ALGORITHMS._announced()))
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_what_is_saved_is_loaded() -> None:
 
 
 def test_the_laboratory_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ALGORITHMS, "_found", {})
+    monkeypatch.setattr(ALGORITHMS, "_entries", {})
     with pytest.raises(CapabilityError, match="there is no algorithm `hanson`") as caught:
         create_matcher("hanson")
     assert caught.value.hint == "it is in the laboratory: pip install harken-lab"
@@ -166,7 +166,7 @@ def test_what_it_cannot_do_is_named_with_those_that_can() -> None:
         refuse_incapable("limited", frozenset({EQUALITY, PATTERN, Capability.CONTAINS}))
     assert caught.value.message == "the algorithm `limited` cannot do: contains, like"
     able = [name for name in ALGORITHMS if {EQUALITY, PATTERN, Capability.CONTAINS} <= algorithm_capabilities(name)]
-    assert caught.value.hint == f"these can: {', '.join(able)}"
+    assert caught.value.hint == f"algorithms that can: {', '.join(able)}"
     assert "naive" in able
     assert "limited" not in able
 

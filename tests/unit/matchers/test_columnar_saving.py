@@ -412,5 +412,5 @@ def test_what_is_not_there_is_told(folder: Folder) -> None:
         save_statistics(Columnar().statistics(), draft.write)
     files = folder.open().files
     assert load_matcher(files) is None
-    with pytest.raises(SegmentError, match="there is no index"):
+    with pytest.raises(SegmentError, match="have no index of"):
         load_matcher({"index": replace(files["statistics"])})

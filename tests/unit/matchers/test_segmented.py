@@ -79,10 +79,10 @@ def test_after_most_have_left_all_are_merged() -> None:
     engine.match({"text": "w1"})
     for n in range(399):
         engine.unsubscribe(str(n))
-    assert matcher_of(engine)._gone == 399
+    assert matcher_of(engine)._removed_count == 399
     engine.subscribe("new", "w0", language="word")
     assert engine.match({"text": "w0 w39"}).ids in (["399", "new"], ["new", "399"])
-    assert matcher_of(engine)._gone == 0
+    assert matcher_of(engine)._removed_count == 0
 
 
 def test_a_match_goes_on_with_what_it_began_with() -> None:

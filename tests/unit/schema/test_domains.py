@@ -262,9 +262,9 @@ def test_an_order_is_the_same_in_whatever_order_it_is_told():
     [
         ((), (), "no values"),
         (("a", "b", "a"), (), "'a' twice"),
-        (("a",), (("a", "b"),), "'b', which is none"),
-        (("a",), (("a", "a"),), "circle"),
-        (("a", "b", "c"), (("a", "b"), ("b", "c"), ("c", "a")), "circle"),
+        (("a",), (("a", "b"),), "'b', which is not one"),
+        (("a",), (("a", "a"),), "cycle"),
+        (("a", "b", "c"), (("a", "b"), ("b", "c"), ("c", "a")), "cycle"),
     ],
 )
 def test_what_is_no_enumerated_domain(values, order, message):
@@ -274,7 +274,7 @@ def test_what_is_no_enumerated_domain(values, order, message):
 
 @st.composite
 def enumerations(draw):
-    """A domain and its pairs. A pair always goes up in a hidden total order, so that there is no circle."""
+    """A domain and its pairs. A pair always goes up in a hidden total order, so that there is no cycle."""
     hidden = draw(st.permutations("abcdefg"))
     places = st.integers(0, len(hidden) - 1)
     drawn = draw(st.lists(st.tuples(places, places).filter(lambda pair: pair[0] < pair[1]), max_size=12))
@@ -348,7 +348,7 @@ def test_enumerated_comparison_is_a_strict_partial_order(drawn):
 def test_an_order_with_a_way_back_is_refused(drawn):
     domain, pairs = drawn
     for low, high in pairs:
-        with pytest.raises(SchemaError, match="circle"):
+        with pytest.raises(SchemaError, match="cycle"):
             EnumeratedDomain("e", domain.values, (*pairs, (high, low)))
 
 
@@ -379,10 +379,10 @@ def test_codes_are_in_preorder():
     ("parents", "message"),
     [
         ((), "no values"),
-        ((("a", None), ("b", None), ("a", "b")), "'a' has two places"),
-        ((("a", "lamp"),), "'lamp', which is none"),
-        ((("a", "a"),), "circle"),
-        ((("r", None), ("a", "b"), ("b", "a"), ("c", "a")), "circle"),
+        ((("a", None), ("b", None), ("a", "b")), "'a' is placed twice"),
+        ((("a", "lamp"),), "'lamp', which is not one"),
+        ((("a", "a"),), "cycle"),
+        ((("r", None), ("a", "b"), ("b", "a"), ("c", "a")), "cycle"),
     ],
 )
 def test_what_is_no_hierarchy(parents, message):

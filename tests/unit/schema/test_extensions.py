@@ -71,9 +71,9 @@ def test_saying_the_same_again_changes_nothing(antiques_and_furniture):
     [
         (NewDomain(EnumeratedDomain("period", ("XVI", "XVII", "XVIII", "XIX"))), "another definition"),
         (NewDomain(IntegerDomain("integer", 1)), "built in"),
-        (NewAttribute(PRICE, "integer"), "already, with domain `float`"),
-        (NewOptionalAttribute("furniture", MATERIAL, multiple=True), "already, as optional"),
-        (NewOptionalAttribute("furniture", PRICE), "already, as mandatory"),
+        (NewAttribute(PRICE, "integer"), "already exists, with domain `float`"),
+        (NewOptionalAttribute("furniture", MATERIAL, multiple=True), "as optional"),
+        (NewOptionalAttribute("furniture", PRICE), "as mandatory"),
         (NewEventType(EventType("furniture", {PRICE: Rule()})), "other rules"),
     ],
 )

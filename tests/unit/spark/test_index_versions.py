@@ -176,7 +176,7 @@ def test_an_index_elsewhere_is_copied_once(
 
 
 def test_schemes_that_nobody_knows_are_refused() -> None:
-    with pytest.raises(SourceError, match="nothing here can reach"):
+    with pytest.raises(SourceError, match="cannot reach"):
         files_of("nowhere://bucket/index")
 
 

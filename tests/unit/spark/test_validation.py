@@ -203,7 +203,7 @@ def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
         ),
         ("struct(array(INTERVAL '1' DAY) AS b) AS n", {}, "the column `n.b` has the Arrow type duration", "cast it"),
         ("INTERVAL '1' MONTH AS n", {}, "Spark cannot hand the columns to Python", "cast it"),
-        ("1 AS n, 2 AS n", {}, "the column `n` is there twice", "rename or drop"),
+        ("1 AS n, 2 AS n", {}, "the column `n` occurs twice", "rename or drop"),
     ],
 )
 def test_what_cannot_be_validated_is_refused_at_once(

@@ -1,7 +1,7 @@
-"""Several predicates of one row on one attribute: what their intervals have in common, for all rows at once.
+"""Several predicates of one row on one attribute: the intersection of their intervals, for all rows at once.
 
-Predicates come ordered by their rows. A row of which nothing is left, or more than one interval, is marked as slow: it
-goes by its text, where the normal form says what it asks or why it can never be true.
+Predicates are ordered by row. A row whose intersection is empty, or more than one interval, is marked as slow: it is
+compiled from its text, and the normal form says what it asks or why it can never be true.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harken.schema import Kind
 
 _PRESENCE = OPERAND_KINDS.index(None)
 _COUNTED = frozenset((Kind.DATE, Kind.TIMESTAMP))
-"""Kinds of which nothing lies between a value and the next."""
+"""Kinds without values between one value and the next."""
 _FROM_START, _TO_END = -1, np.iinfo(np.int64).max
 # By operator and value: whether FALSE (1) and TRUE (2) are admitted.
 _BOOLEANS = np.array([[1, 2], [2, 1], [0, 1], [1, 3], [2, 0], [3, 2]], np.uint8)
@@ -30,9 +30,9 @@ Marks = NDArray[np.bool_]
 
 
 def kept_kinds(rows: Rows, kinds: NDArray[np.uint8], operands: NDArray[np.int32], is_slow: Marks) -> Marks:
-    """Which predicates on an attribute say something that the others of their row do not.
+    """Which predicates on an attribute the others of their row do not imply.
 
-    What has a value is present, so IS NOT NULL beside a comparison goes. No value is of two kinds, and none is absent.
+    A comparison implies IS NOT NULL. A row that asks for two kinds, or for a value and its absence, is slow.
     """
     starts = _starts(rows)
     is_presence = kinds == _PRESENCE
@@ -52,7 +52,7 @@ def kept_kinds(rows: Rows, kinds: NDArray[np.uint8], operands: NDArray[np.int32]
 def booleans(
     column: Column, rows: Rows, operators: NDArray[np.uint8], values: NDArray[np.int64], is_slow: Marks
 ) -> ColumnPredicates:
-    """Predicates on booleans: one of the two is admitted, or both."""
+    """The predicates of each row on booleans as one, which admits one value or both."""
     starts = _starts(rows)
     admitted = np.bitwise_and.reduceat(_BOOLEANS[operators, values], starts)
     is_slow[rows[starts[admitted == 0]]] = True
@@ -62,31 +62,31 @@ def booleans(
     return ColumnPredicates(column, constants, rows[starts], point, zeros, point, np.ones_like(zeros))
 
 
-def narrowed(given: ColumnPredicates, is_unequal: Marks, is_slow: Marks) -> ColumnPredicates:
-    """The predicates of each row as one."""
-    ranks, places = _ranks(given.constants)
-    starts = _starts(given.rows)
-    # A cut is twice the rank of its constant, and one more behind it.
-    cuts = 2 * ranks[np.maximum(given.low, given.high)]
-    low = np.where((given.low < 0) | is_unequal, _FROM_START, cuts + given.low_side)
-    high = np.where((given.high < 0) | is_unequal, _TO_END, cuts + given.high_side)
+def narrowed(predicates: ColumnPredicates, is_unequal: Marks, is_slow: Marks) -> ColumnPredicates:
+    """The predicates of each row as one, their intersection."""
+    ranks, places = _ranks(predicates.constants)
+    starts = _starts(predicates.rows)
+    # A cut is twice the rank of its constant, plus one behind the constant.
+    cuts = 2 * ranks[np.maximum(predicates.low, predicates.high)]
+    low = np.where((predicates.low < 0) | is_unequal, _FROM_START, cuts + predicates.low_side)
+    high = np.where((predicates.high < 0) | is_unequal, _TO_END, cuts + predicates.high_side)
     low, high = np.maximum.reduceat(low, starts), np.minimum.reduceat(high, starts)
     is_outside = np.zeros(len(starts), np.bool_)
     if is_unequal.any():
-        group = np.repeat(np.arange(len(starts)), _lengths(starts, given.rows))[is_unequal]
-        is_outside = _left_out(group, cuts[is_unequal], low, high, given.rows[starts], is_slow)
+        group = np.repeat(np.arange(len(starts)), _lengths(starts, predicates.rows))[is_unequal]
+        is_outside = _exclude(group, cuts[is_unequal], low, high, predicates.rows[starts], is_slow)
     never = (low >= high) & ~is_outside
-    if given.column.kind in _COUNTED:
-        wholes: NDArray[np.int64] = given.constants.whole[places]  # type: ignore[attr-defined]
+    if predicates.column.kind in _COUNTED:
+        wholes: NDArray[np.int64] = predicates.constants.whole[places]  # type: ignore[attr-defined]
         both = np.flatnonzero((low >= 0) & (high < _TO_END) & ~is_outside)
         first, last = low[both], high[both]
         never[both] |= wholes[first >> 1] + (first & 1) >= wholes[last >> 1] + (last & 1)
-    is_slow[given.rows[starts[never]]] = True
+    is_slow[predicates.rows[starts[never]]] = True
     low_place = np.where(low < 0, -1, places[np.where(low < 0, 0, low >> 1)])
     high_place = np.where(high == _TO_END, -1, places[np.where(high == _TO_END, 0, high >> 1)])
     return replace(
-        given,
-        rows=given.rows[starts],
+        predicates,
+        rows=predicates.rows[starts],
         low=low_place.astype(np.int32),
         low_side=np.where(low < 0, 0, low & 1).astype(np.uint8),
         high=high_place.astype(np.int32),
@@ -94,7 +94,7 @@ def narrowed(given: ColumnPredicates, is_unequal: Marks, is_slow: Marks) -> Colu
     )
 
 
-def _left_out(
+def _exclude(
     group: NDArray[np.int64],
     cuts: NDArray[np.int64],
     low: NDArray[np.int64],
@@ -102,10 +102,10 @@ def _left_out(
     rows: Rows,
     is_slow: Marks,
 ) -> Marks:
-    """Take values that are left out (`<>`) from the intervals of their groups, in place.
+    """Exclude the values of `<>` from the intervals of their groups, in place. Returns which groups are wrapped.
 
-    At an end of the interval the value goes. Where there is nothing but one such value, the interval is outside of it,
-    its low cut behind its high cut; which groups these are is what is returned. Any other makes the row slow.
+    A value at an end of the interval is cut off. A group of nothing but one such value is wrapped: its low cut lies
+    behind its high cut. Any other value makes the row slow.
     """
     alone = (low[group] == _FROM_START) & (high[group] == _TO_END)
     some, one = group[alone], cuts[alone]

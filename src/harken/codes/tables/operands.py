@@ -1,4 +1,4 @@
-"""The values that the predicates of a table compare with: each different one once, and what is wrong with it."""
+"""The distinct values that the predicates of a table compare with, and what is wrong with each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harken.schema import Kind
 from harken.schema.values import INT64_MAX
 
 OPERAND_KINDS: tuple[Kind | None, ...] = (*Kind, None)
-"""The kinds of operands by their places: None is whether there is a value at all, as for columns."""
+"""The kinds of operands, by place. None is presence, as for columns."""
 ABSENT, PRESENT = 0, 1
 """The first two operands: what IS NULL and IS NOT NULL compare presence with."""
 
@@ -34,13 +34,13 @@ _ENDS = {
     Kind.TIMESTAMP: (_FIRST_DAY * _MICROSECONDS_A_DAY, (_LAST_DAY + 1) * _MICROSECONDS_A_DAY - 1),
 }
 _WIDEST = 40
-"""No number, date or time takes so many characters in a text."""
+"""More characters than any number, date or time takes in a text."""
 
 Flaws = NDArray[np.uint8]
 
 
 class BadOperand(IntEnum):
-    """Why there can be no such value in a text."""
+    """Why a value cannot stand in a text."""
 
     NONE = 0
     NAN = 1
@@ -52,7 +52,7 @@ class BadOperand(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperandValues:
-    """Different values of one kind."""
+    """Distinct values of one kind."""
 
     kind: Kind | None
     values: pa.Array
@@ -74,38 +74,38 @@ class Operands:
 
     @cached_property
     def flaws(self) -> Flaws:
-        """Where an operand is none that a text can name, and why."""
+        """By operand: why no text can name it, as a BadOperand."""
         return np.concatenate([each.flaws for each in self.parts])
 
     @cached_property
     def strings(self) -> pa.LargeStringArray:
-        """The strings among them."""
+        """The operands that are strings."""
         return pa.concat_arrays([pa.array([], pa.large_string()), *self._of_kind(Kind.STRING)])
 
     @cached_property
     def least(self) -> NDArray[np.bool_]:
-        """Which of them have no value of their kind below them, so that nothing is less."""
+        """By operand: whether it is the least value of its kind, so that nothing is less."""
         return np.concatenate([_is_end(each, 0) for each in self.parts])
 
     @cached_property
     def greatest(self) -> NDArray[np.bool_]:
-        """Which of them have no value of their kind above them."""
+        """By operand: whether it is the greatest value of its kind."""
         return np.concatenate([_is_end(each, 1) for each in self.parts])
 
     @cached_property
     def texts(self) -> pa.LargeStringArray:
-        """How the language writes them."""
+        """The operands as the language writes them."""
         return pa.concat_arrays([_texts(each) for each in self.parts])
 
     @cached_property
     def widths(self) -> NDArray[np.int64]:
-        """How many characters they take in a text, at most."""
+        """By operand: the most characters that it takes in a text."""
         widths = np.full(len(self.kinds), _WIDEST, np.int64)
         widths[self.kinds == _STRING] = 2 * _integers(pc.binary_length(self.strings)) + 2
         return widths
 
     def constants(self, kind: Kind | None, places: NDArray[np.intp]) -> Constants:
-        """Those at some places, all of one kind, as an index takes them in."""
+        """The operands at these places, all of one kind, as constants."""
         if kind is Kind.STRING:
             return self.strings.take(pa.array(self._pairs.whole[places]))
         part = self._pairs.part
@@ -114,7 +114,7 @@ class Operands:
 
     @cached_property
     def _pairs(self) -> Pairs:
-        """All operands as constants are; strings by their places among the strings."""
+        """All operands as pairs; strings by their places among the strings."""
         whole: list[NDArray[np.int64]] = []
         parts: list[NDArray[np.float64] | None] = []
         strings = 0
@@ -142,7 +142,7 @@ PRESENCE = OperandValues(None, pa.array([False, True]), np.zeros(2, np.uint8))
 
 
 def operands_of(values: pa.Array) -> OperandValues:
-    """Operands from different values, of any Arrow type that the kinds have."""
+    """Operands from distinct values, of any Arrow type that the kinds have."""
     for is_type, read in _READERS.items():
         if getattr(pa.types, is_type)(values.type):
             return read(values)
@@ -150,7 +150,7 @@ def operands_of(values: pa.Array) -> OperandValues:
 
 
 def is_text(strings: pa.Array) -> NDArray[np.bool_]:
-    """Which of some strings are UTF-8, as all should be. Arrow does not look unless it is asked to."""
+    """Which of these strings are valid UTF-8. Arrow checks that only on request."""
     good = np.ones(len(strings), np.bool_)
     try:
         strings.validate(full=True)
@@ -170,7 +170,7 @@ def _read_strings(given: pa.Array) -> OperandValues:
 def _read_integers(given: pa.Array) -> OperandValues:
     values = given.to_numpy(zero_copy_only=False)
     too_large = values > INT64_MAX if pa.types.is_uint64(given.type) else np.zeros(len(values), np.bool_)
-    # Those that are too large wrap, and are refused.
+    # Values that are too large wrap, and are rejected for their flaw.
     return OperandValues(Kind.NUMBER, pa.array(values.astype(np.int64)), _flaws(too_large, BadOperand.TOO_LARGE))
 
 
@@ -212,7 +212,7 @@ def _read_dates(given: pa.Array) -> OperandValues:
     return OperandValues(Kind.DATE, pa.array(kept).view(pa.date32()), _flaws(beyond, BadOperand.BEYOND))
 
 
-# By the tests of `pyarrow.types`.
+# By the name of a test in `pyarrow.types`.
 _READERS: dict[str, Callable[[pa.Array], OperandValues]] = {
     **dict.fromkeys(STRINGS, _read_strings),
     "is_integer": _read_integers,
@@ -229,7 +229,7 @@ def _flaws(where: NDArray[np.bool_], flaw: BadOperand) -> Flaws:
 
 
 def _integers(array: pa.Array) -> NDArray[np.int64]:
-    """What is stored, whatever it means."""
+    """The integers that an Arrow array stores, whatever its type."""
     if not pa.types.is_boolean(array.type):
         array = array.view(f"int{array.type.bit_width}")
     stored: NDArray[Any] = array.to_numpy(zero_copy_only=False)
@@ -262,7 +262,7 @@ def _texts(given: OperandValues) -> pa.LargeStringArray:
             digits = values.cast(text)
             if not pa.types.is_floating(values.type):
                 return digits
-            # A float is told by its point or its exponent; Arrow writes neither where the number is whole.
+            # A point or an exponent marks a float; Arrow writes neither if the number is whole.
             return pc.if_else(pc.match_substring_regex(digits, "[.e]"), digits, _joined("", digits, ".0"))
 
 

@@ -1,7 +1,7 @@
-"""The predicates of a table (id, predicates) one after the other, as arrays, and what is wrong with them.
+"""The predicates of a table (id, predicates) as arrays, and what is wrong with them.
 
-Names, operators and values are read once each, however often they come. What is wrong is found on the arrays; only to
-say it, a predicate is looked at by itself.
+Each distinct name, operator and value is read once. Faults are detected on the arrays; only the message about one looks
+at a predicate by itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNKNOWN = len(OPERATORS)
 _NOWHERE = -1
 _MOST_BYTES = 2**31 - 1  # of strings with offsets of 32 bits
 _Meaning = TypeVar("_Meaning", np.int32, np.uint8)
-_SHAPE = "it is a list of structs with `attribute`, `operator` and the value in one of " + ", ".join(
+_SHAPE = "`predicates` is a list of structs with `attribute`, `operator` and the value in one of " + ", ".join(
     f"`{name}`" for name in _FIELDS
 )
 _FLAWS: dict[BadOperand, tuple[str, str]] = {
@@ -54,59 +54,59 @@ _FLAWS: dict[BadOperand, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Listed:
-    """The predicates of all rows of a table. Those of rows with a fault may be anything."""
+class TablePredicates:
+    """The predicates of all rows of a table. Those of rows with a fault are undefined."""
 
     offsets: NDArray[np.int64]
     """Where the predicates of each row begin, and at last where they end."""
     paths: list[Path]
-    """The different attributes."""
+    """The distinct attributes."""
     names: pa.LargeStringArray
-    """How the language writes them."""
+    """The paths as the language writes them."""
     attributes: NDArray[np.int32]
-    """Of each predicate, the place in the paths."""
+    """By predicate: its place in `paths`."""
     operators: NDArray[np.uint8]
-    """Places in OPERATORS."""
+    """By predicate: its place in OPERATORS."""
     operands: NDArray[np.int32]
-    """Places in the values."""
+    """By predicate: its place in `values`."""
     values: Operands
     faults: list[tuple[int, HarkenError]]
-    """What is wrong with some of the rows, of each the first thing."""
+    """Rows with a fault, each with its first."""
     faulty: NDArray[np.bool_]
-    """Which rows these are."""
+    """By row: whether it has a fault."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many predicates each row has."""
+        """The number of predicates of each row."""
         return np.diff(self.offsets)
 
 
-class _Different(NamedTuple):
-    """The different ones of some values, and the place of each value among them, in chunks; null for a null."""
+class _Distinct(NamedTuple):
+    """Distinct values, and the place of each original value among them, in chunks; null for a null."""
 
     values: pa.Array
     indices: list[pa.Array]
 
     def parts(self) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-        """The places a chunk at a time, -1 for a null: all of them at once would be memory for nothing."""
+        """The places, -1 for a null, a chunk at a time to save memory."""
         start = 0
         for each in self.indices:
             yield slice(start, start + len(each)), _numpy(each.fill_null(_NOWHERE) if each.null_count else each)
             start += len(each)
 
     def translated(self, meanings: NDArray[_Meaning]) -> NDArray[_Meaning]:
-        """What each value means, by its place; the last of the meanings is that of a null."""
-        found = np.empty(sum(map(len, self.indices)), meanings.dtype)
+        """The meaning of each value, by its place; the last meaning is that of a null."""
+        translation = np.empty(sum(map(len, self.indices)), meanings.dtype)
         for part, places in self.parts():
-            found[part] = meanings[places]
-        return found
+            translation[part] = meanings[places]
+        return translation
 
 
-def listed(table: pa.Table) -> Listed:
-    """The predicates of a table. Raises SourceError if it has none, or none that are like this."""
+def read_predicates(table: pa.Table) -> TablePredicates:
+    """The predicates of a table. Raises SourceError if it has no column of them, or one of another type."""
     chunks = _chunks(table)
     lengths = [_numpy(pc.list_value_length(chunk).fill_null(0)) for chunk in chunks]
     offsets = np.append(0, np.cumsum(np.concatenate(lengths), dtype=np.int64))
@@ -129,19 +129,19 @@ def listed(table: pa.Table) -> Listed:
     faulty = np.zeros(table.num_rows, np.bool_)
     faulty[[row for row, _ in faults]] = True
     written = pa.array(map(format_path, paths), pa.large_string())
-    return Listed(offsets, paths, written, attributes, operators, operands, values, faults, faulty)
+    return TablePredicates(offsets, paths, written, attributes, operators, operands, values, faults, faulty)
 
 
 # The shape of the table
 
 
 def _chunks(table: pa.Table) -> list[pa.Array]:
-    """The column of predicates, as lists; at least one chunk, that there is a type to go by."""
-    found = table.schema.get_all_field_indices(_COLUMN)
-    if len(found) != 1:
-        message = f"the table has {'several columns' if found else 'no column'} `{_COLUMN}`"
-        raise SourceError(message, hint=_SHAPE if not found else "rename or drop all but one of them")
-    column = table.column(found[0])
+    """The column of predicates, as lists; at least one chunk, so that there is a type."""
+    indices = table.schema.get_all_field_indices(_COLUMN)
+    if len(indices) != 1:
+        message = f"the table has {'several columns' if indices else 'no column'} `{_COLUMN}`"
+        raise SourceError(message, hint=_SHAPE if not indices else "rename or drop all but one of them")
+    column = table.column(indices[0])
     chunks = [plain(chunk) for chunk in column.chunks] or [plain(pa.nulls(0, column.type))]
     type = chunks[0].type
     if not is_one_of(LISTS, type) or not pa.types.is_struct(plain(pa.nulls(0, type.value_type)).type):
@@ -149,15 +149,15 @@ def _chunks(table: pa.Table) -> list[pa.Array]:
     return chunks
 
 
-def _fields(items: Sequence[pa.Array]) -> dict[str, _Different]:
-    """The fields of the predicates by name, without those that hold nothing but nulls by their type."""
-    found: dict[str, _Different] = {}
+def _fields(items: Sequence[pa.Array]) -> dict[str, _Distinct]:
+    """The fields of the predicates by name, without values of Arrow's null type."""
+    fields: dict[str, _Distinct] = {}
     type = items[0].type
     names = [type.field(place).name for place in range(type.num_fields)]
     for place, name in enumerate(names):
         if name not in (*_NAMES, *_FIELDS):
             hint = did_you_mean(name, (*_NAMES, *_FIELDS)) or _SHAPE
-            raise SourceError(f"the predicates have a field `{shorten(name)}`, which means nothing", hint=hint)
+            raise SourceError(f"the predicates have an unknown field `{shorten(name)}`", hint=hint)
         if names.count(name) > 1:
             raise SourceError(f"the predicates have the field `{name}` twice", hint="rename or drop one of them")
         arrays = [plain(pc.struct_field(each, [place])) for each in items]
@@ -167,29 +167,29 @@ def _fields(items: Sequence[pa.Array]) -> dict[str, _Different]:
         if not is_one_of(_FIELDS.get(name, STRINGS), inner):
             message = f"the field `{name}` of the predicates has the Arrow type {shorten(str(inner))}"
             raise SourceError(message, hint=f"{_SHAPE}; `value` holds any of them")
-        found[name] = _different(arrays)
+        fields[name] = _distinct(arrays)
     for name in _NAMES:
-        if name not in found:
+        if name not in fields:
             raise SourceError(f"the predicates have no field `{name}`", hint=_SHAPE)
-    return found
+    return fields
 
 
-def _different(arrays: Sequence[pa.Array]) -> _Different:
+def _distinct(arrays: Sequence[pa.Array]) -> _Distinct:
     type = arrays[0].type
     if pa.types.is_string(type) and sum(each.nbytes for each in arrays) > _MOST_BYTES:
         arrays = [each.cast(pa.large_string()) for each in arrays]
     elif pa.types.is_decimal(type) and type.bit_width < 128:  # which Arrow cannot encode
         arrays = [each.cast(pa.decimal128(type.precision, type.scale)) for each in arrays]
-    # Arrays of nothing are left out, even if there is no other.
+    # Arrow drops empty chunks, even if there is no other.
     encoded = pa.chunked_array(arrays).dictionary_encode().chunks or [arrays[0].dictionary_encode()]
-    return _Different(encoded[-1].dictionary, [each.indices for each in encoded])
+    return _Distinct(encoded[-1].dictionary, [each.indices for each in encoded])
 
 
 # What the fields say
 
 
 def _paths(names: pa.Array) -> tuple[list[Path], NDArray[np.int32]]:
-    """The different paths, and the place of each name among them, as of null; nowhere if it is no name."""
+    """The distinct paths, and the place of each name among them; _NOWHERE for what is no path, and last for null."""
     paths: dict[Path, int] = {}
     places = np.full(len(names) + 1, _NOWHERE, np.int32)
     for index, name in enumerate(_words(names)):
@@ -201,7 +201,7 @@ def _paths(names: pa.Array) -> tuple[list[Path], NDArray[np.int32]]:
 
 
 def _operators(signs: pa.Array) -> NDArray[np.uint8]:
-    """Places in OPERATORS, or _UNKNOWN, as for null."""
+    """Places in OPERATORS, or _UNKNOWN; the last is for null."""
     places = [_SIGNS.get(_spelt(sign or ""), _UNKNOWN) for sign in _words(signs)]
     return np.array([*places, _UNKNOWN], np.uint8)
 
@@ -212,7 +212,7 @@ def _spelt(sign: str) -> str:
 
 
 def _words(values: pa.Array) -> list[str | None]:
-    """Strings of Python; None for what is not UTF-8."""
+    """Python strings; None for what is not UTF-8."""
     good = is_text(values)
     if good.all():
         return list(values.to_pylist())
@@ -220,9 +220,9 @@ def _words(values: pa.Array) -> list[str | None]:
 
 
 def _operands(
-    fields: Mapping[str, _Different], operators: NDArray[np.uint8]
+    fields: Mapping[str, _Distinct], operators: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The operand of each predicate, and how many values it was given."""
+    """By predicate: its operand, and the number of values that it has."""
     operands = np.where(operators == IS_NOT_NULL, np.int32(PRESENT), np.int32(ABSENT))
     counts = np.zeros(len(operators), np.uint8)
     first = np.int32(len(PRESENCE.values))
@@ -244,25 +244,25 @@ def _no_predicates() -> HarkenError:
 
 
 class _PredicateFaults(NamedTuple):
-    """Tells what is wrong with a predicate, of which it is known that something is."""
+    """Describes the faults of predicates that have one."""
 
     is_null: NDArray[np.bool_]
-    names: _Different
-    signs: _Different
-    fields: Mapping[str, _Different]
+    names: _Distinct
+    signs: _Distinct
+    fields: Mapping[str, _Distinct]
 
     def of(
         self, wrong: NDArray[np.bool_], offsets: NDArray[np.int64], flaws: NDArray[np.uint8]
     ) -> list[tuple[int, HarkenError]]:
-        """The row of every subscription with wrong predicates, and the complaint about the first of these."""
+        """Every row with wrong predicates, and an error about the first of them."""
         places = np.flatnonzero(wrong)
         rows, first = np.unique(np.searchsorted(offsets, places, side="right") - 1, return_index=True)
-        found: list[tuple[int, HarkenError]] = []
+        faults: list[tuple[int, HarkenError]] = []
         for row, place in zip(rows.tolist(), places[first].tolist(), strict=True):
             message, hint = self._complaint(place, BadOperand(flaws[place]))
             number = place - int(offsets[row]) + 1
-            found.append((row, ParseError(f"predicate {number} {message}", hint=hint)))
-        return found
+            faults.append((row, ParseError(f"predicate {number} {message}", hint=hint)))
+        return faults
 
     def _complaint(self, place: int, flaw: BadOperand) -> tuple[str, str | None]:
         if self.is_null[place]:
@@ -290,15 +290,15 @@ class _PredicateFaults(NamedTuple):
         if sign in ("IS NULL", "IS NOT NULL"):
             return f"{about} has a value in {named}, and {sign} takes none", "leave the fields of values null"
         if not given:
-            return f"{about} has no value to compare with", "for none, use the operator `is null` or `is not null`"
+            return f"{about} has no value to compare with", "give one, or use the operator `is null` or `is not null`"
         if len(given) > 1:
             return f"{about} has values in {named}", "leave all of them null but one"
         message, hint = _FLAWS[flaw]
         return f"{about} has a value in {named} that {message}", hint
 
 
-def _word_at(words: _Different, place: int) -> Any:
-    """The word of a predicate; bytes if it is not UTF-8, None if it is null."""
+def _word_at(words: _Distinct, place: int) -> Any:
+    """The name or operator of a predicate; bytes if it is not UTF-8, None if it is null."""
     index = _index_at(words, place)
     if index is None:
         return None
@@ -309,9 +309,9 @@ def _word_at(words: _Different, place: int) -> Any:
         return word.as_buffer().to_pybytes()
 
 
-def _index_at(found: _Different, place: int) -> int | None:
-    """Which of the different values is at a place; None if it is null."""
-    for each in found.indices:
+def _index_at(values: _Distinct, place: int) -> int | None:
+    """The index of the distinct value at a place; None for a null."""
+    for each in values.indices:
         if place < len(each):
             index: int | None = each[place].as_py()
             return index
@@ -320,14 +320,14 @@ def _index_at(found: _Different, place: int) -> int | None:
 
 
 def _operator_hint(sign: str) -> str:
-    known = "the operators are = <> != < <= > >=, `is null` and `is not null`"
+    operators = "the operators are = <> != < <= > >=, `is null` and `is not null`"
     if sign == "==":
         return "write ="
     if _spelt(sign).removeprefix("NOT ") in ("IN", "LIKE", "BETWEEN", "CONTAINS"):
-        return f"{known}; write the others in a text, in the column `where`"
-    return did_you_mean(sign, OPERATORS, case_sensitive=False) or known
+        return f"{operators}; write the others in a text, in the column `where`"
+    return did_you_mean(sign, OPERATORS, case_sensitive=False) or operators
 
 
 def _numpy(array: pa.Array) -> NDArray[Any]:
-    found: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return found
+    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values

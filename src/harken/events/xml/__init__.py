@@ -1,4 +1,4 @@
-"""XML documents as arrays: their tag paths, nodes and values, and how many documents come out of one file."""
+"""XML documents as arrays of tag paths, nodes and values, and the splitting of files into documents."""
 
 from harken.events.xml.documents import Documents, numbers, read_document, read_documents
 from harken.events.xml.tag_paths import TagPaths, current_tag_paths

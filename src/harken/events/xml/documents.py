@@ -1,4 +1,4 @@
-"""The XML documents of a batch as arrays, and how they are read: by a kernel, and by expat where that is not sure."""
+"""The XML documents of a batch as arrays, read by a kernel, or by expat where the kernel is not sure."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ _NON_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of a batch. Nodes are in document order: an element, its attributes, its children and texts."""
+    """The documents of a batch. Nodes are in document order: element, attributes, child elements and texts."""
 
     paths: TagPaths
     owner: NDArray[np.int32]
     """The event of each document, ascending."""
     first: NDArray[np.int64]
-    """Where the nodes of each document begin, with its root node."""
+    """The index of each document's first node, its root node; at the end the number of nodes."""
     path: NDArray[np.int32]
     """The tag path of each node."""
     parent: NDArray[np.int32]
-    """The place of each node's parent; -1 for root nodes."""
+    """The index of each node's parent; -1 for root nodes."""
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     """The string-value of each node: `text[begin:end]`."""
     text: NDArray[np.uint8]
     errors: tuple[tuple[int, HarkenError], ...]
-    """What was refused: the event, and the reason."""
+    """The refused documents: the event and the reason."""
 
     def __len__(self) -> int:
         return len(self.owner)
 
     def part(self, begin: int, end: int) -> Documents:
-        """Some of the documents, which follow each other."""
+        """The documents from `begin` to `end`."""
         first, last = self.first[begin], self.first[end]
         parent = self.parent[first:last]
         return Documents(
@@ -61,7 +61,7 @@ class Documents:
 
 
 class _Read(NamedTuple):
-    """What the kernel has read: whether it is all, a status a document, where its nodes begin, and all nodes."""
+    """The kernel's result: whether all documents were read, their statuses, their first nodes, and all nodes."""
 
     is_complete: bool
     status: NDArray[np.uint8]
@@ -83,9 +83,9 @@ def read_documents(
     *,
     is_text: bool = False,
 ) -> Documents:
-    """Documents that lie behind each other in one buffer. What is refused goes into `errors`.
+    """Consecutive documents in one buffer. Refused documents are in `errors`.
 
-    Documents that were text before are UTF-8, whatever encoding they declare.
+    With `is_text`, documents were strings and are UTF-8, whatever encoding they declare.
     """
     paths = current_tag_paths()
     read = _by_kernel(data, offsets, paths, limits)
@@ -95,33 +95,33 @@ def read_documents(
 
 
 def _by_kernel(data: NDArray[np.uint8], offsets: NDArray[np.int64], paths: TagPaths, limits: Limits) -> _Read:
-    """What the kernel makes of the documents."""
+    """Read the documents with the kernel."""
     data, offsets = _read_only(data), _read_only(offsets)
     count = len(offsets) - 1
     status, is_ascii = np.empty(count, np.uint8), np.empty(count, np.bool_)
-    most, everything = kernels.survey(data, offsets, limits.max_event_bytes, status, is_ascii)
-    if most < 0:
+    max_nodes, flags = kernels.survey(data, offsets, limits.max_event_bytes, status, is_ascii)
+    if max_nodes < 0:
         raise ValueError("offsets ascend, and lie within the data")
-    if everything & scanning.HAS_HIGH:
+    if flags & scanning.HAS_HIGH:
         for document in np.flatnonzero(~is_ascii & (status == kernels.DONE)).tolist():
             if not _is_sound(data[offsets[document] : offsets[document + 1]].tobytes()):
                 status[document] = kernels.UNSURE
-    if everything & scanning.HAS_RETURN:
+    if flags & scanning.HAS_RETURN:
         ended, ended_offsets = np.empty(len(data), np.uint8), np.empty(count + 1, np.int64)
         kernels.end_lines(data, offsets, ended, ended_offsets)
         data, offsets = ended, ended_offsets
-    most = min(most, count * (limits.max_document_nodes + 1))
+    max_nodes = min(max_nodes, count * (limits.max_document_nodes + 1))
     size = int(offsets[-1] - offsets[0])
-    # Only what is written takes memory: what is too long is cut off at the end.
+    # The arrays have the largest size needed: unwritten pages take no memory, and the rest is cut off at the end.
     job = kernels.Job(
         data=data,
         offsets=offsets,
         status=status,
         first=np.zeros(count + 1, np.int64),
-        path=np.empty(most, np.int32),
-        parent=np.empty(most, np.int32),
-        begin=np.empty(most, np.int64),
-        end=np.empty(most, np.int64),
+        path=np.empty(max_nodes, np.int32),
+        parent=np.empty(max_nodes, np.int32),
+        begin=np.empty(max_nodes, np.int64),
+        end=np.empty(max_nodes, np.int64),
         text=np.empty(size + 2 * scanning.WIDTH, np.uint8),
     )
     nodes, front, back, unread = _run(job, paths, limits)
@@ -132,14 +132,14 @@ def _by_kernel(data: NDArray[np.uint8], offsets: NDArray[np.int64], paths: TagPa
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """An array that nobody writes through: kernels are compiled for these only."""
+    """A contiguous read-only view: the kernels are compiled for read-only arrays only."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
 
 
 def _is_sound(data: bytes) -> bool:
-    """Whether these are UTF-8, and characters that XML has."""
+    """Whether bytes are UTF-8 without the non-characters that XML excludes."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -148,27 +148,27 @@ def _is_sound(data: bytes) -> bool:
 
 
 def _run(job: kernels.Job, paths: TagPaths, limits: Limits) -> tuple[int, int, int, int]:
-    """Run the kernel over all documents; tell how many nodes there are, where the gap in the text lies, and how many
-    documents were not read.
+    """Run the kernel over all documents. Returns the number of nodes, the begin and end of the gap in the text, and the
+    number of documents that were not read.
 
-    Tag paths are looked up without a lock. A document that has a new one is read again under the lock.
+    Tag paths are looked up without a lock. A document with a new one is read again under the lock.
     """
     space = workspace()
-    cursor = space.room.cursor
+    cursor = space.buffers.cursor
     cursor[:] = 0
     cursor[kernels.BACK] = len(job.text)
     words = frozen(job)
     count = len(job.status)
     bounds = limits.max_document_nodes, min(limits.max_event_depth, kernels.MOST_LEVELS)
     while True:
-        paths.take_up(space)
+        paths.set_cursor(space)
         if kernels.read(paths.state.words, space.words, words, count, False, *bounds) == kernels.DONE:
             nodes, front, back, *_, unread, _ = cursor.tolist()
             return nodes, front, back, unread
         stop = int(cursor[kernels.DOCUMENT]) + 1
         with paths.lock:
             while True:
-                paths.take_up(space)
+                paths.set_cursor(space)
                 answer = kernels.read(paths.state.words, space.words, words, stop, True, *bounds)
                 paths.publish(space)
                 if answer == kernels.DONE:
@@ -185,10 +185,10 @@ def _completed(
     limits: Limits,
     is_text: bool,
 ) -> Documents:
-    """The documents that the kernel read, and between them those that expat reads in its place."""
+    """The documents that the kernel read, merged in order with the others, which expat reads here."""
     parts: list[ParsedNodes] = []
     firsts: list[NDArray[np.int64]] = []
-    taken = np.ones(len(owner), np.bool_)
+    is_read = np.ones(len(owner), np.bool_)
     errors: list[tuple[int, HarkenError]] = []
     done = 0
 
@@ -206,14 +206,14 @@ def _completed(
             parts.append(read_by_expat(data[begin:end].tobytes(), paths, limits, is_text=is_text))
             firsts.append(np.zeros(1, np.int64))
         except HarkenError as error:
-            taken[document] = False
+            is_read[document] = False
             errors.append((int(owner[document]), error))
     add_until(len(owner))
-    return _joined(paths, owner[taken], parts, firsts, tuple(errors))
+    return _joined(paths, owner[is_read], parts, firsts, tuple(errors))
 
 
 def _part(read: _Read, begin: int, end: int) -> ParsedNodes:
-    """The nodes of documents that follow each other. They keep the text of all: it is cut when parts are joined."""
+    """The nodes of consecutive documents. They share the text of all documents."""
     path, parent, starts, ends, text = read.nodes
     first, last = int(read.first[begin]), int(read.first[end])
     nodes = slice(first, last)
@@ -230,7 +230,7 @@ def _joined(
     firsts: Sequence[NDArray[np.int64]],
     errors: tuple[tuple[int, HarkenError], ...],
 ) -> Documents:
-    """Parts behind each other. A text that several parts share is there once."""
+    """Concatenate parts. A text that several parts share is included once."""
     texts: list[NDArray[np.uint8]] = []
     places: dict[int, int] = {}
     size = nodes = 0

@@ -1,4 +1,4 @@
-"""Reference values added to XML documents as elements, by a key that is found in each document."""
+"""Adds reference values to XML documents as elements, looked up by a key in each document."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 class DocumentKey:
     """The first value at a plain path of a document: `/order/customer/@id`, `/order/customer`, `/order/no/text()`.
 
-    Names in a namespace are written `{uri}name`. White space around a value is left out.
+    Names in a namespace are written `{uri}name`. White space around a value is stripped.
     """
 
     def __init__(self, path: str, limits: Limits = DEFAULT_LIMITS) -> None:
-        found = _KEY.fullmatch(path)
-        if found is None:
+        match = _KEY.fullmatch(path)
+        if match is None:
             hint = "write child steps from the root on, such as /order/customer/@id"
             raise HarkenError(f"{path!r:.80} is no plain path to a key", hint=hint)
-        names = [(_ELEMENT, name.encode()) for name in re.findall(rf"/({_STEP})", found[1])]
-        last = found[2]
+        names = [(_ELEMENT, name.encode()) for name in re.findall(rf"/({_STEP})", match[1])]
+        last = match[2]
         if last is not None:
             names.append((_TEXT, b"") if last == "text()" else (_ATTRIBUTE, last[1:].encode()))
         self._steps = names[::-1]
         self._limits = limits
-        self._known: tuple[TagPaths | None, int, set[int]] = None, 0, set()
+        self._matched: tuple[TagPaths | None, int, set[int]] = None, 0, set()
 
     def __getstate__(self) -> dict[str, Any]:
         # Tag paths belong to a process.
-        return {"_steps": self._steps, "_limits": self._limits, "_known": (None, 0, set())}
+        return {"_steps": self._steps, "_limits": self._limits, "_matched": (None, 0, set())}
 
     def __call__(self, document: str) -> str | None:
         """The value; None if the document has none, or is malformed."""
@@ -64,14 +64,14 @@ class DocumentKey:
         return None
 
     def _paths(self, paths: TagPaths) -> set[int]:
-        """The numbers of the tag paths that are this path."""
-        known, seen, wanted = self._known
-        if known is not paths:
+        """The numbers of the tag paths that equal this path."""
+        previous, seen, wanted = self._matched
+        if previous is not paths:
             seen, wanted = 0, set()
         count = len(paths)
-        if seen < count or known is not paths:
+        if seen < count or previous is not paths:
             wanted = wanted | {number for number in range(seen, count) if self._fits(paths, number)}
-            self._known = paths, count, wanted
+            self._matched = paths, count, wanted
         return wanted
 
     def _fits(self, paths: TagPaths, number: int) -> bool:
@@ -89,9 +89,9 @@ class Enrichment:
     an Arrow table whose `column`, the first unless it is named, has the keys. The values are appended as the last child
     of the root element: `<reference><region>EU</region></reference>`, in no namespace. A list is an element for each of
     its items, a null is left out. A document without a key, or with an unknown one, stays as it is, and so does a
-    malformed one. A document that changes is UTF-8 afterwards.
+    malformed one. A changed document is UTF-8.
 
-    Raises HarkenError if the path or a name cannot be used, or if a key is there twice.
+    Raises HarkenError if the path or a name cannot be used, or if the table has a key twice.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class Enrichment:
     ) -> None:
         self._key = DocumentKey(key, limits)
         self._elements: dict[str, str] = {}
-        for known, values in _rows(table, column):
-            if known in self._elements:
-                raise SourceError(f"the reference table has several rows for the key {known!r:.60}")
-            self._elements[known] = element_of(element, values)
+        for value, values in _rows(table, column):
+            if value in self._elements:
+                raise SourceError(f"the reference table has several rows for the key {value!r:.60}")
+            self._elements[value] = element_of(element, values)
 
     def __call__(self, document: bytes) -> bytes:
         try:
@@ -135,7 +135,7 @@ def require_name(name: str) -> None:
 
 
 def inserted(document: str, element: str) -> str:
-    """The document with an element more, as the last child of its root element. The document is well-formed."""
+    """The document with an element added as the last child of the root element. The document must be well-formed."""
     if "xmlns" in document:
         element = re.sub(rf"\A<({_NAME})", r'<\1 xmlns=""', element)
     last = None if document.rstrip().endswith(("-->", "?>")) else _LAST_TAG.search(document)
@@ -145,7 +145,7 @@ def inserted(document: str, element: str) -> str:
 
 
 def inserted_in_bytes(document: str, element: str) -> bytes:
-    """The same as bytes in UTF-8, whatever the document declares."""
+    """`inserted`, as bytes in UTF-8, with a declaration of another encoding removed."""
     return inserted(_ENCODING.sub(_if_utf8, document, count=1), element).encode()
 
 
@@ -154,11 +154,11 @@ def _if_utf8(declaration: re.Match[str]) -> str:
 
 
 def _inserted_carefully(document: bytes, element: bytes) -> bytes:
-    """The same where the root element is empty, or something follows it."""
+    """`inserted` for a document whose root element is empty or not the last thing in it."""
     start, end = _root(document)
     if document[end : end + 2] == b"</":
         return document[:end] + element + document[end:]
-    # expat tells the beginning of an empty element for its end too.
+    # For an empty element, expat reports the beginning also as its end.
     name = re.compile(rb"<([^\s/>]+)").match(document, start)
     close = re.compile(rb"""(?:[^>"']|"[^"]*"|'[^']*')*?(/\s*>)""").match(document, start)
     if name is None or close is None:
@@ -167,7 +167,7 @@ def _inserted_carefully(document: bytes, element: bytes) -> bytes:
 
 
 def _root(document: bytes) -> tuple[int, int]:
-    """Where the root element begins, and where its end tag does."""
+    """The offsets of the root element's start tag and end tag."""
     parser = expat.ParserCreate("utf-8")
     places: list[int] = []
     level = 0

@@ -1,4 +1,4 @@
-"""A document by expat: the judge of what is well-formed, and the reader of whatever the tokenizer is not sure of."""
+"""Reads a document with expat, which decides what is well-formed, wherever the kernel is not sure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harken.limits import Limits
 
 ELEMENT, ATTRIBUTE, TEXT = 1, 2, 3
 _SEPARATOR = "\x01"
-"""Between namespace and local name: no document can have this character."""
+"""Stands between namespace and local name: XML excludes this character from documents."""
 _WIDE_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 _PROLOG = re.compile(rb"\s*(?:<\?.*?\?>|<!--.*?-->)", re.DOTALL)
 _DOCTYPE = re.compile(rb"\s*<!DOCTYPE")
@@ -51,11 +51,11 @@ _REASONS = {
     27: "a prefix is not declared",
     28: "a prefix must not be undeclared",
     30: "its XML declaration is malformed",
-    38: "the prefix `xml` must not be declared anew",
+    38: "the prefix `xml` must not be redeclared",
     39: "the prefix `xmlns` must not be declared",
     40: "a reserved namespace must not be declared",
 }
-"""What expat's codes say, in plain words."""
+"""Explanations of expat's error codes."""
 _NO_ELEMENT = 3
 _OF_ENCODING = (18, 19)
 
@@ -73,7 +73,7 @@ class ParsedNodes(NamedTuple):
 def read_by_expat(data: bytes, paths: TagPaths, limits: Limits, *, is_text: bool = False) -> ParsedNodes:
     """The nodes of a document. Raises DecodeError or LimitError, with line and column.
 
-    One that was text before is UTF-8, whatever encoding it declares.
+    With `is_text`, the document was a string and is UTF-8, whatever encoding it declares.
     """
     check_size(len(data), limits)
     _refuse_doctype(data)
@@ -82,7 +82,7 @@ def read_by_expat(data: bytes, paths: TagPaths, limits: Limits, *, is_text: bool
             text = text_of(data).encode()
         except DecodeError as refusal:
             if isinstance(refusal.__cause__, UnicodeDecodeError):
-                _read(data, paths, limits, None)  # expat says better what is wrong, unless it overlooks it
+                _read(data, paths, limits, None)  # expat's error is more precise, if it raises one
             raise refusal.at(_place_of(refusal)) from None
         check_size(len(text), limits)
         data = text
@@ -90,7 +90,7 @@ def read_by_expat(data: bytes, paths: TagPaths, limits: Limits, *, is_text: bool
 
 
 def _place_of(refusal: DecodeError) -> Place:
-    """Where the bytes are that are none of the encoding; the beginning, where it is the encoding."""
+    """The place of the first byte that cannot be decoded; the beginning if the encoding itself is wrong."""
     cause = refusal.__cause__
     if not isinstance(cause, UnicodeDecodeError):
         return Place(1, 1)
@@ -99,7 +99,7 @@ def _place_of(refusal: DecodeError) -> Place:
 
 
 def _read(data: bytes, paths: TagPaths, limits: Limits, encoding: str | None) -> ParsedNodes:
-    if encoding is not None and 0 in data[:2]:  # expat would take it for UTF-16
+    if encoding is not None and 0 in data[:2]:  # expat would read it as UTF-16
         place = Place(1, 1 + data.index(0))
         raise DecodeError(f"the document cannot be read: {_REASONS[4]}", place=place)
     reader = _Reader(data, paths, limits, encoding)
@@ -115,16 +115,16 @@ def _read(data: bytes, paths: TagPaths, limits: Limits, encoding: str | None) ->
 
 
 def check_size(size: int, limits: Limits) -> None:
-    """Raise LimitError for a document of too many bytes."""
+    """Raise LimitError if a document has too many bytes."""
     if size > limits.max_event_bytes:
         message = f"the document has {size} bytes, more than {limits.max_event_bytes}"
         raise LimitError(message, limit="max_event_bytes", place=Place(1, 1))
 
 
 def feed(parser: Any, data: bytes) -> None:
-    """Give data to a parser in slices, because it goes on to the end of what it has after a handler raised.
+    """Feed data to a parser in slices: after a handler raised, expat goes on to the end of the slice.
 
-    A token that takes more than a slice is read again from its beginning: slices become longer until it ends.
+    expat reads an incomplete token again from its beginning, so slices grow until the token ends.
     """
     at, size, progress = 0, _SLICE, -1
     while at < len(data):
@@ -135,7 +135,7 @@ def feed(parser: Any, data: bytes) -> None:
 
 
 def _refuse_doctype(data: bytes) -> None:
-    """Refuse a DOCTYPE before expat sees it: expat would go on to the end of the data after it was told to stop."""
+    """Refuse a DOCTYPE before expat reads it: expat would go on to the end of the data after the refusal."""
     prolog = data
     if data.startswith(_WIDE_STARTS):
         order = "utf-16-le" if data.startswith((b"\xff\xfe", b"<\x00")) else "utf-16-be"
@@ -145,11 +145,11 @@ def _refuse_doctype(data: bytes) -> None:
     elif b"<!DOCTYPE" not in data:
         return
     at = 3 if prolog.startswith(b"\xef\xbb\xbf") else 0
-    while found := _PROLOG.match(prolog, at):
-        at = found.end()
-    found = _DOCTYPE.match(prolog, at)
-    if found:
-        start = found.end() - len(b"<!DOCTYPE")
+    while match := _PROLOG.match(prolog, at):
+        at = match.end()
+    match = _DOCTYPE.match(prolog, at)
+    if match:
+        start = match.end() - len(b"<!DOCTYPE")
         line = prolog.count(b"\n", 0, start) + 1
         before = prolog[prolog.rfind(b"\n", 0, start) + 1 : start]
         raise doctype_refused(Place(line, len(before.decode(errors="replace")) + 1))
@@ -164,9 +164,9 @@ def doctype_refused(place: Place) -> DecodeError:
 
 
 def malformed(error: expat.ExpatError, what: str = "document", data: bytes = b"", *, has_begun: bool) -> DecodeError:
-    """What expat says, with its place. `has_begun` tells whether the root element has."""
+    """expat's error with its place. `has_begun`: whether the root element has begun."""
     reason = _REASONS.get(error.code) or f"it is not well-formed: {expat.ErrorString(error.code)}"
-    if error.code == _NO_ELEMENT and has_begun:  # expat says so, too, where an element is open at the end
+    if error.code == _NO_ELEMENT and has_begun:  # expat reports the same for an element left open at the end
         reason = "it ends before its root element does"
     place = Place(error.lineno, error.offset + 1)
     return DecodeError(f"the {what} cannot be read: {reason}", place=place, excerpt=_excerpt(data, place))
@@ -175,19 +175,19 @@ def malformed(error: expat.ExpatError, what: str = "document", data: bytes = b""
 def _malformed(data: bytes, error: expat.ExpatError) -> DecodeError:
     if not data.strip():
         return DecodeError("the document is empty", place=Place(1, 1))
-    found = malformed(error, "document", data, has_begun=data.lstrip().startswith(b"<"))
+    refusal = malformed(error, "document", data, has_begun=data.lstrip().startswith(b"<"))
     if error.code in _OF_ENCODING:
-        found.message += _declared(data)
-    return found
+        refusal.message += _declared(data)
+    return refusal
 
 
 def _declared(data: bytes) -> str:
-    found = _ENCODING.search(data[:200])
-    return f" `{found[1].decode()}`" if found else ""
+    match = _ENCODING.search(data[:200])
+    return f" `{match[1].decode()}`" if match else ""
 
 
 def _excerpt(data: bytes, place: Place) -> str | None:
-    """The line with a caret, if it is short and of a narrow encoding."""
+    """The line with a caret; None for long lines and for UTF-16."""
     start = 0
     for _ in range(place.line - 1):
         start = data.find(b"\n", start) + 1
@@ -214,7 +214,7 @@ class _Reader:
         self._size = 0
         self._values: list[bytes] = []
         self._values_size = 0
-        self._known: dict[tuple[int, int, str], int] = {}
+        self._numbers: dict[tuple[int, int, str], int] = {}
         self._parser: Any = expat.ParserCreate(encoding, _SEPARATOR)
         self._parser.ordered_attributes = True
         self._parser.buffer_text = True
@@ -227,7 +227,7 @@ class _Reader:
         try:
             feed(parser, self._data)
             parser.Parse(b"", True)
-        finally:  # end the cycle of parser and handlers, so that nothing waits for the garbage collector
+        finally:  # break the reference cycle of parser and handlers
             for name in _HANDLERS:
                 setattr(parser, name, None)
         self._end[0] = self._size
@@ -240,10 +240,10 @@ class _Reader:
         return ParsedNodes(path, np.array(self._parent, np.int32), begin, end, text)
 
     def _follow_elements(self) -> None:
-        """Set the handlers: closures, because they are called for every node, and `self` takes time."""
+        """Set the handlers. They are closures, because they run for every node and attribute access is slow."""
         paths, parents, begins, ends, texts = self._path, self._parent, self._begin, self._end, self._texts
-        known, number = self._known, self._number
-        most_levels, most = self._limits.max_event_depth, self._limits.max_document_nodes
+        numbers, number = self._numbers, self._number
+        max_levels, max_nodes = self._limits.max_event_depth, self._limits.max_document_nodes
         open_elements = [0]
         size = 0
         is_in_text = False
@@ -251,19 +251,19 @@ class _Reader:
         def start(name: str, attributes: list[str]) -> None:
             nonlocal is_in_text
             is_in_text = False
-            if len(open_elements) > most_levels:
-                raise self._beyond(f"elements are nested deeper than {most_levels}", "max_event_depth")
+            if len(open_elements) > max_levels:
+                raise self._beyond(f"elements are nested deeper than {max_levels}", "max_event_depth")
             parent, element = open_elements[-1], len(paths)
             key = paths[parent], ELEMENT, name
-            paths.append(known.get(key) or number(key))
+            paths.append(numbers.get(key) or number(key))
             parents.append(parent)
             begins.append(size)
             ends.append(size)
             open_elements.append(element)
             if attributes:
                 self._add_attributes(element, attributes)
-            if len(paths) > most + 1:
-                raise self._beyond(f"the document has more than {most} nodes", "max_document_nodes")
+            if len(paths) > max_nodes + 1:
+                raise self._beyond(f"the document has more than {max_nodes} nodes", "max_document_nodes")
 
         def stop(_: str) -> None:
             nonlocal is_in_text
@@ -282,12 +282,12 @@ class _Reader:
             is_in_text = True
             parent = open_elements[-1]
             key = paths[parent], TEXT, ""
-            paths.append(known.get(key) or number(key))
+            paths.append(numbers.get(key) or number(key))
             parents.append(parent)
             begins.append(begin)
             ends.append(size)
-            if len(paths) > most + 1:
-                raise self._beyond(f"the document has more than {most} nodes", "max_document_nodes")
+            if len(paths) > max_nodes + 1:
+                raise self._beyond(f"the document has more than {max_nodes} nodes", "max_document_nodes")
 
         def split(*_: str) -> None:
             nonlocal is_in_text
@@ -303,7 +303,7 @@ class _Reader:
         for place in range(0, len(attributes), 2):
             value = attributes[place + 1].encode()
             key = path, ATTRIBUTE, attributes[place]
-            self._path.append(self._known.get(key) or self._number(key))
+            self._path.append(self._numbers.get(key) or self._number(key))
             self._parent.append(element)
             self._begin.append(self._values_size)
             self._values_size += len(value)
@@ -311,11 +311,11 @@ class _Reader:
             self._values.append(value)
 
     def _number(self, key: tuple[int, int, str]) -> int:
-        """The tag path of a name as expat spells it."""
+        """The number of a tag path, whose name is in expat's spelling."""
         parent, kind, raw = key
         uri, separator, local = raw.rpartition(_SEPARATOR)
         name = f"{{{uri}}}{local}" if separator else raw
-        number = self._known[key] = self._paths.number(parent, kind, name.encode())
+        number = self._numbers[key] = self._paths.number(parent, kind, name.encode())
         return number
 
     def _refuse(self, *_: object) -> None:

@@ -1,6 +1,6 @@
-"""Many documents out of one file: the elements of a name inside a container, each as a document of its own.
+"""Splits an XML file into documents: each element of a given name becomes a document.
 
-The container may be larger than memory. It is read by expat, which tells where elements begin and end.
+The file may be larger than memory. expat reads it and reports where elements begin and end.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from harken.limits import DEFAULT_LIMITS, Limits
 
 _CHUNK = 65_536
 _MOST_LEVELS = 10_000
-"""Elements inside one another, wherever they stand: expat remembers each."""
+"""Maximal nesting of elements in the file: expat keeps each open element in memory."""
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _NAME = re.compile(rb"<[^\s/>]+")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 Scope = dict[str, str]
-"""Namespaces by the attributes that declare them, such as `xmlns:a`."""
+"""Namespaces by declaring attribute, such as `xmlns:a`."""
 
 
 def documents_of(stream: BinaryIO, limits: Limits = DEFAULT_LIMITS) -> Iterator[Piece]:
@@ -39,10 +39,9 @@ def documents_of(stream: BinaryIO, limits: Limits = DEFAULT_LIMITS) -> Iterator[
 
 
 def split(stream: BinaryIO, tag: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Piece]:
-    """Every element of this name that is not inside another one, as a document, with its line in the source.
+    """Every element named `tag` that is not inside another one, as a document, with its place in the source.
 
-    The name is a local name, or has a prefix as it is written. If the container is malformed, the last piece has the
-    error.
+    `tag` is a local name, or a name with its prefix as written. If the file is malformed, the last piece has the error.
     """
     splitter = _Splitter(tag, limits)
     try:
@@ -59,7 +58,7 @@ def split(stream: BinaryIO, tag: str, limits: Limits = DEFAULT_LIMITS) -> Iterat
 
 
 class _Splitter:
-    """Follows the elements of a container, and keeps the bytes of the record that is open, no more."""
+    """Tracks the elements of a file. Only the bytes of the open record are kept in memory."""
 
     def __init__(self, tag: str, limits: Limits) -> None:
         self._tag, self._limits = tag, limits
@@ -69,8 +68,8 @@ class _Splitter:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._stop
         self._parser.StartDoctypeDeclHandler = self._check_doctype
-        self._held = bytearray()
-        self._held_from = 0
+        self._buffer = bytearray()
+        self._buffer_start = 0
         self._scopes: list[Scope] = [{}]
         self._level = 0
         self._has_bytes = False
@@ -83,18 +82,18 @@ class _Splitter:
         self._size = self._least = 0
 
     def taken(self) -> list[Piece]:
-        """The pieces that are complete."""
+        """Return the complete pieces, and forget them."""
         ready, self._ready = self._ready, []
         return ready
 
     @property
     def is_stuck(self) -> bool:
         """Whether one token is longer than a document may be."""
-        seen = self._held_from + len(self._held) - max(0, self._parser.CurrentByteIndex)
+        seen = self._buffer_start + len(self._buffer) - max(0, self._parser.CurrentByteIndex)
         return bool(seen + self._size > self._limits.max_event_bytes + 2 * _CHUNK)
 
     def feed(self, chunk: bytes) -> None:
-        """Take more bytes. A token that does not end is read again from its beginning: so it is given twice as much."""
+        """Take more bytes. expat rereads an incomplete token from its beginning, so it gets twice as many next time."""
         self._has_bytes = True
         self._waiting.append(chunk)
         self._size += len(chunk)
@@ -108,7 +107,7 @@ class _Splitter:
     def _parse(self) -> None:
         data = b"".join(self._waiting)
         self._waiting, self._size = [], 0
-        self._held += data
+        self._buffer += data
         self._parser.Parse(data, False)
         here = max(0, self._parser.CurrentByteIndex)
         if self._record >= 0 and here - self._record > self._limits.max_event_bytes and not self._is_too_long:
@@ -122,12 +121,12 @@ class _Splitter:
         self.close()
 
     def close(self) -> None:
-        """End the cycle of parser and splitter."""
+        """Break the reference cycle of parser and splitter."""
         self._parser.StartElementHandler = self._parser.EndElementHandler = None
         self._parser.StartDoctypeDeclHandler = None
 
     def broken(self, error: HarkenError | expat.ExpatError) -> Piece:
-        """The last piece: why nothing comes after it."""
+        """The last piece, with the error that ends the splitting."""
         self.close()
         if isinstance(error, expat.ExpatError):
             if not self._has_bytes:
@@ -137,7 +136,7 @@ class _Splitter:
                 error.message += f"; a `{self._tag}` that begins in line {self._place[0]} is not complete"
         place = error.place or Place(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
         error.place = None
-        return Piece(bytes(self._held[: 4 * MAX_EXCERPT]), place.line, place.column or 1, settled(error))
+        return Piece(bytes(self._buffer[: 4 * MAX_EXCERPT]), place.line, place.column or 1, settled(error))
 
     def beyond(self, message: str) -> LimitError:
         return LimitError(message, limit="max_event_bytes")
@@ -159,12 +158,12 @@ class _Splitter:
         self._scopes.append(self._scopes[-1] | declared if declared else self._scopes[-1])
 
     def _missing(self, attributes: list[str]) -> bytes:
-        """The declarations that a record inherits, as text for its start tag."""
-        own = set(attributes[::2])
+        """The namespace declarations that a record inherits, as text for its start tag."""
+        declared = set(attributes[::2])
         return "".join(
             f' {key}="{"".join(_ESCAPES.get(each, each) for each in value)}"'
             for key, value in self._scopes[-1].items()
-            if key not in own and value
+            if key not in declared and value
         ).encode()
 
     def _stop(self, _: str) -> None:
@@ -177,31 +176,31 @@ class _Splitter:
             self._record = -1
 
     def _cut(self) -> None:
-        """A record is complete: its start tag is there, and of its end tag the beginning."""
-        start = self._record - self._held_from
-        tag = _START_TAG.match(self._held, start)
-        name = _NAME.match(self._held, start)
+        """Cut out a complete record. The parser is at the beginning of its end tag."""
+        start = self._record - self._buffer_start
+        tag = _START_TAG.match(self._buffer, start)
+        name = _NAME.match(self._buffer, start)
         assert tag is not None
         assert name is not None
-        here = self._parser.CurrentByteIndex - self._held_from
-        end = tag.end() if self._held[tag.end() - 2] == ord("/") else self._held.index(b">", here) + 1
+        here = self._parser.CurrentByteIndex - self._buffer_start
+        end = tag.end() if self._buffer[tag.end() - 2] == ord("/") else self._buffer.index(b">", here) + 1
         if end - start + len(self._added) > self._limits.max_event_bytes:
             self._refuse_record()
             return
-        data = bytes(self._held[start : name.end()]) + self._added + bytes(self._held[name.end() : end])
+        data = bytes(self._buffer[start : name.end()]) + self._added + bytes(self._buffer[name.end() : end])
         self._ready.append(Piece(data, *self._place))
 
     def _refuse_record(self) -> None:
-        start = self._record - self._held_from
+        start = self._record - self._buffer_start
         self._is_too_long = True
-        beginning = bytes(self._held[start : start + 4 * MAX_EXCERPT])
+        beginning = bytes(self._buffer[start : start + 4 * MAX_EXCERPT])
         self._ready.append(Piece(beginning, *self._place, too_long(self._limits)))
 
     def _forget(self, keep: int) -> None:
-        """Drop the bytes before this one."""
-        if keep - self._held_from > 0:
-            del self._held[: keep - self._held_from]
-            self._held_from = keep
+        """Drop the bytes before offset `keep`."""
+        if keep - self._buffer_start > 0:
+            del self._buffer[: keep - self._buffer_start]
+            self._buffer_start = keep
 
     def _check_doctype(self, name: str, system: str | None, public: str | None, has_subset: int) -> None:
         if has_subset:
@@ -216,7 +215,7 @@ def _pairs(attributes: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _in_utf_8(stream: BinaryIO) -> Iterator[bytes]:
-    """The bytes of a stream, of whatever encoding it declares, in UTF-8 and without a byte order mark."""
+    """The bytes of a stream, recoded to UTF-8 from the declared encoding, without a byte order mark."""
     head = stream.read(_CHUNK)
     try:
         encoding, mark = encoding_of(head)
@@ -236,5 +235,5 @@ def _in_utf_8(stream: BinaryIO) -> Iterator[bytes]:
             chunk = stream.read(_CHUNK)
         yield decoder.decode(b"", True).encode()
     except UnicodeDecodeError as error:
-        yield error.object[: error.start].decode(encoding).encode()  # what comes before is whole
-        raise DecodeError(f"the file is not in the encoding `{encoding}`, as it says") from None
+        yield error.object[: error.start].decode(encoding).encode()  # the text before the fault
+        raise DecodeError(f"the file is not in its declared encoding `{encoding}`") from None

@@ -1,7 +1,7 @@
-"""The distinct tag paths of a process: which names lead from the root of a document to a node, as a number each.
+"""The distinct tag paths of a process, each with a number: the names from the root of a document to a node.
 
-Numbers are only ever added, under a lock. Whoever reads takes the state as it was published last, and looks at no
-number beyond it: what another thread adds meanwhile is found at the next look.
+Tag paths are only added, under a lock. Readers use the last published state and ignore numbers beyond it; they see what
+other threads add when they read the state again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harken.kernels import xml as kernels
 from harken.kernels.frozen import frozen
 
 MOST_PATHS = 131_072
-"""With more tag paths than this, the next batch begins with none: random names must not fill the memory."""
+"""With more tag paths, the next batch starts with an empty table, so that random names cannot fill the memory."""
 MOST_NAME_BYTES = 1 << 24
 _FIRST_PATHS = 1_024
 _FIRST_NAME_BYTES = 1 << 14
@@ -28,7 +28,7 @@ _SEED = secrets.randbits(32)
 
 
 class KnownPaths(NamedTuple):
-    """What readers see: the table, its words for kernels, and how much of it is known."""
+    """The state that readers see: the table, its words for kernels, and the parts of it that are filled."""
 
     table: kernels.TagPathTable
     words: Any
@@ -37,9 +37,9 @@ class KnownPaths(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """A thread's space for kernels, and its words."""
+    """A thread's buffers for kernels, and their words."""
 
-    room: kernels.ParseBuffers
+    buffers: kernels.ParseBuffers
     words: Any
 
 
@@ -58,13 +58,13 @@ class TagPaths:
 
     @property
     def parent(self) -> NDArray[np.int32]:
-        """The tag path that each goes on from; -1 for the root."""
+        """The number of each tag path's parent; -1 for the root."""
         state = self.state
         return state.table.parent[: state.known]
 
     @property
     def kind(self) -> NDArray[np.uint8]:
-        """0 the root, 1 an element, 2 an attribute, 3 a text."""
+        """The kind of each tag path: 0 the root, 1 an element, 2 an attribute, 3 a text."""
         state = self.state
         return state.table.kind[: state.known]
 
@@ -74,17 +74,17 @@ class TagPaths:
         return state.known > MOST_PATHS or state.name_bytes > MOST_NAME_BYTES
 
     def name(self, path: int) -> bytes:
-        """The expanded name in UTF-8; empty for the root and for texts."""
+        """The expanded name of a tag path in UTF-8; empty for the root and for texts."""
         table, _, count, _ = self.state
         if not 0 <= path < count:
             raise IndexError(f"there is no tag path {path}")
         return table.names[table.name_at[path] : table.name_at[path + 1]].tobytes()
 
     def number(self, parent: int, kind: int, name: bytes) -> int:
-        """The tag path of this parent, kind and name. It is added if it is new."""
+        """The number of the tag path with this parent, kind and name, which is added if it is new."""
         key = parent, kind, name
-        found = self._numbers.get(key)
-        return self._add(key) if found is None else found
+        known_number = self._numbers.get(key)
+        return self._add(key) if known_number is None else known_number
 
     def _add(self, key: tuple[int, int, bytes]) -> int:
         parent, kind, name = key
@@ -92,7 +92,7 @@ class TagPaths:
         space = workspace()
         with self.lock:
             while True:
-                self.take_up(space)
+                self.set_cursor(space)
                 number = int(kernels.find_or_add(self.state.words, space.words, source, parent, kind, True))
                 if number != _NO_ROOM:
                     break
@@ -101,19 +101,19 @@ class TagPaths:
             self._numbers[key] = number
         return number
 
-    def take_up(self, space: Workspace) -> None:
-        """Tell a kernel what is known."""
-        cursor = space.room.cursor
+    def set_cursor(self, space: Workspace) -> None:
+        """Set a kernel's cursor to the published state."""
+        cursor = space.buffers.cursor
         cursor[kernels.PATHS], cursor[kernels.NAMES] = self.state.known, self.state.name_bytes
 
     def publish(self, space: Workspace) -> None:
-        """Let readers see what a kernel has added. The caller holds the lock."""
-        cursor = space.room.cursor
+        """Publish the tag paths that a kernel has added. The caller holds the lock."""
+        cursor = space.buffers.cursor
         table, words, _, _ = self.state
         self.state = KnownPaths(table, words, int(cursor[kernels.PATHS]), int(cursor[kernels.NAMES]))
 
     def grow(self, name_bytes: int = 0) -> None:
-        """Make room for more, in new arrays: readers go on with the old ones. The caller holds the lock."""
+        """Copy the table to larger arrays; readers continue with the old ones. The caller holds the lock."""
         old, _, count, used = self.state
         paths = 2 * len(old.parent) if 2 * count > len(old.parent) else len(old.parent)
         size = len(old.names)
@@ -153,17 +153,17 @@ class _Local(local):
         sizes |= dict.fromkeys(("attribute", "attribute_end", "colon", "hashed", "value", "value_end"), attributes + 1)
         sizes |= dict.fromkeys(("prefix", "prefix_length", "uri", "uri_length", "level"), bindings)
         narrow: dict[str, Any] = {"node": np.int32, "expanded": np.uint8}
-        room = kernels.ParseBuffers(
+        buffers = kernels.ParseBuffers(
             **{name: np.zeros(size, narrow.get(name, np.int64)) for name, size in sizes.items()}
         )
-        self.space = Workspace(room, frozen(room))
+        self.space = Workspace(buffers, frozen(buffers))
 
 
 _local = _Local()
 
 
 def workspace() -> Workspace:
-    """The space of this thread."""
+    """The workspace of this thread."""
     return _local.space
 
 
@@ -172,7 +172,7 @@ _renewing = fork_lock(PART)
 
 
 def current_tag_paths() -> TagPaths:
-    """The tag paths that the next batch is read with."""
+    """The tag paths to read the next batch with."""
     global _current  # noqa: PLW0603 - one for the process
     paths = _current
     if paths is None or paths.is_full:

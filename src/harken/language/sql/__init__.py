@@ -1,4 +1,4 @@
-"""The SQL front end: parse, check, print; shapes that were parsed before; messages, hints and warnings."""
+"""The SQL front end: parse, check, print; the cache of shapes; messages, hints and warnings."""
 
 from harken.language.sql.parser import parse
 from harken.language.sql.printer import print_expression

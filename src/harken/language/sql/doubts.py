@@ -1,4 +1,4 @@
-"""Warnings: what is in the language, and yet probably not what was meant."""
+"""Warnings about valid texts that probably do not mean what was intended."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ _BACKSLASH_AND_ANY = DEFAULT_ESCAPE + _ESCAPED_PERCENT
 
 
 _MOST_SIGNS = 16
-"""Attributes in arithmetic that are looked at: each time the line is read from its start."""
+"""Limit on the attributes in arithmetic that are checked: each check reads the line from its start."""
 
 Doubts = Callable[[str, Sequence[Value]], Iterator[str]]
-"""What to warn of in a text, given its constants in the order of the text."""
+"""The warnings about a text, given its constants in the order of the text."""
 
 
 def doubts_of(expression: Expression, schema: Schema | None) -> Doubts:
-    """What tells the doubts about the texts that have the shape of this expression, whatever their constants."""
-    found: list[Doubts] = []
+    """The function that gives the warnings about texts with the shape of this expression."""
+    doubts: list[Doubts] = []
     signs: list[Doubts] = []
     hole = 0
     for predicate, _ in predicates(expression):
         names = [leaf.name for leaf in leaves(predicate) if isinstance(leaf, Attribute)]
         if schema is None:
-            found.extend(_about_name(name) for name in names if _is_clock(name))
+            doubts.extend(_about_name(name) for name in names if _is_clock(name))
         if len(signs) < _MOST_SIGNS and has_arithmetic(predicate):
             signs += [_about_sign(leaf.at) for leaf in leaves(predicate) if isinstance(leaf, Attribute)]
         last = hole + sum(isinstance(leaf, Constant) for leaf in leaves(predicate)) - 1
         if isinstance(predicate, Like):
-            found.append(_about_pattern(last, predicate.escape))
+            doubts.append(_about_pattern(last, predicate.escape))
         elif isinstance(predicate, Contains) and schema is not None and _is_string(predicate.attribute.path, schema):
-            found.append(_about_contains(last, predicate.attribute.name))
+            doubts.append(_about_contains(last, predicate.attribute.name))
         hole = last + 1
-    return lambda text, constants: (doubt for each in [*found, *signs] for doubt in each(text, constants))
+    return lambda text, constants: (doubt for each in [*doubts, *signs] for doubt in each(text, constants))
 
 
 def may_be_doubtful(text: str, schema: Schema | None) -> bool:
-    """A quick look at a text, because hardly any has something to warn of."""
+    """A quick filter, since warnings are rare."""
     if ("-" in text or "/" in text) and _SIGN_IN_NAME.search(text):
         return True
     return _ESCAPED_PERCENT in text or "*" in text or (_CURRENT if schema is None else "contains") in text.lower()
 
 
 def substring_doubt(name: str, value: str) -> str:
-    """What CONTAINS asks of a string, and how to search in one."""
+    """What CONTAINS means for a string, and how to search in one."""
     pattern = value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return (
         f"CONTAINS asks whether {show(value)} is one of the values of {name}, not whether it is a part of one: "
@@ -83,7 +83,7 @@ def _about_name(name: str) -> Doubts:
 
 
 def _about_sign(at: int) -> Doubts:
-    """A difference or a quotient of names without blanks: only texts of just these offsets share its doubts."""
+    """A difference or a quotient of names without blanks, in texts that have it at this offset."""
 
     def doubts(text: str, constants: Sequence[Value]) -> Iterator[str]:
         hint = name_hint(text, at) if starts_before(text, at) else None
@@ -113,6 +113,6 @@ def _about_contains(hole: int, name: str) -> Doubts:
 
 
 def _is_string(path: Path, schema: Schema) -> bool:
-    """Whether the schema says that the attribute is a string, and no event type that it may have several values."""
-    rules = [each.rules[path] for each in schema.event_types.values() if path in each.rules]
+    """Whether the schema declares the attribute a string, and no event type lets it have several values."""
+    rules = [event_type.rules[path] for event_type in schema.event_types.values() if path in event_type.rules]
     return isinstance(schema.domain_of(path), StringDomain) and not any(rule.multiple for rule in rules)

@@ -35,7 +35,7 @@ from harken.schema.paths import Path
 from harken.schema.signatures import NO_SIGNATURES, Signatures
 from harken.schema.values import Value, show
 
-# What was within the limits once is not judged again.
+# For texts that have passed the limits.
 _NO_LIMITS = Limits(max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize)
 _ALWAYS_TRUE = "it is always true: every event will match"
 
@@ -55,7 +55,7 @@ class SqlFrontEnd:
         self._shapes = ShapeCache(schema, limits, self._accept)
         self._may_call = re.compile(rf"\?|\b(?:{'|'.join(map(re.escape, signatures))})\b") if signatures else None
         self._tests: SqlFrontEnd | None = None
-        """What compiles tests of variables: no schema knows those."""
+        """Compiles tests of variables, which no schema declares."""
 
     def compile(self, text: str) -> Compiled:
         if self._may_call is not None and self._may_call.search(text):
@@ -64,7 +64,7 @@ class SqlFrontEnd:
                 return self._compile_operators(text, expression)
         try:
             plan, doubts = self._shapes.plan(text)
-        except RecursionError:  # where max_nesting was set beyond what Python can follow
+        except RecursionError:  # where max_nesting exceeds Python's own limit
             message = "the expression is nested too deeply"
             raise LimitError(message, limit="max_nesting").at(*located(text, 0)) from None
         except ContradictionError as error:
@@ -75,10 +75,10 @@ class SqlFrontEnd:
         return Compiled(text, "sql", plan, warnings)
 
     def faults(self, text: str) -> list[HarkenError]:
-        found: list[HarkenError] = [*check(parser.parse(text, self.limits), self.schema, text, self._signatures)]
-        if not found:
+        faults: list[HarkenError] = [*check(parser.parse(text, self.limits), self.schema, text, self._signatures)]
+        if not faults:
             self.compile(text)
-        return found
+        return faults
 
     def print(self, text: str, dialect: str) -> str:
         return print_expression(parser.parse(text, self.limits), dialect)
@@ -91,7 +91,7 @@ class SqlFrontEnd:
         return parser.parse(text, _NO_LIMITS)
 
     def _compile_operators(self, text: str, expression: Expression) -> Compiled:
-        """A text with operators: its plain parts are compiled by themselves."""
+        """Compile a text with operators. Its plain parts are compiled as texts of their own."""
         self._accept(expression, text)
         if self._tests is None:
             self._tests = SqlFrontEnd(None, self.limits)
@@ -128,8 +128,8 @@ class SqlFrontEnd:
     def _placed(self, error: ContradictionError, text: str) -> HarkenError:
         """The error at the attribute that it is about, or at the start of the text."""
         expression = self.parse(text)
-        found = (leaf for each, _ in predicates(expression) for leaf in leaves(each))
-        attribute = next((leaf for leaf in found if isinstance(leaf, Attribute) and leaf.path == error.path), None)
+        operands = (leaf for each, _ in predicates(expression) for leaf in leaves(each))
+        attribute = next((leaf for leaf in operands if isinstance(leaf, Attribute) and leaf.path == error.path), None)
         values = [] if attribute is None else _equal_to_several(expression, attribute.path)
         if attribute is not None and len(values) > 1:
             wanted = " AND ".join(f"{attribute.name} CONTAINS {show(value)}" for value in values[:2])
@@ -138,7 +138,7 @@ class SqlFrontEnd:
 
 
 def _equal_to_several(expression: Expression, path: Path) -> list[Value]:
-    """The different values that one AND asks an attribute to be equal to; [] if none asks that of two."""
+    """The distinct values that one AND compares an attribute with by =; [] if no AND has two."""
     waiting = [expression]
     while waiting:
         node = waiting.pop()
@@ -152,7 +152,7 @@ def _equal_to_several(expression: Expression, path: Path) -> list[Value]:
 
 
 def _equal_to(expression: Expression, path: Path) -> Iterator[Value]:
-    """The constant that an expression compares an attribute with by =, if that is all it does."""
+    """The constant that an expression compares an attribute with by =, if it is such a comparison."""
     if isinstance(expression, Comparison) and expression.operator == "=":
         for side, other in ((expression.left, expression.right), (expression.right, expression.left)):
             if isinstance(side, Attribute) and side.path == path and isinstance(other, Constant):

@@ -63,7 +63,7 @@ PREFIXES: dict[str, str] = {
     "DATE": "write the date in quotes: DATE '2026-01-31'",
     "TIMESTAMP": "write the time in quotes: TIMESTAMP '2026-01-31 12:00:00'",
 }
-"""Words that stand before an operand, which the parser then does not expect."""
+"""Words before an operand, at which the parser does not expect it."""
 
 CLOCKS: dict[str, str] = dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME"), _NO_CLOCK)
 """Names that other dialects read as the time of the query; here they are names."""
@@ -110,7 +110,7 @@ SIGNS: dict[str, str] = {
     "//": "a comment is written -- to the end of the line, or /* between */",
     **dict.fromkeys(("~", "!~", "=~", "!=~", "~*", "!~*", "~~", "!~~"), _REGULAR),
 }
-"""Signs of which the language has only a part, or none."""
+"""Signs that the language does not have, or only in part."""
 
 CHARACTERS: dict[str, str] = {
     '"': "a string is written in single quotes, 'like this', and a name in backticks, `like this`",
@@ -142,20 +142,20 @@ _ARROWS = ("->", "=>")
 _BEFORE_LAMBDA = re.compile(r"\w\s*\((?:[^()]{0,200},)?\s*\w+\s*\Z")
 """A call whose last argument so far is the parameter of a lambda."""
 _JSON_KEY = re.compile(r"\s*['0-9]")
-"""What stands behind an arrow that leads into JSON, and hardly begins the body of a lambda."""
+"""What follows an arrow into JSON, and hardly begins the body of a lambda."""
 _OPENED_CALL = re.compile(r"([^\W\d]\w*)\s*\(\s*(?:DISTINCT\s+)?\Z", re.IGNORECASE)
 _BEFORE = 300
-"""Characters before a token in which a call that it is in is looked for."""
+"""Characters before a token that are searched for a call around it."""
 _NAME_RUN = re.compile(r"[\w.@$#:/]+(?:-[\w.@$#:/]+)*")
 _LONGEST_NAME = 80
-"""Characters of a name that a hint repeats."""
+"""The longest name that a hint repeats, in characters."""
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE]-?[0-9]+)?")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
 
 
 def function_hint(name: str) -> str | None:
-    """What to write in place of a function that others have."""
+    """What to write in place of a function of other dialects."""
     return _FUNCTIONS.get(name.lower())
 
 
@@ -174,7 +174,7 @@ def _begins_lambda(text: str, at: int, arrow: str) -> bool:
 
 
 def opened_call(text: str, at: int) -> tuple[str, int, str] | None:
-    """The name, the place and the hint of a function that others have, if its first argument is at this offset."""
+    """The name, the offset and the hint of a function of other dialects whose first argument is at this offset."""
     first = max(0, at - _BEFORE)
     call = _OPENED_CALL.search(text[first:at])
     hint = None if call is None else function_hint(call[1])
@@ -212,17 +212,17 @@ def _has_letter(run: str) -> bool:
 
 
 def starts_before(text: str, at: int) -> bool:
-    """Whether what may be one name has begun before this offset."""
+    """Whether a possible name began before this offset."""
     run, start = _run(_NAME_RUN, text, at)
     return bool(run) and start < at
 
 
 def _run(pattern: re.Pattern[str], text: str, at: int) -> tuple[str, int]:
-    """What the pattern finds across this offset, and where it starts; nothing if it finds nothing there."""
+    """The match of a pattern that covers this offset, and where it starts; "" if there is none."""
     line = text.rfind("\n", 0, at) + 1
-    for found in pattern.finditer(text, line):
-        if found.start() > at:
+    for run in pattern.finditer(text, line):
+        if run.start() > at:
             break
-        if at < found.end():
-            return found[0], found.start()
+        if at < run.end():
+            return run[0], run.start()
     return "", at

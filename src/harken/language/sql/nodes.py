@@ -1,4 +1,4 @@
-"""Parts of a text → nodes: each function makes one sort of node, or refuses parts that make no sense together."""
+"""Parts of a text → nodes: each function makes one sort of node, or rejects parts that do not fit."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from harken.schema.values import Kind, parse_date, parse_timestamp
 
 _Made = TypeVar("_Made")
 _SHORT = 256
-"""Characters of a long path that others may share."""
+"""The longest path that is shared, in characters."""
 _LARGE = 19
-"""Digits of an integer that may not fit in 64 bits."""
+"""Number of digits from which an integer may not fit in 64 bits."""
 
 
 class RefusedError(Exception):
-    """What was parsed makes no sense. Becomes a ParseError as soon as the text is at hand."""
+    """A rejected part. The parser, which has the text, makes a ParseError of it."""
 
     def __init__(self, message: str, at: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class RefusedError(Exception):
 
 
 class Null:
-    """NULL standing as a value, which the language has no use for."""
+    """NULL as a value, which the language does not have."""
 
     __slots__ = ("at",)
 
@@ -63,7 +63,7 @@ class Null:
 
 
 class LargeNumber:
-    """A number that may be too large, and waits for its sign to be known: -2^63 fits in 64 bits, 2^63 does not."""
+    """A number that may be too large, depending on its sign: -2^63 fits in 64 bits, 2^63 does not."""
 
     __slots__ = ("at", "text")
 
@@ -86,7 +86,7 @@ def attribute(path: Path, at: int) -> Attribute:
 
 @lru_cache(maxsize=16_384)
 def _shared(path: Path) -> Path:
-    """Equal paths as one object: subscriptions of many shapes ask for the same attributes."""
+    """Equal paths as one object: many shapes read the same attributes."""
     return path
 
 
@@ -141,9 +141,9 @@ def call(name: str, arguments: Sequence[Part], at: int) -> Part:
 
 
 _SEARCHES: dict[str, tuple[str, str]] = {"startswith": ("", "%"), "endswith": ("%", ""), "contains": ("%", "%")}
-"""Functions that are LIKE, by what stands before and after the string in its pattern."""
+"""Functions parsed as LIKE, with what stands before and after the string in the pattern."""
 _REGULAR = frozenset(("rlike", "regexp", "regexp_like"))
-"""Functions that are RLIKE."""
+"""Functions parsed as RLIKE."""
 
 
 def _pair(name: str, arguments: Sequence[Part], at: int) -> tuple[Part, Part]:
@@ -176,13 +176,13 @@ def _function(name: str, signature: Signature, arguments: Sequence[Part], at: in
         if kind is not None and kind not in parameter.kinds:
             wanted = " or ".join(sorted(parameter.kinds))
             raise RefusedError(f"{named} a {wanted}, and this is a {kind}", offset_of(argument))
-    if all(map(_is_known, checked)):
+    if all(map(_is_constant, checked)):
         raise RefusedError("a function of constants alone", at, "write the result")
     return Function(name, checked, at)
 
 
 def kind_of(part: Operand) -> Kind | None:
-    """The kind of an operand as far as the text tells."""
+    """The kind of an operand, if the text determines it."""
     if isinstance(part, Constant):
         return part.kind
     if isinstance(part, Arithmetic):
@@ -191,13 +191,13 @@ def kind_of(part: Operand) -> Kind | None:
         signature = FUNCTIONS[part.name]
         if signature.result is not None:
             return signature.result
-        known = (each.kind for each in part.arguments if isinstance(each, Constant))
-        return next(known, None)
+        kinds = (argument.kind for argument in part.arguments if isinstance(argument, Constant))
+        return next(kinds, None)
     return None
 
 
 def operand(part: Part) -> Operand:
-    """The part as something that can be compared."""
+    """The part as an operand."""
     if type(part) in _OPERANDS:
         return part  # type: ignore[return-value]
     if isinstance(part, LargeNumber):
@@ -211,23 +211,23 @@ def operand(part: Part) -> Operand:
 
 
 def compared(part: Part) -> Operand:
-    """The part as one side of a predicate, where arithmetic has to be over something that is not known yet."""
-    if type(part) is Attribute or type(part) is Constant:  # as most are
+    """The part as an operand of a predicate. Rejects arithmetic over constants alone."""
+    if type(part) is Attribute or type(part) is Constant:  # fast path
         return part
     side = operand(part)
-    if isinstance(side, Arithmetic) and _is_known(side):
+    if isinstance(side, Arithmetic) and _is_constant(side):
         raise RefusedError("arithmetic over constants alone", offset_of(side), "write the result")
     return side
 
 
-def _is_known(part: Operand) -> bool:
-    """Whether the value of an operand is known already. That of a function is not, or it would have been refused."""
+def _is_constant(part: Operand) -> bool:
+    """Whether an operand has constants only. `_function` rejects such functions, so that none comes here."""
     waiting = [part]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, Arithmetic):
-            waiting += (each.left, each.right)
-        elif not isinstance(each, Constant):
+        node = waiting.pop()
+        if isinstance(node, Arithmetic):
+            waiting += (node.left, node.right)
+        elif not isinstance(node, Constant):
             return False
     return True
 
@@ -237,7 +237,7 @@ def _is_known(part: Operand) -> bool:
 
 def condition(part: Part) -> Expression:
     """The part as a condition: an attribute, a constant or a function is one if it is boolean."""
-    if type(part) in _PREDICATES:  # as most are
+    if type(part) in _PREDICATES:  # fast path
         return part  # type: ignore[return-value]
     if isinstance(part, Attribute):
         return Holds(part)
@@ -316,7 +316,7 @@ def xpath_boolean(part: Part, text: Part) -> Expression:
     try:
         parse_xpath(xpath.value)
     except LimitError:
-        pass  # the front end judges it by the limits that are asked for
+        pass  # the front end applies the configured limits
     except HarkenError as problem:
         place = problem.place
         index = 0 if place is None or place.column is None or place.line > 1 else place.column - 1
@@ -366,10 +366,10 @@ def _attribute(part: Part, message: str) -> Attribute:
 
 
 def _constant(part: Part, message: str) -> Constant:
-    found = operand(part)
-    if isinstance(found, Constant):
-        return found
-    raise RefusedError(message, offset_of(found))
+    value = operand(part)
+    if isinstance(value, Constant):
+        return value
+    raise RefusedError(message, offset_of(value))
 
 
 def _string(part: Part, message: str) -> Constant:
@@ -396,18 +396,18 @@ def _escape(constant: Constant) -> str:
 
 
 def _made(at: int, make: Callable[..., _Made], *arguments: Any) -> _Made:
-    """What `make` makes, with its complaint at the given offset."""
+    """The result of `make`. Its ValueError or TypeError becomes a RefusedError at an offset."""
     try:
         return make(*arguments)
     except (ValueError, TypeError) as problem:
         raise RefusedError(str(problem), at) from None
 
 
-# What is wrong
+# Errors
 
 
 def _named(part: Part) -> str:
-    """What a hint calls this part of a comparison."""
+    """The name of this part of a comparison in a hint."""
     return part.name if isinstance(part, Attribute) else "attribute"
 
 
@@ -422,7 +422,7 @@ def _null_in_list(part: Operand, null: Null, is_negated: bool, is_alone: bool) -
 
 
 def _stray_escape(problem: EscapeError, pattern: Constant, escape: str) -> RefusedError:
-    """The refusal of an escape, at its place in the text."""
+    """The error for a stray escape, at its offset in the text."""
     sign = "a backslash" if escape == DEFAULT_ESCAPE else f"{escape} itself"
     hint = f"in this pattern {sign} is written twice: {escape * 2}"
     return RefusedError(str(problem), _inside(pattern, problem.index), hint)
@@ -436,8 +436,8 @@ def _inside(pattern: Constant, index: int) -> int:
 
 @lru_cache(maxsize=4_096)
 def _regular_problem(pattern: str) -> tuple[str, int] | None:
-    """What RE2 has against a regular expression, and at which of its characters."""
-    import re2  # where no text has one it is not needed
+    """RE2's error about a regular expression, and the index where it is; None if there is none."""
+    import re2  # imported on first use
 
     options = re2.Options()
     options.log_errors = False

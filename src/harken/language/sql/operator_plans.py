@@ -1,8 +1,8 @@
-"""Subscriptions with operators: what the index decides, what operators decide, and how variables hold them together.
+"""Subscriptions with operators: what the index decides, what operators decide, and how variables join them.
 
 A subscription becomes conjunctions, each of which has a *plain* part, which an index takes; *literals*, each a call of
-an operator and what is wanted of it; and *tests* over variables. An event matches a conjunction if its plain part is
-true, every literal holds, and one substitution of the variables is among what all its calls found and passes all tests.
+an operator and its wanted truth; and *tests* over variables. An event matches a conjunction if its plain part is true,
+every literal holds, and one substitution of the variables is in the results of all its calls and passes all tests.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Compile = Callable[[Expression], Compiled]
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """The call of an operator, what is wanted of it, and tests of its bindings alone. Equal ones are one literal.
+    """The call of an operator, its wanted truth, and tests of its bindings alone. Equal ones are one literal.
 
     Variables are named by their place among those of the call, so that p(?a, ?b) is p(?c, ?d), and not p(?x, ?x).
     """
@@ -60,7 +60,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A literal in a conjunction, with what the subscription calls its variables."""
+    """A literal in a conjunction, with the names of its variables in the subscription."""
 
     literal: Literal
     variables: tuple[str, ...] = ()
@@ -71,17 +71,17 @@ class OperatorConjunction:
     """One way for a subscription to be true."""
 
     plain: Compiled | None
-    """What an index decides; None: nothing."""
+    """The part that an index decides, if there is one."""
     occurrences: tuple[Occurrence, ...]
     tests: tuple[Expression, ...] = ()
     """Tests over the variables of several calls."""
     mixed: Expression | None = None
-    """What compares variables with attributes, together with plain parts on the same arrays: one choice of elements has
-    to meet both."""
+    """Comparisons of variables with attributes, together with plain parts on the same arrays: one choice of elements
+    has to meet both."""
 
     @property
     def is_joined(self) -> bool:
-        """Whether its literals are not all: their variables have to fit."""
+        """Whether more than its literals has to hold: a join of variables, or tests."""
         if self.tests or self.mixed is not None:
             return True
         names = [name for each in self.occurrences if each.literal.wanted for name in set(each.variables)]
@@ -94,7 +94,7 @@ class OperatorPlan:
 
     conjunctions: tuple[OperatorConjunction, ...]
     compile_test: Compile
-    """Compiles a test, with `as_attributes`, for an event that has the variables as attributes."""
+    """Compiles a test, after `as_attributes`, for an event that has the variables as attributes."""
     kind: ClassVar[str] = "operators"
 
     @property
@@ -103,17 +103,17 @@ class OperatorPlan:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        return frozenset()  # it has an index of its own, whatever the algorithm is
+        return frozenset()  # the index of operators takes it, whatever the algorithm
 
     def names(self) -> set[str]:
-        """The attributes of plain parts and of what compares them with variables. Operators see events as they came."""
-        found: set[str] = set()
+        """The attributes of plain parts and of comparisons with variables. Operators see events as they came."""
+        names: set[str] = set()
         for each in self.conjunctions:
             if each.plain is not None:
-                found |= each.plain.plan.names()
+                names |= each.plain.plan.names()
             if each.mixed is not None:
-                found.update(path[0] for path in attributes(each.mixed))
-        return found
+                names.update(path[0] for path in attributes(each.mixed))
+        return names
 
 
 def has_operators(expression: Expression) -> bool:
@@ -146,22 +146,22 @@ def plan_operators(
     """The plan of an expression with operators, whose calls have no faults. Raises FaultAt, LimitError, or
     ContradictionError. `compile` makes plain parts, `compile_test` those that have variables for attributes."""
     _refuse_shared_negations(expression)
-    made: dict[object, OperatorConjunction] = {}
+    distinct: dict[object, OperatorConjunction] = {}
     contradiction: ContradictionError | None = None
     for atoms in _conjunctions(expression, True, limits):
         try:
-            each = _conjunction(atoms, schema, compile, compile_test)
-            made[each.plain and each.plain.text, each.occurrences, each.tests, each.mixed] = each
+            made = _conjunction(atoms, schema, compile, compile_test)
+            distinct[made.plain and made.plain.text, made.occurrences, made.tests, made.mixed] = made
         except ContradictionError as error:
             contradiction = error
-    if not made:
+    if not distinct:
         assert contradiction is not None
         raise contradiction
-    return OperatorPlan(tuple(made.values()), compile_test)
+    return OperatorPlan(tuple(distinct.values()), compile_test)
 
 
 _Atom = tuple[Expression, bool]
-"""A part that is not split any further, and whether it is wanted to be true or false."""
+"""A part that is not split any further, and its wanted truth."""
 
 
 def _conjunctions(node: Expression, wanted: bool, limits: Limits) -> list[tuple[_Atom, ...]]:
@@ -172,25 +172,25 @@ def _conjunctions(node: Expression, wanted: bool, limits: Limits) -> list[tuple[
         return _conjunctions(node.item, not wanted, limits)
     if isinstance(node, IsTruth):
         if not wanted:
-            message = "what an operator decides can be TRUE or FALSE here, not merely something else"
-            at = next(each.at for each, _ in predicates(node) if isinstance(each, Call))
+            message = "IS TRUE and IS FALSE cannot be negated where an operator is called"
+            at = next(predicate.at for predicate, _ in predicates(node) if isinstance(predicate, Call))
             raise FaultAt(CheckError(message, hint="write NOT (…) in place of IS NOT TRUE"), at)
         return _conjunctions(node.item, node.wanted, limits)
     if isinstance(node, And | Or):
         below = [_conjunctions(item, wanted, limits) for item in node.items]
         if isinstance(node, Or) is wanted:
             return _bounded([each for part in below for each in part], limits)
-        found: list[tuple[_Atom, ...]] = [()]
+        products: list[tuple[_Atom, ...]] = [()]
         for part in below:
-            if len(found) * len(part) > limits.max_conjunctions:
+            if len(products) * len(part) > limits.max_conjunctions:
                 raise _too_many(limits)
-            found = [before + each for before, each in product(found, part)]
-        return found
+            products = [before + each for before, each in product(products, part)]
+        return products
     return [((node, wanted),)]
 
 
 def _split(node: Expression, wanted: bool) -> tuple[_Atom, ...]:
-    """A part without operators, where it is a conjunction as its items: each may be tested as soon as it can be."""
+    """A part without operators, split into the items of conjunctions: each is tested as early as possible."""
     if isinstance(node, Not):
         return _split(node.item, not wanted)
     if (isinstance(node, And) and wanted) or (isinstance(node, Or) and not wanted):
@@ -198,10 +198,10 @@ def _split(node: Expression, wanted: bool) -> tuple[_Atom, ...]:
     return ((node, wanted),)
 
 
-def _bounded(found: list[tuple[_Atom, ...]], limits: Limits) -> list[tuple[_Atom, ...]]:
-    if len(found) > limits.max_conjunctions:
+def _bounded(alternatives: list[tuple[_Atom, ...]], limits: Limits) -> list[tuple[_Atom, ...]]:
+    if len(alternatives) > limits.max_conjunctions:
         raise _too_many(limits)
-    return found
+    return alternatives
 
 
 def _too_many(limits: Limits) -> LimitError:
@@ -233,22 +233,22 @@ def _conjunction(
     occurrences: list[Occurrence] = []
     for node, wanted in calls:
         call, names = _canonical(node)
-        own = [test for test in pure if wanted and variables_of(test) <= set(names)]
-        pure = [test for test in pure if test not in own]
+        tests_of_call = [test for test in pure if wanted and variables_of(test) <= set(names)]
+        pure = [test for test in pure if test not in tests_of_call]
         renamed = {name: str(place) for place, name in enumerate(names)}
-        literal = Literal(call, wanted, tuple(sorted((_renamed(test, renamed) for test in own), key=repr)))
+        literal = Literal(call, wanted, tuple(sorted((_renamed(test, renamed) for test in tests_of_call), key=repr)))
         occurrences.append(Occurrence(literal, names if wanted else ()))
     both = _mixed(mixed, plain, schema) if mixed else None
     tested = [*pure, *(conjunction(list(each.literal.tests)) for each in occurrences if each.literal.tests)]
     for test in tested if both is None else (*tested, both):
-        compile_test(as_attributes(test))  # a contradiction shows now
+        compile_test(as_attributes(test))  # raises for a contradiction
     return OperatorConjunction(_plain(plain, compile), tuple(dict.fromkeys(occurrences)), tuple(pure), both)
 
 
 def _mixed(mixed: Sequence[Expression], plain: Sequence[Expression], schema: Schema | None) -> Expression:
     """Tests of variables against attributes, with the plain parts that may go through the same arrays.
 
-    Raises FaultAt for an attribute with an order of its own: what a variable holds is no value of that domain.
+    Raises FaultAt for an attribute with an order of its own: the values of variables are not of its domain.
     """
     heads = {path[0] for test in mixed for path in attributes(test)}
     beside: list[Expression] = []
@@ -261,7 +261,7 @@ def _mixed(mixed: Sequence[Expression], plain: Sequence[Expression], schema: Sch
     if schema is not None:
         for leaf in (leaf for part in (*mixed, *beside) for each, _ in predicates(part) for leaf in leaves(each)):
             if isinstance(leaf, Attribute) and isinstance(schema.domain_of(leaf.path), CodedDomain):
-                message = f"`{leaf.name}` has an order of its own, and does not go with variables"
+                message = f"`{leaf.name}` has an order of its own, and cannot be compared with variables"
                 raise FaultAt(CheckError(message), leaf.at)
     return conjunction([*mixed, *beside])
 
@@ -286,8 +286,8 @@ def variables_of(node: Expression) -> set[str]:
 
 
 def _canonical(call: Call) -> tuple[Call, tuple[str, ...]]:
-    """The call with its variables named by their place, and what they were called."""
-    names = tuple(dict.fromkeys(each.name for each in call.arguments if isinstance(each, Variable)))
+    """The call with its variables named by their place, and their names in the text."""
+    names = tuple(dict.fromkeys(argument.name for argument in call.arguments if isinstance(argument, Variable)))
     renamed = {name: str(place) for place, name in enumerate(names)}
     arguments = tuple(Variable(renamed[each.name]) if isinstance(each, Variable) else each for each in call.arguments)
     return Call(call.name, arguments, call.at), names
@@ -310,13 +310,13 @@ def _shared_negation(name: str, call: Call, negation: Expression) -> CheckError:
         message = f"?{name} stands under NOT and elsewhere: NOT binds nothing that could be used there"
         hint = "under NOT a variable means `for no value at all`; give it a name of its own"
         return CheckError(message, hint=hint)
-    message = f"under NOT `{print_expression(call):.80}` is only asked whether there is any ?{name}"
+    message = f"under NOT `{print_expression(call):.80}` only tests whether there is any ?{name}"
     hint = "have the operator decide both, or say it without NOT"
-    return CheckError(f"{message}: `{print_expression(beside[0]):.80}` cannot use what it finds", hint=hint)
+    return CheckError(f"{message}: `{print_expression(beside[0]):.80}` cannot use its bindings", hint=hint)
 
 
 def _negated(node: Expression, negation: Expression | None, wanted: bool) -> Iterable[tuple[Call, Expression]]:
-    """The calls that stand under an odd number of NOT, each with what the outermost of them is about."""
+    """The calls that stand under an odd number of NOT, each with the operand of the outermost of them."""
     if isinstance(node, Call):
         return () if wanted or negation is None else ((node, negation),)
     if isinstance(node, Not):
@@ -324,7 +324,7 @@ def _negated(node: Expression, negation: Expression | None, wanted: bool) -> Ite
     if isinstance(node, IsTruth):
         return _negated(node.item, negation if node.wanted else negation or node.item, wanted is node.wanted)
     if isinstance(node, And | Or):
-        return [found for item in node.items for found in _negated(item, negation, wanted)]
+        return [pair for item in node.items for pair in _negated(item, negation, wanted)]
     return ()
 
 
@@ -333,12 +333,12 @@ def _renamed(node: Expression, names: dict[str, str]) -> Expression:
 
 
 def as_attributes(node: Expression) -> Expression:
-    """The expression with attributes in place of variables, each called as the variable is with its `?`."""
+    """The expression with attributes in place of variables, each named like the variable, with its `?`."""
     return _with_operands(node, lambda leaf: Attribute((f"?{leaf.name}",), leaf.at))
 
 
 def _with_operands(node: Expression, replaced: Callable[[Variable], Operand]) -> Expression:
-    """The same expression with other operands in place of its variables."""
+    """A copy of an expression with other operands in place of its variables."""
 
     def operand(part: Operand) -> Operand:
         if isinstance(part, Variable):

@@ -1,4 +1,4 @@
-"""Text → AST, by operator precedence on two stacks: however deep a text is, no call is.
+"""Text → AST, by operator precedence on two stacks, without recursion: a text may be nested deeply.
 
 Conditions and operands share one grammar, because a parenthesis may open either; nodes.py tells them apart when an
 operator takes them.
@@ -48,14 +48,14 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     except RefusedError as refusal:
         hint = name_hint(text, refusal.at) or refusal.hint
         raise ParseError(refusal.message, hint=hint).at(*located(text, refusal.at)) from None
-    # Neither a level nor a constant comes without a token of its own.
+    # Every level and every constant takes a token.
     if len(parser.words) > min(limits.max_nesting, limits.max_values):
         _check_limits(expression, text, limits)
     return expression
 
 
 def reads_like_condition(text: str) -> bool:
-    """Whether a text that stands where an id or a path belongs is a condition. That of a name alone does not count."""
+    """Whether a text given as an id or a path is a condition. A name alone does not count."""
     if len(text) > _LONGEST_MISPLACED or _OF_CONDITIONS.search(text) is None:
         return False
     try:
@@ -79,18 +79,19 @@ def _check_limits(expression: Expression, text: str, limits: Limits) -> None:
 
 
 _OF_CONDITIONS = re.compile(r"\s[<>=!]|[<>=]\s|^[^/]+[<>=]|\s(?:IN|I?LIKE|RLIKE|IS|BETWEEN|CONTAINS)\s", re.IGNORECASE)
-"""What hardly stands in an id or a path: those of partitions, such as sales/day=5, have a slash."""
+"""What is rare in ids and paths. (Paths of partitions, such as sales/day=5, have a slash.)"""
 _LONGEST_MISPLACED = 1_000
-"""Characters of an id or a path that is tried as a condition."""
+"""The longest id or path that is tried as a condition, in characters."""
 
-# How tightly operators bind, from what is still open to a sign.
+# How tightly operators bind, from an open group or list to a sign.
 _OPEN, _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGN = range(8)
 _ARITHMETIC = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
-# What is open: the text, a parenthesis, the arguments of a call, values of IN, patterns of LIKE ANY and LIKE ALL.
+# Groups and lists that may be open: the text, a parenthesis, arguments of a call, values of IN, patterns of LIKE ANY
+# and LIKE ALL.
 _TEXT, _GROUP, _CALL, _VALUES, _ANY, _ALL = "TEXT", "(", "CALL", "VALUES", "ANY", "ALL"
 _LISTS = frozenset((_CALL, _VALUES, _ANY, _ALL))
 _QUANTIFIERS = {"ANY": _ANY, "SOME": _ANY, "ALL": _ALL}
-# BETWEEN once its AND was read, LIKE and ILIKE once their ESCAPE was.
+# BETWEEN behind its AND, LIKE and ILIKE behind their ESCAPE.
 _BOUNDED = "BETWEEN AND"
 _ESCAPED = {"LIKE": "LIKE ESCAPE", "ILIKE": "ILIKE ESCAPE"}
 _OF_THREE = frozenset((_BOUNDED, *_ESCAPED.values()))
@@ -104,14 +105,14 @@ _PLAIN = frozenset((NUMBER, STRING))
 _ENDS = frozenset(("AND", "OR", ")", END))
 
 _COPIES_PER_TOKEN = 64
-"""How often junctions of one kind inside one another may copy what is in them."""
+"""Items per token that may be copied where junctions of one kind are nested."""
 
 _Operator = tuple[int, str, int, int]
-"""How tightly it binds; its kind; the place of its token; whether it is negated or, of a list, its first operand."""
+"""How tightly it binds; its kind; the place of its token; whether it is negated or, for a list, its first operand."""
 
 
 class _Parser:
-    """One text on its way: operands that are read, and operators that wait for what follows."""
+    """Parses one text. Keeps the operands read so far, and the operators that wait for an operand."""
 
     __slots__ = ("is_complete", "kinds", "operands", "operators", "starts", "text", "words", "work")
 
@@ -122,10 +123,10 @@ class _Parser:
         self.operators: list[_Operator] = [(_OPEN, _TEXT, 0, 0)]
         self.work = 0
         self.is_complete = False
-        """Whether the last operand is a predicate that nothing but AND, OR or a parenthesis may follow."""
+        """Whether the last operand is a predicate, which only AND, OR or a parenthesis may follow."""
 
     def parse(self) -> Part:
-        """What the whole text is."""
+        """The part that the whole text is."""
         kinds = self.kinds
         place = self._operand(self._plain(0))
         while True:
@@ -140,7 +141,7 @@ class _Parser:
             raise self._unexpected(place)
         return self.operands[0]
 
-    # Each of these takes the place of a token, and gives the place behind what it read.
+    # Each of these methods takes the place of a token, and returns the place behind what it read.
 
     def _operand(self, place: int) -> int:
         """An operand, with what may stand before it."""
@@ -150,7 +151,7 @@ class _Parser:
             kind = kinds[place]
             if kind in NAMES:
                 following = kinds[place + 1]
-                if following == COMPARATOR and kind == NAME:  # as it mostly does
+                if following == COMPARATOR and kind == NAME:  # fast path
                     operands.append(nodes.attribute((words[place],), starts[place]))
                     return place + 1
                 if following == "(":
@@ -239,7 +240,7 @@ class _Parser:
         return self._operand(self._plain(place + 1))
 
     def _plain(self, place: int) -> int:
-        """Comparisons of a name with a constant before an AND, as most of most texts are: in a loop of their own."""
+        """Fast path: comparisons of a name with a constant, followed by AND."""
         kinds, words, starts, operands, operators = self.kinds, self.words, self.starts, self.operands, self.operators
         while kinds[place] == NAME and kinds[place + 1] == COMPARATOR:
             kind = kinds[place + 2]
@@ -257,7 +258,7 @@ class _Parser:
         kinds, operands, operators = self.kinds, self.operands, self.operators
         self._begin_predicate(place)
         if kinds[place + 1] in _PLAIN and kinds[place + 2] in _ENDS and type(operands[-1]) is Attribute:
-            # As most comparisons are: an attribute and a constant, without arithmetic.
+            # Fast path: an attribute and a constant, without arithmetic.
             self._operand(place + 1)
             value = nodes.operand(operands.pop())
             sign = self.words[place]
@@ -291,7 +292,7 @@ class _Parser:
         return self._close(place + 2) if kinds[place + 2] == ")" else self._operand(self._constants(place + 2))
 
     def _constants(self, place: int) -> int:
-        """Constants with commas behind them, as lists mostly are: in a loop of their own."""
+        """Fast path: constants followed by commas."""
         kinds, words, starts, operands = self.kinds, self.words, self.starts, self.operands
         while (kind := kinds[place]) in _PLAIN and kinds[place + 1] == ",":
             word, at = words[place], starts[place]
@@ -303,17 +304,17 @@ class _Parser:
         operators, operands, kinds = self.operators, self.operands, self.kinds
         is_negated = kinds[place + 1] == "NOT"
         behind = place + 1 + is_negated
-        asked = kinds[behind]
+        word = kinds[behind]
         self._reduce(_SUM)
         # As in Spark a = 1 IS TRUE is (a = 1) IS TRUE.
-        if operators[-1][1] == COMPARATOR and asked in ("TRUE", "FALSE"):
+        if operators[-1][1] == COMPARATOR and word in ("TRUE", "FALSE"):
             self._reduce(_PREDICATE)
         self._begin_predicate(place)
-        if asked not in _AFTER_IS:
+        if word not in _AFTER_IS:
             raise self._unexpected(behind, _AFTER_IS if is_negated else _AFTER_IS | {"NOT"})
         part = operands.pop()
-        found = nodes.is_null(part) if asked == "NULL" else nodes.is_truth(part, asked == "TRUE")
-        operands.append(Not(found) if is_negated else found)
+        predicate = nodes.is_null(part) if word == "NULL" else nodes.is_truth(part, word == "TRUE")
+        operands.append(Not(predicate) if is_negated else predicate)
         self.is_complete = True
         return behind + 1
 
@@ -351,21 +352,21 @@ class _Parser:
         if isinstance(part, Arithmetic):
             self._check_name(part, *items)
         if kind == _VALUES:
-            found = nodes.listed(part, items, bool(is_negated))
-            operands.append(Not(found) if is_negated else found)
+            listed = nodes.listed(part, items, bool(is_negated))
+            operands.append(Not(listed) if is_negated else listed)
         else:
-            found_each = [nodes.like(part, item, folds=word == "ILIKE") for item in items]
-            if not found_each:
+            patterns = [nodes.like(part, item, folds=word == "ILIKE") for item in items]
+            if not patterns:
                 raise RefusedError(f"{word} {kind} needs at least one pattern", self.starts[at])
-            several = [Not(each) if is_negated else each for each in found_each]
-            operands.append((disjunction if kind == _ANY else conjunction)(several))
+            patterns = [Not(each) if is_negated else each for each in patterns]
+            operands.append((disjunction if kind == _ANY else conjunction)(patterns))
         self.is_complete = True
         return place + 1
 
-    # Operators that have all they wait for
+    # Operators that have their operands
 
     def _finish(self, level: int, place: int) -> None:
-        """Apply what binds as tightly as this, or more, before the token at a place."""
+        """Apply the operators that bind at least this tightly, before the token at a place."""
         if self.operators[-1][0] < level:
             return
         self._reduce(_SUM)
@@ -387,11 +388,11 @@ class _Parser:
                 operands.append(joined := conjunction(items) if tightness == _AND else disjunction(items))
                 self._spend(len(joined.items), place)  # type: ignore[union-attr]
             elif tightness == _PREDICATE:
-                own = operands[-3:] if kind in _OF_THREE else operands[-2:]
-                if Arithmetic in map(type, own):
-                    self._check_name(*own)
-                found = self._applied(kind, place)
-                operands.append(Not(found) if is_negated else found)
+                parts = operands[-3:] if kind in _OF_THREE else operands[-2:]
+                if Arithmetic in map(type, parts):
+                    self._check_name(*parts)
+                predicate = self._applied(kind, place)
+                operands.append(Not(predicate) if is_negated else predicate)
             elif tightness == _NOT:
                 operands.append(Not(nodes.condition(operands.pop())))
             elif tightness == _SIGN:
@@ -427,7 +428,7 @@ class _Parser:
         return nodes.like(operands.pop(), last, escape, folds=kind.startswith("I"))
 
     def _check_name(self, *parts: Part) -> None:
-        """Refuse user-agent = 'x': that is a name, and no difference."""
+        """Refuse user-agent = 'x': that is a name, not a difference."""
         for side in parts:
             if isinstance(side, Arithmetic):
                 other = next((each for each in parts if isinstance(each, Constant) and each.kind is not _NUMBER), None)
@@ -435,7 +436,7 @@ class _Parser:
                 if other is not None and (name_hint(self.text, at) or "").startswith(ONE_NAME):
                     raise RefusedError(f"a number does not compare with a {other.kind}", at)
 
-    # What is wrong
+    # Errors
 
     def _may_be_condition(self) -> bool:
         """Whether a condition may begin here, and not only an operand."""
@@ -443,7 +444,7 @@ class _Parser:
         return level < _PREDICATE and kind not in _LISTS
 
     def _begin_predicate(self, place: int) -> None:
-        """Apply what belongs to the operand before an operator of a predicate; refuse a second one."""
+        """Finish the operand before an operator of a predicate; refuse a second such operator."""
         if self.operators[-1][0] >= _SUM:
             self._reduce(_SUM)
         level, kind, _, _ = self.operators[-1]
@@ -455,8 +456,8 @@ class _Parser:
             expected = self._expected(self.kinds[place])
         return unexpected(self.text, self.words[place], self.kinds[place], self.starts[place], expected)
 
-    def _expected(self, found: str) -> frozenset[str]:
-        """What may stand behind an operand, where something else was found."""
+    def _expected(self, actual: str) -> frozenset[str]:
+        """The kinds of tokens that may follow an operand, given the one that does."""
         level, kind, _, _ = next(each for each in reversed(self.operators) if each[0] <= _PREDICATE)
         expected = set() if self.is_complete else set(_ARITHMETIC)
         if kind == "BETWEEN":
@@ -465,7 +466,7 @@ class _Parser:
             return frozenset(expected | {",", ")"})
         opened = next(each[1] for each in reversed(self.operators) if each[0] == _OPEN)
         closing = END if opened == _TEXT else ")"
-        if found == END:
+        if actual == END:
             return frozenset((closing,))
         if level != _PREDICATE and not self.is_complete:
             expected |= _PREDICATES
@@ -485,4 +486,4 @@ _STEPS: dict[str, _Step] = {
     ",": _Parser._comma,
     ")": _Parser._close,
 }
-"""What a token means behind an operand."""
+"""What each kind of token does behind an operand."""

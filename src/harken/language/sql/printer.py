@@ -33,11 +33,11 @@ from harken.language.ast import (
 from harken.schema.paths import Path, format_path
 from harken.schema.values import INT64_MIN, Value, show
 
-# What binds more tightly has the higher number; a child that binds less tightly than its place asks gets parentheses.
+# Higher numbers bind more tightly. A child that binds less tightly than its place requires gets parentheses.
 _OR, _AND, _NOT, _PREDICATE = range(4)
 _ADDITIVE, _MULTIPLICATIVE, _PRIMARY = range(3)
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
-"""What Spark calls arithmetic that gives NULL where it fails."""
+"""Spark's functions for arithmetic that gives NULL where it fails."""
 
 
 class Printer:
@@ -63,8 +63,8 @@ class Printer:
 
     def truth(self, node: IsTruth, no: str = "") -> str:
         item = self.expression(node.item)
-        asked = item if isinstance(node.item, Holds) else f"({item})"
-        return f"{asked} IS {no}{'TRUE' if node.wanted else 'FALSE'}"
+        operand = item if isinstance(node.item, Holds) else f"({item})"
+        return f"{operand} IS {no}{'TRUE' if node.wanted else 'FALSE'}"
 
     def predicate(self, node: Predicate, negated: bool = False) -> str:
         no = "NOT " if negated else ""
@@ -174,7 +174,7 @@ class _SqlPrinter(Printer):
         return str(node.value) if isinstance(node, Constant) else self.operand(node)
 
     def called(self, name: str, arguments: list[str]) -> str:
-        if name == "abs":  # -2^63 has no absolute value of 64 bits
+        if name == "abs":  # the absolute value of -2^63 does not fit in 64 bits
             return self.limited(f"abs(nullif({arguments[0]}, {self.constant(INT64_MIN)}))")
         return f"{name}({', '.join(arguments)})"
 

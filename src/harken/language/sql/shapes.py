@@ -1,12 +1,12 @@
 """Parsing by shape: texts that differ only in their constants are parsed once.
 
 A text is cut at its constants in one pass of a regular expression. What remains is its shape. When a shape comes the
-second time its expression becomes a template, with a hole in place of each constant; of every text after that only the
-constants are read. A text of another shape may still have conjuncts of known shapes: if it has no others, and each is
-one constraint on an attribute of its own, it is not parsed either.
+second time its expression becomes a template, with a hole in place of each constant; later texts of the shape are not
+parsed, only their constants are read. Nor is a text of a new shape parsed if all its conjuncts have known shapes, and
+each is one constraint on a different attribute.
 
-Whatever goes wrong with constants (a stray escape, a date that is none) is left to the parser, which gives the error
-its place. Only the parse is shared: the normal form is made for each text.
+Texts with invalid constants (a stray escape, an impossible date) are left to the parser, whose errors have places. Only
+the parse is shared: the normal form is made for each text.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import CodedDomain, Schema
 from harken.schema.values import Value, parse_date, parse_timestamp
 
-# Names in backticks and comments are cut out too, so that nothing inside them is taken for a constant; a comment also
-# where it is not closed, or the search for its end would start over at each of many.
+# Names in backticks and comments are cut out too, so that nothing inside them is taken for a constant; also
+# unclosed comments, many of which would take quadratic time otherwise.
 _CUT = re.compile(
     r"('[^']*(?:''[^']*)*'"
     r"|`(?:[^`]|``)+`|--[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?"
     r"|(?:(?<!\w)[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 )
 _CONSTANT_STARTS = frozenset("'.0123456789")
-# What stands for a constant in a shape. Texts with a NUL of their own are not cut.
+# Marks a constant in a shape. Texts with a NUL are not cut.
 _MARK = "\0"
 _MARKS: dict[type, str] = {str: "\0s", int: "\0i", float: "\0f"}
 # The AND of BETWEEN has a constant behind it, that of two conjuncts hardly ever.
 _BETWEEN_CONJUNCTS = re.compile(" (?:AND|and) (?!\0)")
-# Conjuncts that can be told apart without parsing, all of whose constants are as they were cut.
+# Conjuncts that are recognised without parsing, and whose constants are used as they were cut.
 _PLAIN = re.compile(
     r"[^\W\d][\w.]* (?:[<>=!]{1,2} \0.|(?:NOT )?BETWEEN \0. AND \0.|(?:NOT )?IN \(\0.(?:, \0.)*\)|IS (?:NOT )?NULL)",
     re.IGNORECASE,
@@ -68,11 +68,11 @@ _PLAIN = re.compile(
 # Larger numbers stay in the shape, for the parser to refuse or, as with -2^63, to take.
 _TOO_MANY_DIGITS = 19
 _LARGEST_FLOAT = sys.float_info.max
-# A shape with more is not kept: lists of such a length seldom come again with just as many values.
+# A shape with more is not kept: such long lists rarely recur with the same number of values.
 _MOST_CONSTANTS = 256
 
 _Reader = Callable[[Any], Value]
-# What may stand before a constant, and how the constant is read then.
+# Prefixes of a constant, and how the constant behind each is read.
 _READERS: dict[str, _Reader] = {"-": neg, "DATE": parse_date, "TIMESTAMP": parse_timestamp}
 
 
@@ -87,18 +87,18 @@ class Shape:
     template: Template
     doubts: Doubts
     booleans: _Booleans
-    """TRUE and FALSE are part of a shape, and yet constants: each with its place among all of them."""
+    """TRUE and FALSE are part of a shape, and constants too: each with its index among all constants."""
     readers: _Readers
-    """What makes or judges a constant, by its place."""
+    """Functions that convert or check a constant, with its index."""
 
     def read(self, constants: list[Value]) -> list[Value] | None:
-        """The constants of a text out of what was cut, in place; None if one is not what it should be."""
+        """The constants of a text from those cut out of it, changed in place; None if one is invalid."""
         for index, value in self.booleans:
             constants.insert(index, value)
         try:
             for index, read in self.readers:
                 constants[index] = read(constants[index])
-        except (ValueError, InvalidValueError):  # a stray escape, no date, no value of its domain
+        except (ValueError, InvalidValueError):  # a stray escape, an invalid date, a value outside its domain
             return None
         return constants
 
@@ -107,21 +107,21 @@ class _Conjunct(NamedTuple):
     """A shape of conjuncts, each of which is one constraint on one attribute."""
 
     template: Template
-    judges: list[_Reader]
-    """What judges every constant."""
+    checks: list[_Reader]
+    """Functions that check every constant."""
     cuts: int
-    """How many constants there are."""
+    """Number of constants."""
 
 
 _ONCE, _NEVER = 1, 2
-"""A shape that came once; one that has no template."""
+"""A shape seen once; a shape that gets no template."""
 
 
 class ShapeCache:
-    """Shapes that are known, of texts that are checked against one schema.
+    """The known shapes of texts that are checked against one schema.
 
-    `accept` is called with the expression of each text that is parsed, and may refuse it by raising. Threads may share
-    a cache: at the worst, a race parses a shape twice.
+    `accept` is called with the expression of each text that is parsed, and may raise to reject it. Threads may share a
+    cache: at worst, a race parses a shape twice.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class ShapeCache:
         self._conjuncts: dict[str, _Conjunct | int] = {}
 
     def plan(self, text: str) -> tuple[Plan, Callable[[], Iterator[str]]]:
-        """The plan of a text, and what tells its doubts.
+        """The plan of a text, and a function that gives its warnings.
 
         Raises ParseError or LimitError, each with its place, what `accept` raises, and what `plan_of` does.
         """
@@ -175,35 +175,35 @@ class ShapeCache:
     def _parsed(self, expression: Expression, text: str) -> tuple[Plan, Callable[[], Iterator[str]]]:
         constants = constants_of(expression)
         template = Template(expression, self.schema, constants)
-        plan = plan_of(template, [each.value for each in constants], self.limits)
+        plan = plan_of(template, [constant.value for constant in constants], self.limits)
         return plan, lambda: self._doubts(expression, text)
 
     def _doubts(self, expression: Expression, text: str) -> Iterator[str]:
-        return doubts_of(expression, self.schema)(text, [each.value for each in constants_of(expression)])
+        return doubts_of(expression, self.schema)(text, [constant.value for constant in constants_of(expression)])
 
     def _conjoined(self, parts: list[str], constants: list[Value]) -> NormalForm | None:
-        """The normal form of conjuncts of known shapes, if it takes no more than a constraint for each."""
+        """The normal form of conjuncts of known shapes, if each is a single constraint; else None."""
         limits = self.limits
         if len(constants) > limits.max_values or not limits.max_nesting or not limits.max_conjunctions:
             return None
         filled: list[tuple[Template, Sequence[Value]]] = []
         first = 0
         for part in parts:
-            known = self._conjuncts.get(part)
-            if not isinstance(known, _Conjunct):
+            conjunct = self._conjuncts.get(part)
+            if not isinstance(conjunct, _Conjunct):
                 return None
-            values = constants[first : first + known.cuts]
+            values = constants[first : first + conjunct.cuts]
             try:
-                for judge in known.judges:
-                    values = [judge(value) for value in values]
+                for check in conjunct.checks:
+                    values = [check(value) for value in values]
             except (ValueError, InvalidValueError):
                 return None
-            filled.append((known.template, values))
-            first += known.cuts
+            filled.append((conjunct.template, values))
+            first += conjunct.cuts
         return conjoined(filled)
 
     def _keep_conjuncts(self, parts: list[str], expression: Expression) -> bool:
-        """Remember the conjuncts of a text. Whether other texts can be made of all of them."""
+        """Remember the conjuncts of a text. Returns whether all of them can serve other texts."""
         items = expression.items if isinstance(expression, And) else (expression,)
         conjuncts = self._conjuncts
         if len(items) != len(parts):
@@ -211,18 +211,18 @@ class ShapeCache:
         for part in parts:
             if part not in conjuncts and not _PLAIN.fullmatch(part):
                 return False
-        are_all = True
+        all_serve = True
         for part, item in zip(parts, items, strict=True):
             if self._is_second(conjuncts, part):
                 conjuncts[part] = self._conjunct(item, part.count(_MARK)) or _NEVER
-            are_all &= conjuncts.get(part) != _NEVER
-        return are_all
+            all_serve &= conjuncts.get(part) != _NEVER
+        return all_serve
 
     def _conjunct(self, item: Expression, cuts: int) -> _Conjunct | None:
         ((predicate, _),) = predicates(item)
-        judges = _judges(predicate, self.schema)
+        checks = _checks(predicate, self.schema)
         template = Template(item, self.schema)
-        return None if judges is None or not template.is_constraint else _Conjunct(template, judges, cuts)
+        return None if checks is None or not template.is_constraint else _Conjunct(template, checks, cuts)
 
     def _shape(self, expression: Expression, text: str) -> Shape | None:
         reading = _reading(expression, text, self.schema)
@@ -231,13 +231,13 @@ class ShapeCache:
         return Shape(Template(expression, self.schema), doubts_of(expression, self.schema), *reading)
 
     def _is_second(self, shapes: dict[str, Shape | int] | dict[str, _Conjunct | int], key: str) -> bool:
-        """Whether a shape came once, and now again."""
-        known = shapes.get(key)
-        if known is None:
+        """Whether a shape comes for the second time."""
+        state = shapes.get(key)
+        if state is None:
             if len(shapes) >= self.max_shapes:
-                shapes.clear()  # rare, and cheaper than keeping an order of use for every text
+                shapes.clear()  # rare, and cheaper than tracking use for every text
             shapes[key] = _ONCE
-        return known == _ONCE
+        return state == _ONCE
 
 
 def _cut(text: str) -> tuple[str, list[Value]]:
@@ -253,7 +253,7 @@ def _cut(text: str) -> tuple[str, list[Value]]:
 
 
 def _constant(part: str) -> str | int | float | None:
-    """The value of what was cut out of a text, or None if it stays in the shape."""
+    """The value of a piece cut out of a text, or None if the piece stays in the shape."""
     first = part[0]
     if first == "'":
         return part[1:-1].replace("''", "'")
@@ -266,12 +266,12 @@ def _constant(part: str) -> str | int | float | None:
 
 
 def _reading(expression: Expression, text: str, schema: Schema | None) -> tuple[_Booleans, _Readers] | None:
-    """How the constants of other texts of this shape are read, or None if it cannot be told which is which.
+    """How the constants of other texts of this shape are read, or None if constants and cuts cannot be paired.
 
-    In one order are the constants of the expression and the cuts of the text. A constant starts at its cut or, if
-    something belongs to it that stands before, such as a sign, between the cut before and its own.
+    The constants of the expression and the cuts of the text have the same order. A constant starts at its cut or, with
+    a prefix such as a sign, between the previous cut and its own.
     """
-    cuts = [(found.start(), _constant(found[0])) for found in _CUT.finditer(text)]
+    cuts = [(piece.start(), _constant(piece[0])) for piece in _CUT.finditer(text)]
     starts = [start for start, value in cuts if value is not None]
     values: list[Any] = [value for _, value in cuts if value is not None]
     booleans: list[tuple[int, bool]] = []
@@ -287,10 +287,10 @@ def _reading(expression: Expression, text: str, schema: Schema | None) -> tuple[
                 return None
             else:
                 before = text[leaf.at : starts[cut]].strip().upper()
-                judges = _judges(predicate, schema)
-                if judges is None or (before and before not in _READERS):
+                checks = _checks(predicate, schema)
+                if checks is None or (before and before not in _READERS):
                     return None
-                read_by = [*([_READERS[before]] if before else []), *judges]
+                read_by = [*([_READERS[before]] if before else []), *checks]
                 if reduce(lambda value, read: read(value), read_by, values[cut]) != leaf.value:
                     return None  # as startswith(a, 'x') is a LIKE 'x%'
                 readers.extend((place, read) for read in read_by)
@@ -299,11 +299,11 @@ def _reading(expression: Expression, text: str, schema: Schema | None) -> tuple[
     return (tuple(booleans), tuple(readers)) if cut == len(starts) else None
 
 
-def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None:
-    """What judges the constants of a predicate: its pattern's escapes, or the domains of what they are compared with.
+def _checks(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None:
+    """Functions that check the constants of a predicate: escapes of its pattern, or the domains of its attributes.
 
-    None if the predicate is about no attribute, or if something is worked out of it: of that the constants are a part.
-    None also if a constant meets another constant, which no domain judges: `'S' BETWEEN size AND ''`.
+    None if the predicate has no attribute, or has arithmetic or functions, of which constants are parts. None also if a
+    constant is compared with another one, which no domain checks: `'S' BETWEEN size AND ''`.
     """
     if arithmetic_depth(predicate) or isinstance(predicate, RLike | XPathBoolean):
         return None
@@ -313,8 +313,8 @@ def _judges(predicate: Predicate, schema: Schema | None) -> list[_Reader] | None
     if not paths:
         return None
     domains = [] if schema is None else [schema.domain_of(path) for path in paths]
-    judges: list[_Reader] = [domain.read for domain in domains if isinstance(domain, CodedDomain)]
-    return None if judges and _compares_constants(predicate) else judges
+    checks: list[_Reader] = [domain.read for domain in domains if isinstance(domain, CodedDomain)]
+    return None if checks and _compares_constants(predicate) else checks
 
 
 def _compares_constants(predicate: Predicate) -> bool:

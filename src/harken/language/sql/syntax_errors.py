@@ -1,4 +1,4 @@
-"""What the parser complains of, in words: where it stumbled, and what was probably meant."""
+"""Syntax errors in words: where parsing failed, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN_WORDS = frozenset({"AND", "OR", "IN", "LIKE", "BETWEEN", "NULL", "TRUE", 
 _AFTER_IS = frozenset({"NULL", "TRUE", "FALSE", "NOT"})
 _PERCENT = "% belongs in a LIKE pattern, in quotes: x LIKE 'a%'"
 _BEFORE = 200
-"""Characters before a token in which the words before it are looked for."""
+"""Characters before a token that are searched for words."""
 
 
 class _Token(NamedTuple):
@@ -43,22 +43,22 @@ class _Token(NamedTuple):
     text: str
     """The whole text."""
     expected: frozenset[str]
-    """The kinds of tokens that could."""
+    """The kinds of tokens that may stand there."""
 
     @property
     def starts_condition(self) -> bool:
-        """Whether it is a name with an operator behind it: what is missing is the AND or OR before it."""
+        """Whether the token is a name with an operator behind it: then AND or OR is missing before it."""
         return self.kind == NAME and _OPERATOR.match(self.text, self.at + len(self.word)) is not None
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is an operator of another language, and not a name or the rest of one."""
+        """Whether the token is an operator of another language, and not a name or the rest of one."""
         is_operator = self.kind == NAME and self.word.upper() in habits.OPERATORS and not self.expected <= _AFTER_IS
         return is_operator and not habits.starts_before(self.text, self.at) and not self.starts_condition
 
 
 def unexpected(text: str, word: str, kind: str, at: int, expected: frozenset[str]) -> ParseError:
-    """The error for a token that cannot stand where it does, because only others can."""
+    """The error for a token that is of none of the expected kinds."""
     if kind == END:
         message = "the text is empty" if not text.strip() else "the text ends too early"
         end = len(text.rstrip())
@@ -90,7 +90,7 @@ def _unexpected_character(text: str, at: int) -> ParseError:
 
 
 def _hint(token: _Token) -> str:
-    """What was probably meant or, if nothing comes to mind, what may stand there."""
+    """What was probably meant or, if that is unclear, what may stand there."""
     word, kind, at, text, expected = token
     previous, last = _words_before(text, at)
     if expected <= _AFTER_IS:
@@ -131,13 +131,13 @@ def _hint(token: _Token) -> str:
 
 def _words_before(text: str, at: int) -> tuple[str, str]:
     """The last two words before an offset, in capitals; "" for one that is not there."""
-    found = _LAST_WORDS.search(text[max(0, at - _BEFORE) : at])
-    previous, last = found.groups() if found is not None else ("", "")
+    words = _LAST_WORDS.search(text[max(0, at - _BEFORE) : at])
+    previous, last = words.groups() if words is not None else ("", "")
     return (previous or "").upper(), last.upper()
 
 
 def _hint_after_is(word: str, is_negated: bool) -> str:
-    """IS asks for NULL and for truth; other dialects let it ask for equality."""
+    """The hint for a word behind IS, which takes NULL, TRUE and FALSE; in other dialects also values."""
     match word.upper():
         case "UNKNOWN":
             return f"write x IS {'TRUE OR x IS FALSE' if is_negated else 'NOT TRUE AND x IS NOT FALSE'}"
@@ -155,7 +155,7 @@ def _hint_for_adjacent(token: _Token) -> str | None:
     if before == "'" and token.kind in _VALUES:
         return "inside a string a quote is written twice: 'it''s'"
     if token.kind == "(" and (before.isalnum() or before == "_"):
-        return "a function is written before what it is of: lower(x)"
+        return "a function is written before its argument: lower(x)"
     return habits.name_hint(text, at) if habits.starts_before(text, at) else None
 
 

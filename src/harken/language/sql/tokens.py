@@ -1,4 +1,4 @@
-"""Text → tokens: one pass of one regular expression, which also finds what is no token at all."""
+"""Text → tokens: one pass of one regular expression, which also finds characters that start no token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from harken.schema.paths import RESERVED
 
 SOFT = ("DATE", "TIMESTAMP", "CONTAINS", "ESCAPE", "ILIKE", "RLIKE", "REGEXP")
-"""Words of the language that are names where an operand may stand."""
+"""Words of the language that are names where an operand is expected."""
 KEYWORDS = frozenset((*RESERVED, *SOFT))
 NAMES = frozenset(("NAME", "QUOTED_NAME", *SOFT))
 """Kinds of tokens that may be names."""
@@ -18,7 +18,7 @@ NAMES = frozenset(("NAME", "QUOTED_NAME", *SOFT))
 NAME, QUOTED_NAME, NUMBER, STRING, VARIABLE = "NAME", "QUOTED_NAME", "NUMBER", "STRING", "VARIABLE"
 COMPARATOR, OPEN_COMMENT, NO_TOKEN, END = "COMPARATOR", "OPEN_COMMENT", "NO_TOKEN", "END"
 
-# A comment that is not closed runs to the end, or the search for its end would start over at each of many.
+# An unclosed comment runs to the end of the text: many of them would take quadratic time otherwise.
 _TOKEN = re.compile(
     r"([^\W\d]\w*"
     r"|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 _COMMENTS = ("--", "/*")
 _SHORTEST_COMMENT = len("/**/")
 _NOTHING = "\0"
-"""What marks a word that is no token: no token starts with it."""
+"""Marks a word that is no token: no token starts with it."""
 _BY_FIRST = {
     **dict.fromkeys("0123456789.", NUMBER),
     "'": STRING,
@@ -41,13 +41,13 @@ _BY_FIRST = {
     "/": OPEN_COMMENT,
     _NOTHING: NO_TOKEN,
 }
-_MOST_KNOWN = 65_536
+_CACHE_SIZE = 65_536
 _SHORT = 64
-"""Characters of a name that is remembered."""
+"""The longest name that is cached, in characters."""
 
 
 class Tokens(NamedTuple):
-    """The tokens of a text, without blanks and comments; the last one is its end, or what is no token."""
+    """The tokens of a text, without blanks and comments; the last one is its end, or a character that starts none."""
 
     words: list[str]
     kinds: list[str]
@@ -57,7 +57,7 @@ class Tokens(NamedTuple):
 
 def tokens_of(text: str) -> Tokens:
     """The tokens of a text, up to the first character that starts none."""
-    pieces = _TOKEN.split(text)  # what is between tokens, a token, what is between …
+    pieces = _TOKEN.split(text)  # a gap, a token, a gap …
     words, starts = pieces[1::2], list(accumulate(map(len, pieces)))[::2]
     words.append("")
     gaps = "".join(pieces[::2])
@@ -67,7 +67,7 @@ def tokens_of(text: str) -> Tokens:
         kept = [not (word.startswith(_COMMENTS) and _is_closed(word)) for word in words]
         words = [word for word, is_kept in zip(words, kept, strict=True) if is_kept]
         starts = [start for start, is_kept in zip(starts, kept, strict=True) if is_kept]
-    kinds = list(map(_known.get, words))
+    kinds = list(map(_kinds.get, words))
     for place, kind in enumerate(kinds):
         if kind is None:
             kinds[place] = _BY_FIRST.get(words[place][0]) or _kind_of_name(words[place])
@@ -79,7 +79,7 @@ def _is_closed(comment: str) -> bool:
 
 
 def _end_at_stray(pieces: list[str], words: list[str], starts: list[int]) -> None:
-    """Let the tokens end at the first character between them that is no blank."""
+    """End the tokens at the first character between them that is not blank."""
     place = next(place for place, gap in enumerate(pieces[::2]) if gap and not gap.isspace())
     gap = pieces[2 * place]
     stray = gap.lstrip()
@@ -92,14 +92,14 @@ def _end_at_stray(pieces: list[str], words: list[str], starts: list[int]) -> Non
 def _kind_of_name(word: str) -> str:
     capitals = word.upper()
     kind = capitals if capitals in KEYWORDS and word.isascii() else NAME  # the capital of a dotless i is an I
-    if len(_known) < _MOST_KNOWN and len(word) <= _SHORT:
-        _known[word] = kind
+    if len(_kinds) < _CACHE_SIZE and len(word) <= _SHORT:
+        _kinds[word] = kind
     return kind
 
 
-_known: dict[str, str] = {
+_kinds: dict[str, str] = {
     **{sign: sign for sign in "(),.+-*/%"},
     **dict.fromkeys(("=", "<>", "!=", "<", "<=", ">", ">="), COMPARATOR),
     "": END,
 }
-"""The kinds of signs and, because the same come again and again, of names."""
+"""The kinds of signs and, as a cache, of names."""

@@ -1,4 +1,4 @@
-"""Names and types of an expression against a schema, and what this build cannot evaluate."""
+"""Checks the names and types of an expression against a schema, and rejects what cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -49,39 +49,39 @@ def check(
     signatures: Signatures = NO_SIGNATURES,
 ) -> list[LanguageError]:
     """Every fault of the expression, in the order of the text; with the text, each has its place."""
-    found: list[tuple[LanguageError, int]] = []
+    faults: list[tuple[LanguageError, int]] = []
     for predicate, _ in predicates(expression):
         if signatures and isinstance(predicate, Call):
-            found += call_faults(predicate, signatures, schema)
+            faults += call_faults(predicate, signatures, schema)
             continue
-        found += _unavailable(predicate, bool(signatures))
+        faults += _unavailable(predicate, bool(signatures))
         if schema is not None:
-            found += _mistyped(predicate, schema)
+            faults += _mistyped(predicate, schema)
     if text is not None:
-        for error, at in found:
+        for error, at in faults:
             error.at(*located(text, at))
-    return [error for error, _ in found]
+    return [error for error, _ in faults]
 
 
 def _unavailable(predicate: Predicate, has_operators: bool) -> list[tuple[LanguageError, int]]:
-    """What cannot be evaluated without operators, and constants that no function takes."""
+    """Faults that need no schema: what takes operators that are missing, and constants that functions reject."""
     if isinstance(predicate, Call):
         message = f"the operator `{predicate.name}` is not available: this engine has no operators"
         hint = function_hint(predicate.name) or "harken.Engine(operators=[…]) takes them"
         return [(UnavailableError(message, hint=hint), predicate.at)]
-    found: list[tuple[LanguageError, int]] = []
+    faults: list[tuple[LanguageError, int]] = []
     if not has_operators:
         message = "the variable ?{} is not available: this engine has no operator that could bind it"
         variables = [leaf for leaf in leaves(predicate) if isinstance(leaf, Variable)]
-        found += [(UnavailableError(message.format(leaf.name)), leaf.at) for leaf in variables]
+        faults += [(UnavailableError(message.format(leaf.name)), leaf.at) for leaf in variables]
     for call in _calls(predicate):
         if isinstance(call, Arithmetic):
             continue
         for place, argument in enumerate(call.arguments):
             fault = constant_fault(call.name, place, argument.value) if isinstance(argument, Constant) else None
             if fault is not None:
-                found.append((CheckError(fault[0], hint=fault[1]), offset_of(argument)))
-    return found
+                faults.append((CheckError(fault[0], hint=fault[1]), offset_of(argument)))
+    return faults
 
 
 def _mistyped(predicate: Predicate, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
@@ -140,7 +140,7 @@ def _calls(predicate: Predicate) -> Iterator[Function | Arithmetic]:
 
 
 def _wrong_arguments(call: Function | Arithmetic, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
-    """Arguments that are not of the kind that a function takes."""
+    """Arguments of a kind that the function does not take."""
     if isinstance(call, Arithmetic):
         for side in (call.left, call.right):
             yield from _not_of_kind(side, Kind.NUMBER, "arithmetic is over numbers", schema)
@@ -176,10 +176,8 @@ def _unlike(left: Operand, right: Operand, schema: Schema, operator: str = "=") 
     domain, other = _domain(schema, left), _domain(schema, right)
     if isinstance(right, Function):
         if isinstance(domain, CodedDomain) and operator not in ("=", "<>"):
-            yield (
-                CheckError(f"{_described(left, schema)} has an order of its own, and {_described(right, schema)} none"),
-                at,
-            )
+            message = f"{_described(left, schema)} has an order of its own, but {_described(right, schema)} has none"
+            yield CheckError(message), at
     elif isinstance(right, Attribute):
         if domain != other and (isinstance(domain, CodedDomain) or isinstance(other, CodedDomain)):
             yield CheckError(f"{_described(left, schema)} does not compare with {_described(right, schema)}"), at
@@ -188,7 +186,7 @@ def _unlike(left: Operand, right: Operand, schema: Schema, operator: str = "=") 
             domain.code(str(right.value))
         except InvalidValueError as error:
             hint = error.hint or error.message
-            yield CheckError(f"{show(right.value)} is no value of `{_name(left)}`", hint=hint), at
+            yield CheckError(f"{show(right.value)} is not a value of `{_name(left)}`", hint=hint), at
 
 
 def _not_of_kind(operand: Operand, kind: Kind, rule: str, schema: Schema) -> Iterator[tuple[LanguageError, int]]:
@@ -197,7 +195,7 @@ def _not_of_kind(operand: Operand, kind: Kind, rule: str, schema: Schema) -> Ite
 
 
 def _rewritten(operand: Operand, kind: Kind) -> str | None:
-    """How a constant would be written as a value of this kind, if it looks like one."""
+    """How to write a constant as a value of this kind, if it looks like one."""
     if not isinstance(operand, Constant):
         return None
     match kind, operand.value:
@@ -220,7 +218,7 @@ def _rewritten(operand: Operand, kind: Kind) -> str | None:
 
 
 def _unquoted(leaf: Attribute, predicate: Predicate, schema: Schema) -> str | None:
-    """The hint for a name that is compared with an attribute that lists it among its values."""
+    """The hint for a name that is a value of the attribute that it is compared with."""
     if isinstance(predicate, Comparison):
         other = predicate.left if predicate.right is leaf else predicate.right
         domain = _domain(schema, other)
@@ -230,13 +228,13 @@ def _unquoted(leaf: Attribute, predicate: Predicate, schema: Schema) -> str | No
 
 
 def _near(name: str, schema: Schema) -> str | None:
-    """What was probably meant or, if nothing is near, some of what there is."""
-    known = [*map(format_path, schema.attributes), *([format_path(EVENT_TYPE)] if schema.event_types else [])]
-    near = did_you_mean(name, known) or did_you_mean(name, known, case_sensitive=False)
-    if near is not None or not known:
+    """The name that was probably meant or, if none is near, some names that the schema has."""
+    names = [*map(format_path, schema.attributes), *([format_path(EVENT_TYPE)] if schema.event_types else [])]
+    near = did_you_mean(name, names) or did_you_mean(name, names, case_sensitive=False)
+    if near is not None or not names:
         return near
-    more = ", …" if len(known) > _SHOWN else ""
-    shown = ", ".join(map(in_backticks, known[:_SHOWN]))
+    more = ", …" if len(names) > _SHOWN else ""
+    shown = ", ".join(map(in_backticks, names[:_SHOWN]))
     return f"the schema has {shown}{more}; a string is written in single quotes"
 
 

@@ -1,7 +1,7 @@
 """The nodes of an XPath expression: tiny, frozen, compared by content.
 
 A location remembers the offset at which it stood in the text (`at`, -1 if it was not parsed); that takes no part in
-comparison. Parsing makes millions of these, so the frequent ones set their fields themselves.
+comparison. Parsing makes millions of nodes, so the frequent ones set their fields themselves.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The item, which is no Not, does not hold."""
+    """The item does not hold. It is not a Not."""
 
     item: Expression
 

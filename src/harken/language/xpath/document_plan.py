@@ -1,4 +1,4 @@
-"""What an XPath text is compiled to, for the index of documents."""
+"""The plan of an XPath text, for the index of documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harken.schema.paths import DOCUMENT
 
 @dataclass(slots=True)
 class DocumentPlan:
-    """An expression on the document of an event. Nobody changes one."""
+    """An expression on the document of an event. Immutable by convention."""
 
     expression: Expression
     kind: ClassVar[str] = "documents"

@@ -1,7 +1,7 @@
 """Tokens → AST, by recursive descent.
 
-`and`, `or`, `not` and `*` are names where a step may stand, as XPath 1.0 has it. At most five calls go with
-a level of nesting, so that what `max_nesting` lets through by default stays below Python's own limit.
+`and`, `or`, `not` and `*` are names where a step may stand, as XPath 1.0 has it. A level of
+nesting takes at most five calls, so that the default `max_nesting` stays below Python's own limit.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from harken.language.xpath.tokens import END, QUOTES, Tokens, is_name, is_number
 from harken.limits import Limits
 
 MOST_STEPS = 1_000
-"""Steps from the root to any node, whatever `max_xpath_steps` says: the index keeps a list of nodes for each."""
+"""Most steps from the root to a node, whatever `max_xpath_steps` is: the index keeps a list of nodes for each."""
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _AND = frozenset(("and", "AND"))
 _OR = frozenset(("or", "OR"))
 BEFORE_TEST = frozenset(("(", "::"))
-"""What follows a name that is none: of a function, a node test or an axis."""
+"""Tokens behind the name of a function, a node test or an axis."""
 _AFTER_ROOT = frozenset((END, ")", "]", *_MIRRORED))
-"""What follows a `/` that is the root node."""
+"""Tokens behind a `/` that is the root node."""
 _CHILD_AXES = {"child": False, "descendant": True}
 _OPERAND = "a path, a value, not(…) or a parenthesis"
 _STEP = "a step: a name, *, @name, text() or ."
-MOST_KNOWN = 65_536
+MOST_CACHED = 65_536
 _SHORT = 64
-"""Characters of a name whose steps are remembered."""
+"""The longest name whose steps are cached, in characters."""
 
-# Steps without a namespace and without predicates by the word of their name: the same come again and again.
+# Cached steps without a namespace and without predicates, by name.
 _ANY_CHILD = Step(False, NodeKind.ELEMENT, None)
 _ANY_DESCENDANT = Step(True, NodeKind.ELEMENT, None)
 _children: dict[str, Step] = {"*": _ANY_CHILD}
@@ -55,7 +55,7 @@ _Operand = Expression | Location | str | float
 
 
 class Parser:
-    """One text on its way."""
+    """Parses one text."""
 
     __slots__ = (
         "children",
@@ -77,7 +77,7 @@ class Parser:
         self.most_steps = min(limits.max_xpath_steps, MOST_STEPS)
         self.words, self.starts = tokens
         self.place = 0
-        """Of the next token."""
+        """The index of the next token."""
         self.nesting = 0
         self.values = 0
         self.children = _children
@@ -87,18 +87,18 @@ class Parser:
     def parse(self) -> Expression:
         self._declarations()
         start = self.place
-        found = self._condition(self._expression(0), start, is_predicate=False)
+        expression = self._condition(self._expression(0), start, is_predicate=False)
         if self.words[self.place] != END:
             raise self._no_operator("and, or, a comparison or the end")
-        return found
+        return expression
 
     def path(self) -> tuple[Step, ...]:
         """The steps of a text that is a path. Raises ParseError or LimitError."""
         self._declarations()
-        found = self.location(0)
+        location = self.location(0)
         if self.words[self.place] != END:
             raise self._no_operator("the end")
-        return found.steps
+        return location.steps
 
     def _declarations(self) -> None:
         if self.words[0] == "declare" and self.words[1] in ("namespace", "default"):
@@ -108,24 +108,24 @@ class Parser:
         message = f"the expression is nested more than {min(self.nesting, self.limits.max_nesting)} deep"
         return LimitError(message, limit="max_nesting").at(*located(self.text, self.starts[self.place]))
 
-    # Each of these reads on from `place`. `depth` is the number of steps from the root to the context node.
+    # Each of these methods reads on from `place`. `depth` is the number of steps from the root to the context node.
 
     def _expression(self, depth: int) -> _Operand:
         """Conditions joined by `and` and `or`; an operand alone, if nothing follows it, may be a path or a constant."""
         words = self.words
         start = self.place
-        found = self._comparison(depth)
+        operand = self._comparison(depth)
         word = words[self.place]
         if word not in _AND and word not in _OR:
-            return found
+            return operand
         either: list[Expression] = []
         both: list[Expression] = []
         while True:
-            found = self._condition(found, start, is_predicate=False)
-            if type(found) is And:
-                both.extend(found.items)
+            operand = self._condition(operand, start, is_predicate=False)
+            if type(operand) is And:
+                both.extend(operand.items)
             else:
-                both.append(found)
+                both.append(operand)
             word = words[self.place]
             if word not in _AND:
                 _add(either, both[0] if len(both) == 1 else And(tuple(both)))
@@ -134,7 +134,7 @@ class Parser:
                 both = []
             self.place += 1
             start = self.place
-            found = self._comparison(depth)
+            operand = self._comparison(depth)
 
     def _comparison(self, depth: int) -> _Operand:
         """An operand, or a path compared with a constant."""
@@ -174,9 +174,9 @@ class Parser:
 
     def _group(self, depth: int) -> _Operand:
         self._enter()
-        found = self._expression(depth)
+        operand = self._expression(depth)
         self._leave(")")
-        return found
+        return operand
 
     def _negation(self, depth: int) -> Expression:
         self.place += 1
@@ -184,9 +184,9 @@ class Parser:
             raise refused(self.text, self.starts[self.place + 1], "not() is empty", "write a condition: not(a)")
         self._enter()
         start = self.place
-        found = self._condition(self._expression(depth), start, is_predicate=False)
+        condition = self._condition(self._expression(depth), start, is_predicate=False)
         self._leave(")")
-        return found.item if type(found) is Not else Not(found)
+        return condition.item if type(condition) is Not else Not(condition)
 
     def _number(self) -> float:
         start = self.place
@@ -210,7 +210,7 @@ class Parser:
         at = self.starts[place]
         word = words[place]
         names = self.children
-        if word == "/" or word == "//":  # noqa: PLR1714 -- a tuple of them takes longer
+        if word == "/" or word == "//":  # noqa: PLR1714 -- a tuple of them is slower
             if depth:
                 raise self._absolute(word)
             place += 1
@@ -250,16 +250,16 @@ class Parser:
             place += 1
 
     def with_predicates(self, step: Step, depth: int) -> Step:
-        found = []
+        predicates = []
         while self.words[self.place] == "[":
             self._enter()
             start = self.place
-            found.append(self._condition(self._expression(depth), start, is_predicate=True))
+            predicates.append(self._condition(self._expression(depth), start, is_predicate=True))
             self._leave("]")
-        return Step(step.is_descendant, step.kind, step.name, tuple(found))
+        return Step(step.is_descendant, step.kind, step.name, tuple(predicates))
 
     def _rare_step(self, is_descendant: bool) -> Step | None:
-        """A step that is no name that was met before; None if it stays at the context node."""
+        """A step that is not cached; None if it stays at the context node."""
         words = self.words
         word, following = words[self.place], words[self.place + 1]
         if word == "@":
@@ -278,31 +278,31 @@ class Parser:
     def _element(self, is_descendant: bool) -> Step:
         word = self.words[self.place]
         names = self.descendants if is_descendant else self.children
-        known = names.get(word)
-        if known is None:
+        step = names.get(word)
+        if step is None:
             if not is_name(word):
                 raise self._no_operand(_OPERAND if self._is_start() else _STEP)
-            known = Step(is_descendant, NodeKind.ELEMENT, self._expanded(word, is_element=True))
-            if ":" not in word and len(names) < MOST_KNOWN and len(word) <= _SHORT:
-                names[word] = known
+            step = Step(is_descendant, NodeKind.ELEMENT, self._expanded(word, is_element=True))
+            if ":" not in word and len(names) < MOST_CACHED and len(word) <= _SHORT:
+                names[word] = step
         self.place += 1
-        return known
+        return step
 
     def _attribute(self, is_descendant: bool) -> Step:
         """The step behind `@` or `attribute::`."""
         word = self.words[self.place]
         names = _descendant_attributes if is_descendant else _attributes
-        known = names.get(word)
-        if known is None:
+        step = names.get(word)
+        if step is None:
             if not is_name(word):
                 raise self._no_operand("a name of an attribute, or *")
-            known = Step(is_descendant, NodeKind.ATTRIBUTE, self._expanded(word, is_element=False))
-            if ":" not in word and len(names) < MOST_KNOWN and len(word) <= _SHORT:
-                names[word] = known
+            step = Step(is_descendant, NodeKind.ATTRIBUTE, self._expanded(word, is_element=False))
+            if ":" not in word and len(names) < MOST_CACHED and len(word) <= _SHORT:
+                names[word] = step
         self.place += 1
         if self.words[self.place] in BEFORE_TEST:
             raise self._no_operator("a name of an attribute, or *")
-        return known
+        return step
 
     def _check_self(self, is_descendant: bool, start: int) -> None:
         """Refuse `.` or `self::node()`, which was read from the token `start` on, where it cannot stand."""
@@ -378,7 +378,7 @@ class Parser:
         return f"{{{uri}}}{local}"
 
     def prologue(self) -> None:
-        """The declarations of namespaces before the expression. The prefix "" is that of elements without one."""
+        """Read the declarations of namespaces before the expression. Elements without a prefix have the prefix ""."""
         words = self.words
         prefixes: dict[str, str] = {}
         while words[self.place] == "declare" and words[self.place + 1] in ("namespace", "default"):
@@ -424,15 +424,15 @@ class Parser:
 
     # Conditions, limits and refusals
 
-    def _condition(self, found: _Operand, start: int, *, is_predicate: bool) -> Expression:
-        """What was read from the token `start` on, as a condition."""
-        if type(found) is Location:
-            return Exists(found)
-        if type(found) is str or type(found) is float:
+    def _condition(self, operand: _Operand, start: int, *, is_predicate: bool) -> Expression:
+        """The operand that was read from the token `start` on, as a condition."""
+        if type(operand) is Location:
+            return Exists(operand)
+        if type(operand) is str or type(operand) is float:
             if self.words[self.place] in ARITHMETIC:
                 raise self._no_operator(_OPERAND)
-            raise refused_constant(self.text, self.starts[start], found, is_predicate=is_predicate)
-        return found  # type: ignore[return-value]
+            raise refused_constant(self.text, self.starts[start], operand, is_predicate=is_predicate)
+        return operand  # type: ignore[return-value]
 
     def _enter(self) -> None:
         self.nesting += 1
@@ -470,7 +470,7 @@ class Parser:
         if kinds == {Location}:
             message = "a path compared with a path is not supported"
         elif kinds <= {str, float}:
-            message = "two values are compared, and no path"
+            message = "a comparison needs a path on one side"
         return refused(self.text, self.starts[start], message, hint)
 
     def _is_start(self) -> bool:

@@ -1,7 +1,7 @@
 """An XPath expression as conjunctions of branches, as Tian et al. store it in tables (SIGMOD 2004, 3.1 and 3.2).
 
 A *branch* is a linear path, a comparison of what it ends at, and the *branching points* on the way: steps at which
-branches of the conjunction part, so that all of them have to pass through one node there.
+branches of the conjunction diverge, so that all of them have to pass through one node there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LinearPath:
 
     @classmethod
     def parse(cls, text: str) -> LinearPath:
-        """The path that `text` gives for it."""
+        """The path with this `text`."""
         return cls(tuple(_step(slashes == "//", name) for slashes, name in _STEP.findall(text)))
 
     @property
@@ -64,7 +64,7 @@ class LinearPath:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Some node at the end of a path compares with a value; without an operator, some node is there."""
+    """Some node at the end of a path compares with a value; without an operator, some node exists there."""
 
     path: LinearPath
     operator: str | None = None
@@ -91,7 +91,7 @@ def conjunctions(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> lis
 
     Raises LimitError beyond `max_conjunctions`, and UnavailableError for `not`.
     """
-    return [_conjunction(found) for found in _Expander(expression, limits).expand(expression, ())]
+    return [_conjunction(leaves) for leaves in _Expander(expression, limits).expand(expression, ())]
 
 
 def refuse_unlinear(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -100,7 +100,7 @@ def refuse_unlinear(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> 
 
 
 class _Refusals:
-    """What cannot be written as conjunctions, or as too many."""
+    """Refuses expressions that are no conjunctions, or too many."""
 
     def __init__(self, whole: Expression, limits: Limits) -> None:
         self._whole = whole
@@ -109,11 +109,11 @@ class _Refusals:
     def refuse_not(self, part: Not, *, is_top: bool) -> NoReturn:
         """Raise UnavailableError."""
         shown = print_part(part, prefixes_of(self._whole), is_top=is_top)
-        message = f"`{shown:.80}` is no conjunction of branches: it says that a node is not there"
+        message = f"`{shown:.80}` is no conjunction of branches: it says that a node does not exist"
         raise UnavailableError(message, hint="subscriptions with `not` are for the index of documents")
 
     def refuse_more(self, size: int) -> int:
-        """The size. Raises LimitError if it is too large."""
+        """Return a size. Raises LimitError if it is too large."""
         if size > self._most:
             message = f"the expression has {size:,} or more conjunctions of branches, more than {self._most:,}"
             raise LimitError(message, limit="max_conjunctions")
@@ -124,7 +124,7 @@ class _Counter(_Refusals):
     """Counts the conjunctions of an expression."""
 
     def count(self, part: Expression, *, is_top: bool = True) -> int:
-        """How many alternatives a part has."""
+        """Number of alternatives of a part."""
         match part:
             case And(items=items):
                 return self._product(items, is_top=is_top)
@@ -136,10 +136,10 @@ class _Counter(_Refusals):
                 return self._product([each for step in path.steps for each in step.predicates], is_top=False)
 
     def _product(self, items: Iterable[Expression], *, is_top: bool) -> int:
-        found = 1
+        product = 1
         for item in items:
-            found = self.refuse_more(found * self.count(item, is_top=is_top))
-        return found
+            product = self.refuse_more(product * self.count(item, is_top=is_top))
+        return product
 
 
 class _Place(NamedTuple):
@@ -150,7 +150,7 @@ class _Place(NamedTuple):
 
 
 class _Leaf(NamedTuple):
-    """A branch as it was found: the places on its way, and its comparison."""
+    """A branch: the places on its way, and its comparison."""
 
     way: tuple[_Place, ...]
     operator: str | None = None
@@ -168,19 +168,19 @@ class _Expander(_Refusals):
         self._numbers = count()
 
     def expand(self, part: Expression, way: tuple[_Place, ...]) -> _Alternatives:
-        """The alternatives of a part that is asked of the node at the end of a way."""
+        """The alternatives of a part at the node at the end of a way."""
         match part:
             case And(items=items):
-                found: _Alternatives = [()]
+                alternatives: _Alternatives = [()]
                 for item in items:
-                    found = self._times(found, self.expand(item, way))
-                return found
+                    alternatives = self._times(alternatives, self.expand(item, way))
+                return alternatives
             case Or(items=items):
-                found = []
+                alternatives = []
                 for item in items:
-                    found += self.expand(item, way)
-                    self.refuse_more(len(found))
-                return found
+                    alternatives += self.expand(item, way)
+                    self.refuse_more(len(alternatives))
+                return alternatives
             case Not():
                 self.refuse_not(part, is_top=not way)
             case Exists(path=path):
@@ -191,14 +191,14 @@ class _Expander(_Refusals):
     def _followed(
         self, path: Location, operator: str | None, value: str | float | None, way: tuple[_Place, ...]
     ) -> _Alternatives:
-        found: _Alternatives = [()]
+        alternatives: _Alternatives = [()]
         for step in path.steps:
             way = (*way, _Place(next(self._numbers), Step(step.is_descendant, step.kind, step.name)))
             for predicate in step.predicates:
-                found = self._times(found, self.expand(predicate, way))
+                alternatives = self._times(alternatives, self.expand(predicate, way))
         if operator is None and path.steps and path.steps[-1].predicates:
-            return found  # what a predicate asks of a node says that there is one
-        return [(*leaves, _Leaf(way, operator, value)) for leaves in found]
+            return alternatives  # a predicate on a node implies that the node exists
+        return [(*leaves, _Leaf(way, operator, value)) for leaves in alternatives]
 
     def _times(self, left: _Alternatives, right: _Alternatives) -> _Alternatives:
         self.refuse_more(len(left) * len(right))
@@ -212,7 +212,7 @@ def _conjunction(leaves: Sequence[_Leaf]) -> BranchConjunction:
             LinearPath(tuple(place.step for place in leaf.way)),
             leaf.operator,
             leaf.value,
-            tuple((numbers[each.number], at) for at, each in enumerate(leaf.way, 1) if each.number in numbers),
+            tuple((numbers[place.number], at) for at, place in enumerate(leaf.way, 1) if place.number in numbers),
         )
         for leaf in leaves
     ]
@@ -220,10 +220,10 @@ def _conjunction(leaves: Sequence[_Leaf]) -> BranchConjunction:
 
 
 def _branching(leaves: Sequence[_Leaf]) -> Iterator[int]:
-    """The places at which leaves part, in order of appearance. Where two leaves end, they part too."""
+    """The places at which leaves diverge, in order of appearance. Leaves that end at one place diverge there."""
     onward: dict[int, set[tuple[bool, int]]] = {}
     for number, leaf in enumerate(leaves):
-        ways = [*((False, each.number) for each in leaf.way[1:]), (True, number)]
+        ways = [*((False, place.number) for place in leaf.way[1:]), (True, number)]
         for place, following in zip(leaf.way, ways, strict=False):  # a leaf at the root has no place
             onward.setdefault(place.number, set()).add(following)
     return (place for place, following in onward.items() if len(following) > 1)
@@ -253,5 +253,5 @@ def _step(is_descendant: bool, text: str) -> Step:
     name = text.removeprefix("@")
     if name.startswith("{"):
         uri, _, local = name[1:].rpartition("}")
-        name = f"{{{_ESCAPED.sub(lambda found: chr(int(found[1], 16)), uri)}}}{local}"
+        name = f"{{{_ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), uri)}}}{local}"
     return Step(is_descendant, kind, None if name == "*" else name)

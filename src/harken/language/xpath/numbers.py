@@ -9,8 +9,8 @@ _NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*"
 
 
 def number_of(value: str | float) -> float:
-    """A constant as a number: of a text, digits with at most one point and maybe a minus; NaN for any other."""
+    """A constant as a number. A string needs digits, with at most one point and an optional minus; others are NaN."""
     if not isinstance(value, str):
         return value
-    found = _NUMBER.fullmatch(value)
-    return nan if found is None else float(found[1])
+    digits = _NUMBER.fullmatch(value)
+    return nan if digits is None else float(digits[1])

@@ -1,4 +1,4 @@
-"""Text → AST: a quick way that takes most texts, and a careful one that takes them all and words every error."""
+"""Text → AST: a quick parser for most texts, and a careful one for all texts and every error message."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import sys
 from harken.errors import HarkenError, LimitError
 from harken.language.places import located
 from harken.language.xpath.ast import Expression, Location, Step
-from harken.language.xpath.grammar import BEFORE_TEST, MOST_KNOWN, Parser
+from harken.language.xpath.grammar import BEFORE_TEST, MOST_CACHED, Parser
 from harken.language.xpath.tokens import Tokens, runs_of, tokens_of
 from harken.limits import DEFAULT_LIMITS, Limits
 
 _Runs = dict[str, tuple[Step, ...]]
-"""Steps of paths without predicates, by their text. The same come again and again, and their steps are kept once."""
+"""Cached steps of paths without predicates, by the text of the path."""
 
 _runs: _Runs = {}
 _declared: dict[str, _Runs] = {}
-"""The same below each prologue, by its text."""
+"""The same for texts with a prologue, by the text of the prologue."""
 _NO_LIMITS = Limits(
     max_text_length=sys.maxsize, max_nesting=sys.maxsize, max_values=sys.maxsize, max_xpath_steps=sys.maxsize
 )
 _MOST_RUN = 256
-"""Characters of such a path, or of a prologue, that is remembered."""
+"""The longest path or prologue that is cached, in characters."""
 _MOST_DECLARED = 64
-"""Prologues whose paths are remembered."""
+"""Most prologues whose paths are cached."""
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
@@ -38,20 +38,20 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
 
 
 def parse_carefully(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
-    """The same, token by token: the quick way takes what is plain, and every error comes from here."""
+    """As `parse`, token by token. Every error comes from here."""
     parser = Parser(text, limits, tokens_of(text))
     try:
         return parser.parse()
-    except RecursionError:  # where max_nesting was set beyond what Python can follow
+    except RecursionError:  # where max_nesting exceeds Python's own limit
         raise parser.too_deep() from None
 
 
 class _UnknownError(Exception):
-    """The quick way ends here."""
+    """The quick parser cannot parse the text."""
 
 
 class _QuickParser(Parser):
-    """One text whose paths are tokens, but for their predicates, and mostly known from other texts."""
+    """Parses one text, with each path up to a predicate as one token, which is mostly cached."""
 
     __slots__ = ("declarations", "runs")
 
@@ -61,7 +61,7 @@ class _QuickParser(Parser):
         self.runs = _runs
 
     def prologue(self) -> None:
-        """Find where it ends. It is judged with the first path below it that is not known yet."""
+        """Find the end of the prologue. Its content is checked with the first path that is not cached."""
         words = self.words
         place = 0
         while words[place] == "declare":
@@ -88,37 +88,37 @@ class _QuickParser(Parser):
         word = words[place]
         if depth and word[:1] == "/":
             raise _UnknownError
-        found: tuple[Step, ...] = ()
+        passed: tuple[Step, ...] = ()
         while True:
             steps = runs.get(word)
             if steps is None:
                 steps = _learn(runs, self.declarations, word, self.limits)
             place += 1
             following = words[place]
-            if following in BEFORE_TEST or depth + len(found) + len(steps) > self.most_steps:
+            if following in BEFORE_TEST or depth + len(passed) + len(steps) > self.most_steps:
                 raise _UnknownError
             if following != "[":
                 self.place = place
-                return Location(found + steps if found else steps, at)
+                return Location(passed + steps if passed else steps, at)
             if not steps:
                 raise _UnknownError
             self.place = place
-            last = self.with_predicates(steps[-1], depth + len(found) + len(steps))
-            found = (*found, *steps[:-1], last)
+            last = self.with_predicates(steps[-1], depth + len(passed) + len(steps))
+            passed = (*passed, *steps[:-1], last)
             place = self.place
             word = words[place]
             if word[:1] != "/":
-                return Location(found, at)
+                return Location(passed, at)
 
 
 def parse_accepted(text: str) -> Expression:
-    """The expression of a text that was within the limits once: they are not judged again."""
+    """The expression of a text that has passed the limits, without checking them again."""
     return parse(text, _NO_LIMITS)
 
 
 def _learn(runs: _Runs, declarations: str, run: str, limits: Limits) -> tuple[Step, ...]:
-    """The steps of a path without predicates. Raises _UnknownError if it is none."""
-    if run == "/":  # what follows decides whether it is the root or a step is to come
+    """The steps of a path without predicates. Raises _UnknownError for anything else."""
+    if run == "/":  # the root, or the start of a path: the next token decides
         raise _UnknownError
     text = declarations + run
     reader = Parser(text, limits, tokens_of(text))
@@ -127,7 +127,7 @@ def _learn(runs: _Runs, declarations: str, run: str, limits: Limits) -> tuple[St
     except HarkenError:
         raise _UnknownError from None
     if len(run) <= _MOST_RUN:
-        if len(runs) >= MOST_KNOWN:
+        if len(runs) >= MOST_CACHED:
             runs.clear()
         runs[run] = steps
     return steps

@@ -67,7 +67,7 @@ def print_test(step: Step, prefixes: Mapping[str, str]) -> str:
 
 
 def print_name(name: str, prefixes: Mapping[str, str]) -> str:
-    """An expanded name with its prefix, or as it is where its namespace has none."""
+    """An expanded name with its prefix, or unchanged if its namespace has none."""
     uri, _, local = name[1:].rpartition("}")
     return f"{prefixes[uri]}:{local}" if name.startswith("{") and uri in prefixes else name
 

@@ -1,4 +1,4 @@
-"""What the parser refuses, in words: where it stumbled, why, and what to write instead."""
+"""Syntax errors in words: where parsing failed, why, and what to write instead."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _COMPARED = re.compile(r"[=<>]\s*\Z")
 _COMPARES = re.compile(r"\s*\(\s*\)\s*[=!<>]")
 """What stands behind the name of a function that is the left side of a comparison."""
 _NEAR = 20
-"""Characters before a function in which the sign of a comparison is looked for."""
+"""Characters before a function that are searched for the sign of a comparison."""
 _COMMENTS = "leave the comment out"
 ARITHMETIC = ("+", "-", "*", "div", "mod")
 _WORDS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "is": "="}
@@ -74,12 +74,12 @@ _CHARACTERS = {
 
 
 def refused(text: str, at: int, message: str, hint: str | None = None) -> ParseError:
-    """The error for what starts at an offset."""
+    """An error at an offset."""
     return ParseError(message, hint=hint).at(*located(text, at))
 
 
 def refused_call(text: str, at: int, name: str) -> ParseError:
-    """The error for a function, or a test of nodes, that the language leaves out."""
+    """The error for a function, or a node test, that is not supported."""
     if name in _NODE_TESTS:
         hint = "write * for any element, @* for any attribute, text() for text"
         return refused(text, at, f"the node test {name}() is not supported", hint)
@@ -87,7 +87,7 @@ def refused_call(text: str, at: int, name: str) -> ParseError:
         is_compared = _COMPARED.search(text[max(0, at - _NEAR) : at]) or _COMPARES.match(text, at + len(name))
         compared = f"compare with the text: @a = '{name}'; @a alone asks whether it is there"
         hint = compared if is_compared else _TRUTHS[name]
-        return refused(text, at, f"{name}() is a constant, no condition on a document", hint)
+        return refused(text, at, f"{name}() is a constant, not a condition on a document", hint)
     if name == "not":
         return refused(text, at, "not() cannot be a step of a path", "write the path inside: not(a/b)")
     if name in ("and", "or"):
@@ -98,7 +98,7 @@ def refused_call(text: str, at: int, name: str) -> ParseError:
 
 
 def refused_axis(text: str, at: int, axis: str) -> ParseError:
-    """The error for an axis that the language leaves out."""
+    """The error for an axis that is not supported."""
     hint = _UPWARDS if axis in ("parent", "ancestor", "ancestor-or-self") else f"{_AXES} supported"
     return refused(text, at, f"the axis {axis}:: is not supported", hint)
 
@@ -111,10 +111,10 @@ def refused_self(text: str, at: int, axis: str) -> ParseError:
 def refused_constant(text: str, at: int, value: str | float, *, is_predicate: bool) -> ParseError:
     """The error for a constant where a condition has to stand."""
     if isinstance(value, str):
-        return refused(text, at, "a string alone is no condition", "compare it with a path: a = 'x'")
+        return refused(text, at, "a string alone is not a condition", "compare it with a path: a = 'x'")
     if is_predicate:
-        return refused(text, at, "positions are not supported: a number alone is no condition", POSITIONS)
-    return refused(text, at, "a number alone is no condition", "compare it with a path: a = 5")
+        return refused(text, at, "positions are not supported: a number alone is not a condition", POSITIONS)
+    return refused(text, at, "a number alone is not a condition", "compare it with a path: a = 5")
 
 
 def no_operand(text: str, tokens: Tokens, place: int, expected: str) -> ParseError:
@@ -143,8 +143,8 @@ def no_operator(text: str, tokens: Tokens, place: int, expected: str) -> ParseEr
     word, at = tokens.words[place], tokens.starts[place]
     before = tokens.words[place - 1] if place else ""
     if word in ARITHMETIC:
-        is_known = is_number(before) and is_number(tokens.words[place + 1])
-        return _arithmetic(text, at, "write the result: a < 5, not a < 2 + 3" if is_known else _COMPARE)
+        is_constant = is_number(before) and is_number(tokens.words[place + 1])
+        return _arithmetic(text, at, "write the result: a < 5, not a < 2 + 3" if is_constant else _COMPARE)
     if word == "|":
         hint = "or is written or" if tokens.words[place + 1 : place + 2] == ["|"] else "join the conditions with or"
         return refused(text, at, "`|` is not supported", hint)

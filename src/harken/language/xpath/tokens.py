@@ -1,4 +1,4 @@
-"""Text → tokens: one pass of one regular expression, which also finds what is no token at all."""
+"""Text → tokens: one pass of one regular expression, which also finds characters that start no token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 END = ""
 """The word of a token that is the end of the text."""
 NOTHING = "\0"
-"""What the word begins with that stands for a character that starts no token."""
+"""Prefix of the word for a character that starts no token."""
 QUOTES = ("'", '"')
 
 # NCName of Namespaces in XML 1.0.
@@ -36,7 +36,7 @@ _NAME_START = re.compile(f"[{_FIRST}]")
 class Tokens(NamedTuple):
     """The tokens of a text, without blanks; the last one but one is its end, or a character that starts none.
 
-    Another end follows, so that there always is a token behind the one that is looked at.
+    Another end follows, so that every token but the last has one behind it.
     """
 
     words: list[str]
@@ -50,12 +50,12 @@ def tokens_of(text: str) -> Tokens:
 
 
 def runs_of(text: str) -> Tokens:
-    """The same, but a path without predicates and blanks is one token."""
+    """As `tokens_of`, but a path without predicates and blanks is one token."""
     return _split(_RUN, text)
 
 
 def _split(token: re.Pattern[str], text: str) -> Tokens:
-    pieces = token.split(text)  # what is between tokens, a token, what is between …
+    pieces = token.split(text)  # a gap, a token, a gap …
     words, starts = pieces[1::2], list(accumulate(map(len, pieces)))[::2]
     words += (END, END)
     starts.append(starts[-1])
@@ -75,7 +75,7 @@ def is_number(word: str) -> bool:
 
 
 def _end_at_stray(pieces: list[str], words: list[str], starts: list[int]) -> None:
-    """Let the tokens end at the first character between them that is no blank."""
+    """End the tokens at the first character between them that is not blank."""
     place = next(place for place, gap in enumerate(pieces[::2]) if gap.strip(_BLANKS))
     stray = pieces[2 * place].lstrip(_BLANKS)
     start = starts[place] - len(stray)

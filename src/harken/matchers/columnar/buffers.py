@@ -1,6 +1,6 @@
-"""Memory for answers, which is used again when nobody looks at them any more.
+"""Buffers for answers, reused when their answers are no longer referenced.
 
-Fresh memory for every answer costs as much as all of matching where many subscriptions match.
+If many subscriptions match, allocating memory for every answer costs as much as matching.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ class _Buffer:
         self.turn = 0
 
     def is_free(self) -> bool:
-        """Whether nobody refers to it, nor to a view of it: a view refers to what it is a view of."""
+        """Whether neither the array nor a view of it is referenced: a view references its base."""
         return sys.getrefcount(self.elements) == self._ours
 
 
 class Buffers:
-    """Buffers that are taken, and come back by themselves."""
+    """Buffers that become free by themselves when they are no longer referenced."""
 
     def __init__(self, settings: ColumnarSettings = DEFAULT_SETTINGS) -> None:
         self._settings = settings
         self._lock = fork_lock(PART)
         self._kept: list[_Buffer] = []
-        """Those that were taken last stand last."""
+        """In the order in which they were last taken."""
         self._turn = 0
 
     def take(self, size: int, hoped: int = 0) -> NDArray[np.int32]:
-        """At least so many elements, or those that are hoped for if they are kept, while somebody refers to them."""
+        """An array of at least `size` elements, or of `hoped` if a free buffer has as many."""
         with self._lock:
             self._turn += 1
             wanted = max(size, hoped)
             most = self._settings.roomy * max(wanted, self._settings.least_buffer)
-            fitting = [each for each in self._kept if wanted <= len(each.elements) <= most and each.is_free()]
+            fitting = [buffer for buffer in self._kept if wanted <= len(buffer.elements) <= most and buffer.is_free()]
             if fitting:
                 taken = min(fitting, key=lambda each: len(each.elements))
                 self._kept.remove(taken)
@@ -51,35 +51,35 @@ class Buffers:
                 taken = _Buffer(max(self._settings.least_buffer, size + size // 4))
             taken.turn = self._turn
             self._kept.append(taken)
-            self._give_up()
+            self._drop_unused()
             return taken.elements
 
     def enlarge(self, buffer: NDArray[np.int32], used: int, size: int, hoped: int) -> NDArray[np.int32]:
-        """What a buffer has in its first elements in a larger one, taken in place of it.
+        """A larger buffer with the first `used` elements of `buffer`.
 
-        One in which there was anything will be too small again, and is given up.
+        If any element was used, the old buffer is dropped: it would be too small again.
         """
         larger = self.take(size, hoped)
         larger[:used] = buffer[:used]
         if used:
             with self._lock:
-                self._kept = [each for each in self._kept if each.elements is not buffer]
+                self._kept = [kept for kept in self._kept if kept.elements is not buffer]
         return larger
 
     def answer(self, buffer: NDArray[np.int32], size: int) -> NDArray[np.int32]:
-        """The first elements of a buffer, by themselves where it is much too large for them."""
+        """The first elements of a buffer, as a copy if the buffer is much larger."""
         is_large = len(buffer) > self._settings.roomy * max(size, self._settings.least_buffer)
         return buffer[:size].copy() if is_large else buffer[:size]
 
-    def _give_up(self) -> None:
-        """Forget what is too much, or was not wanted for long. Who looks at it keeps it."""
+    def _drop_unused(self) -> None:
+        """Drop buffers beyond the limit and buffers not used for long. References to them stay valid."""
         most_kept = self._settings.most_kept_ids
         room, has_large = most_kept, False
         kept: list[_Buffer] = []
-        for each in reversed(self._kept):
-            size = len(each.elements)
+        for buffer in reversed(self._kept):
+            size = len(buffer.elements)
             is_large = size > most_kept
-            if each.turn > self._turn - self._settings.kept_turns and (not has_large if is_large else size <= room):
-                kept.append(each)
+            if buffer.turn > self._turn - self._settings.kept_turns and (not has_large if is_large else size <= room):
+                kept.append(buffer)
                 has_large, room = has_large or is_large, room - (0 if is_large else size)
         self._kept = kept[::-1]

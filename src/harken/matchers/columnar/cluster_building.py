@@ -17,9 +17,9 @@ from harken.matchers.columnar.plan import GroupPlan
 _WIDE_FROM = 1 << 16
 _FOR_EVER = 1 << 40
 _BEHIND = 1 << 31
-"""Lower ends are numbered from the greatest code on, within 32 bits: there is no column of so many codes."""
+"""Upper bound of the greatest code for ordering by ends: lower ends are offset by that code, within 32 bits."""
 _SPARSE = 4
-"""A table of keys with more than this many places a slot is replaced by open addressing."""
+"""A direct table of keys with more than this many places per slot is replaced by open addressing."""
 
 
 class ClusterBuilder:
@@ -59,7 +59,7 @@ class ClusterBuilder:
             if group.key < 0:
                 bounds = np.append(bounds, bounds[ROWS - 1 :: ROWS])
             fields[layout.BOUND_START] = (self._wide if wide else self._narrow).add(bounds)
-            # No interval of the class is longer; one without a high end goes on for ever.
+            # The greatest length of intervals of the class; unbounded without an upper end.
             bits = group.bound_class - kernels.WITHIN
             fields[layout.RANGE_SPAN] = (1 << bits) - 1 if group.is_within else _FOR_EVER
         if len(group.filtered):
@@ -80,7 +80,7 @@ class ClusterBuilder:
         self._slots += len(members)
 
     def arrays(self) -> layout.Clusters:
-        """The clusters."""
+        """The arrays of all clusters."""
         return layout.Clusters(
             np.array(self._fields, np.int64).reshape(-1, layout.CLUSTER_FIELDS),
             self._masks.array(),
@@ -98,7 +98,7 @@ class ClusterBuilder:
         )
 
     def _sorted(self, group: GroupPlan) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-        """The rows by key and bound, and these."""
+        """The rows of a group sorted by key and bound, with their keys and bounds."""
         rows, members = self._rows, group.rows
         keys, bounds = np.zeros(len(members), np.uint32), np.zeros(len(members), np.uint32)
         if group.key >= 0:
@@ -112,11 +112,10 @@ class ClusterBuilder:
         return members[order], keys[order], bounds[order]
 
     def _order_by_ends(self, members: NDArray[np.int64], group: GroupPlan, order: NDArray[np.uint32]) -> None:
-        """Number rows by what they ask of the first column that is compared: those with an upper end by that, and then
-        all others by their lower end.
+        """Order rows by the first compared column: those without a lower end by upper end, then others by lower end.
 
-        Where that is all they ask, those that an event matches follow each other: the last of the former, and the first
-        of the latter.
+        If no other column is compared, the matches of an event are adjacent: the last of the former, then the first of
+        the latter.
         """
         rows, lows = self._rows, np.empty(len(members), np.uint32)
         for column in (int(each) for each in group.columns if each != group.key):
@@ -157,9 +156,9 @@ class ClusterBuilder:
     def _add_column(
         self, members: NDArray[np.int64], column: int, sketched: bool, planes: list[NDArray[np.uint8]]
     ) -> int:
-        """Lay out what these rows ask of a column, and append its bytes to the planes if there is to be a sketch.
+        """Lay out the intervals of these rows on a column. For a sketch, append its bytes to the planes.
 
-        Returns how many columns to compare: none if any value will do.
+        Returns the number of columns to compare: 0 if all rows admit any value, else 1.
         """
         rows = self._rows
         top = int(rows.tops[column])
@@ -184,7 +183,7 @@ class ClusterBuilder:
         else:
             shift = max(0, top.bit_length() - 8)
             low, high = (each >> shift for each in (lows, highs))
-            # A hole within one step of the sketch is none: all codes may be admitted.
+            # A gap within one step of the sketch cannot be represented: admit all codes.
             is_hidden = (lows > highs) & (low == high)
             planes += [low.astype(np.uint8), np.where(is_hidden, 255, high - low).astype(np.uint8)]
             self._rest.append((column, int(wide), pile.add(lows), pile.add(spans), at, shift))
@@ -192,12 +191,12 @@ class ClusterBuilder:
 
     def _add_lists(self, members: NDArray[np.int64], group: GroupPlan, fields: list[int]) -> None:
         rows = self._rows
-        found_by = group.key if group.key >= 0 or group.is_within else group.bound
+        decided = group.key if group.key >= 0 or group.is_within else group.bound
         total = int(rows.lengths[members].sum())
         starts, columns = np.empty(len(members) + 1, np.int32), np.empty(total, np.int32)
         low, span = np.empty(total, np.uint32), np.empty(total, np.uint32)
         end = kernels.list_predicates(
-            rows.starts, rows.columns, rows.low, rows.high, members, found_by, starts, columns, low, span
+            rows.starts, rows.columns, rows.low, rows.high, members, decided, starts, columns, low, span
         )
         starts += self._list_columns.size
         fields[layout.LIST_START] = self._list_starts.add(starts)
@@ -207,7 +206,7 @@ class ClusterBuilder:
 
 
 class _Pile:
-    """Arrays that are laid behind each other, each at a place of its own."""
+    """Concatenates arrays."""
 
     def __init__(self, kind: type[np.generic]) -> None:
         self._kind = kind
@@ -215,7 +214,7 @@ class _Pile:
         self.size = 0
 
     def add(self, part: NDArray[Any]) -> int:
-        """Where the part starts."""
+        """Append an array. Returns its start."""
         start, self.size = self.size, self.size + len(part)
         self._parts.append(part)
         return start
@@ -231,7 +230,7 @@ class _Pile:
 
 
 def _tiled(planes: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """The planes in tiles of 64 slots, one behind the other in each."""
+    """The planes cut into tiles of 64 slots. Each tile has the bytes of all planes, plane by plane."""
     tiles = np.zeros((-(-len(planes[0]) // ROWS), len(planes), ROWS), np.uint8)
     whole = len(planes[0]) // ROWS
     for place, plane in enumerate(planes):
@@ -241,7 +240,7 @@ def _tiled(planes: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 
 
 def _open_addressing(keys: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
-    """A table of 2**bits pairs of a key and its place, as `hashed_place` looks for them."""
+    """A hash table of 2**bits pairs of a key and its place, for `hashed_place`."""
     table = np.zeros(2 << bits, np.uint32)
     layout.fill_table(keys, bits, table)
     return table

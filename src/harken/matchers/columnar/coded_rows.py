@@ -1,4 +1,4 @@
-"""Conjunctions row by row, as planning and building need them."""
+"""Conjunctions row by row, for planning and building."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CodedRows:
     high: NDArray[np.uint32]
     classes: NDArray[np.uint8]
     tops: NDArray[np.int64]
-    """By column, its greatest code."""
+    """The greatest code of each column."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -37,27 +37,27 @@ class CodedRows:
 
 
 def rows_of(conjunctions: Conjunctions) -> CodedRows:
-    """The conjunctions, turned from columns into rows."""
+    """Transpose conjunctions from columns into rows."""
     starts = np.zeros(len(conjunctions) + 1, np.int64)
-    for each in conjunctions.predicates:
-        if len(each.rows):
-            kernels.count_predicates(each.rows, starts)
+    for part in conjunctions.predicates:
+        if len(part.rows):
+            kernels.count_predicates(part.rows, starts)
     np.cumsum(starts, out=starts)
     total = int(starts[-1])
     columns, classes = np.empty(total, np.int32), np.empty(total, np.uint8)
     low, high = np.empty(total, np.uint32), np.empty(total, np.uint32)
     ends = starts[:-1].copy()
-    for number, each in enumerate(conjunctions.predicates):
-        if len(each.rows):
+    for number, part in enumerate(conjunctions.predicates):
+        if len(part.rows):
             kernels.place_predicates(
-                each.rows, each.low, each.high, each.top, number, ends, columns, low, high, classes
+                part.rows, part.low, part.high, part.top, number, ends, columns, low, high, classes
             )
-    tops = np.array([each.top for each in conjunctions.predicates], np.int64)
+    tops = np.array([part.top for part in conjunctions.predicates], np.int64)
     return CodedRows(starts, columns, low, high, classes, tops)
 
 
 def attribute_sets(rows: CodedRows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Rows that ask for the same columns: a leader of each set, the set of every row, and the sizes of the sets."""
+    """Sets of rows on the same columns: a leader of each set, the set of every row, and the sizes of the sets."""
     seed = _SEED
     while True:
         marks = np.random.default_rng(seed).integers(1, 2**64 - 1, len(rows.tops), np.uint64)

@@ -13,69 +13,69 @@ class ColumnarSettings:
 
     # Planning
     costs: Costs = DEFAULT_COSTS
-    """What the steps of a search are expected to take."""
+    """Expected nanoseconds of each step of a search."""
     layouts: tuple[int, ...] = LAYOUTS
-    """The layouts to choose from."""
+    """The layouts that the planner may use."""
     cached_bytes: int = 1 << 20
-    """A cluster that compares more bytes than this leaves the cache, and is sketched."""
+    """Clusters that compare more bytes than this do not stay in the cache, and are sketched."""
     most_sifted: int = 4_096
-    """Slots in the average run of a sketch, at most."""
+    """Maximum number of slots in the average run of a sketch."""
     filter_below: float = 1.0
-    """A cluster has a filter if fewer of its rows than this are expected to agree with an event in all equalities."""
+    """A cluster gets a filter if an event is expected to agree with fewer of its rows than this in all equalities."""
     buckets_an_asking: int = 512
-    """Buckets that a column of a sieve would have if all rows asked for it: it has as many as rows ask for it."""
+    """Number of buckets of a sieve's column that all rows test. Other columns have proportionally fewer."""
     least_buckets: int = 16
     most_buckets: int = 62
-    """But it has no fewer and no more than these, not counting those at its ends. 62 at most."""
+    """Bounds of the number of buckets of a column, not counting those at its ends. At most 62."""
 
     # Searching
     chunk_events: int = 2_048
-    """Events that are taken through an index together, at most: what one brings to the cache serves others."""
+    """Maximum number of events searched together: they share what is in the cache."""
     most_runs: int = 1 << 20
-    """Runs of all events of a chunk, at most: where events may have many, chunks are shorter."""
+    """Maximum number of runs of a chunk. Chunks are shorter if events may have many runs."""
     most_visits: int = 1 << 19
-    """Room for the blocks of pools that a chunk visits. What needs more is done in shorter chunks."""
+    """Room for the blocks of pools that a chunk visits. Chunks that need more are cut."""
     least_passed: int = 1 << 16
-    """Room, at least, for the slots of a chunk that pass a comparison."""
+    """Minimum room for the slots of a chunk that pass a comparison."""
     most_places: int = 1 << 32
-    """Slots of an index, at most: where a run begins is kept in 32 bits."""
+    """Maximum number of slots of an index: a run begins at a 32-bit offset."""
     first_ids: int = 1 << 15
-    """Room that is taken before anything is found: enough for the ids of most single events."""
+    """Initial room for ids: enough for most single events."""
     cached_ids: int = 1 << 20
-    """The ids of a chunk that has more than this are written past the cache."""
+    """If a chunk has more ids than this, they are written past the cache."""
     projected: int = 4
-    """Room for ids is enlarged to at most this many times what the first chunks need: they may match most."""
+    """Maximum factor by which the room for ids exceeds the need of the chunks so far: these may match most."""
     finders_kept: int = 4
-    """Finders of a layer that are kept to be used again; more threads than this make theirs anew."""
+    """Maximum number of free finders kept per index."""
     compacted_rows: int = 8_192
-    """Deleted rows are compacted after one event for every so many rows of an index: then it has paid. 0: never."""
+    """Deleted rows are compacted after one event per this many rows of an index, when it pays. 0: never."""
 
     # Memory for answers
     least_buffer: int = 1 << 12
-    """Ids in the smallest buffer."""
+    """Size of the smallest buffer, in ids."""
     roomy: int = 8
-    """An answer does not hold a buffer more than this many times its size."""
+    """An answer is copied out of a buffer that is more than this many times larger."""
     most_kept_ids: int = 1 << 28
-    """Ids in all buffers that are kept, at most (1 GB), besides one buffer that is larger than that."""
+    """Maximum number of ids in all kept buffers (1 GB), not counting one larger buffer."""
     kept_turns: int = 64
-    """A buffer that nobody took in this many turns is given up."""
+    """A buffer that was not used in this many turns is freed."""
 
     # Changing
     most_chained: float = 64
-    """Few rows are not indexed if an event is expected to pass no more of them than this in their chains."""
+    """Few rows stay in chains, unindexed, if an event is expected to test at most this many of them."""
     few_waiting: int = 16
-    """As many subscriptions as this are coded one by one; more, column by column."""
+    """Up to this many subscriptions are coded one by one; more, column by column."""
     most_waiting: int = 256
-    """Subscriptions that wait to be coded or deleted until there is an event, at most."""
+    """Maximum number of subscriptions that wait for the next event to be coded or deleted."""
     fixed_worth: int = 2_000
-    """What a merge costs besides one verification for every row, in verifications."""
+    """Fixed cost of a merge, in verifications. Each row adds one verification."""
     merged_at_once: int = 100_000
-    """Rows that are merged while a match waits, at most, unless that match alone is worth it."""
+    """Maximum number of rows that are merged while a match waits, unless that match alone justifies a merge."""
     share_behind: int = 4
-    """The base is built anew once 1/share_behind of it is deleted, or as many rows are in later layers."""
+    """The base is rebuilt once more than 1/share_behind of it is deleted, or later layers have that many rows."""
     encoded_together: int = 1_024
-    """One thread encodes a batch for all threads if it has at most this many events for each column; else each its own
-    part."""
+    """One thread encodes a batch for all threads if it has at most this many events per column of the index; else each
+    thread encodes its part."""
 
 
 DEFAULT_SETTINGS = ColumnarSettings()

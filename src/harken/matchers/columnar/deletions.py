@@ -1,7 +1,7 @@
-"""What was deleted from an index: at first only marked, and compacted once enough events have come to make up for it.
+"""Deletions from an index: rows are first marked, then compacted once enough events have come for that to pay.
 
-Marked rows cost an event up to four times as much where it copies long runs of ids, because every slot of a run has to
-be looked up. Compacting copies the ids of all rows, about a millisecond for a million: too much for every deletion.
+With marked rows, events that copy long runs of ids take up to four times as long: every slot is looked up in a bitmap.
+Compacting copies the ids of all rows, about a millisecond per million: too slow for every deletion.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_COUNTS = np.empty(0, np.int32)
 
 
 class Deletions:
-    """The slots that were deleted from an index at some moment. What is deleted later makes another."""
+    """The deleted slots of an index at one moment. Later deletions make another object."""
 
     def __init__(
         self, clusters: Clusters, pools: Pools, ids: NDArray[np.int32], rows: int, bitmap: NDArray[np.uint64]
@@ -29,16 +29,16 @@ class Deletions:
         self.bitmap = bitmap
         self._ids, self._rows = ids, rows
         self._clustered = pools.first_slot
-        """The slots of clusters. Those of pools are looked up by the bitmap, which takes hardly any time."""
+        """Number of slots of clusters. Those of pools are not compacted: the bitmap is quick enough."""
         self._events = 0
         self._kept = [self._marked()]
-        """Keeps alive what is frozen: threads may still use the first."""
+        """Keeps the arrays of frozen words alive: threads may still use the first ones."""
         self._frozen = frozen(self._kept[0])
         copied = (clusters.clusters[:, REST_COUNT] == 0) & (clusters.clusters[:, LIST_START] == NONE)
         self._may_compact = bool(copied.any()) and self._kept[0].state == MARKED
 
     def frozen_for(self, events: int, rows_an_event: int) -> Any:
-        """What a kernel needs to know. Compacts if one event in so many rows has come, with those to come now."""
+        """The deletions as words for a kernel. Compacts after one event, including these, per `rows_an_event` rows."""
         if self._may_compact:
             self._events += events
             if self._events * rows_an_event >= self._rows:
@@ -59,7 +59,7 @@ class Deletions:
 def _taken_out(
     ids: NDArray[np.int32], dead: NDArray[np.uint64], size: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """How many are deleted before each word of the bitmap, and the ids that are left, padded."""
+    """The number of deleted slots before each word of the bitmap, and the remaining ids, padded."""
     before, live = np.empty(len(dead), np.int32), np.empty(size + ROWS, np.int32)
     count = take_out(ids, dead, size, before, live)
     return before, live[: count + ROWS]

@@ -1,4 +1,4 @@
-"""An index: rows of codes in clusters and pools, and the numbers of the subscriptions in their slots."""
+"""An index: rows of codes in clusters, pools and a sieve, and the subscription number of each slot."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ _RUNS_A_LINE = 8
 
 @dataclass(slots=True)
 class ColumnarIndex:
-    """Nothing of it ever changes but `dead`, and that is replaced as a whole: who is searching goes on with the old."""
+    """Immutable except `dead`, which is replaced as a whole: a search in progress keeps the old bitmap."""
 
     clusters: Clusters
     pools: Pools
     sieve: Sieve
     ids: NDArray[np.int32]
-    """By slot: the number of the subscription, -1 where a block of a pool or sieve is not full. Padded by 64."""
+    """The subscription number of each slot, -1 in the unused slots of a block. Padded by 64."""
     rows: int
-    """The slots that are taken."""
+    """Number of occupied slots."""
     dead: NDArray[np.uint64]
-    """A bit for every slot that was deleted."""
+    """A bitmap of the deleted slots."""
     _by_number: NDArray[np.int32] | None = None
-    """The slots that are taken, by the number of their subscription; made when something is first deleted."""
+    """The occupied slots in the order of their subscription numbers; made at the first deletion."""
     _deletions: Deletions | None = field(init=False, default=None)
 
     def __len__(self) -> int:
@@ -71,16 +71,16 @@ class ColumnarIndex:
     @property
     def nbytes(self) -> int:
         return sum(
-            each.nbytes
-            for each in (*self.clusters, *self.pools, *self.sieve, *self.arrays())
-            if isinstance(each, np.ndarray)
+            array.nbytes
+            for array in (*self.clusters, *self.pools, *self.sieve, *self.arrays())
+            if isinstance(array, np.ndarray)
         )
 
     def arrays(self) -> tuple[NDArray[np.generic], ...]:
         return self.ids, self.dead
 
-    def most_predicates(self) -> int:
-        """No fewer than its rows have in all."""
+    def max_predicates(self) -> int:
+        """An upper bound of the number of predicates of all rows."""
         clusters = self.clusters
         in_clusters = clusters.clusters[:, SLOT_COUNT] * (clusters.clusters[:, MASK_COUNT] + 1)
         blocks = np.diff(self.pools.block_starts) + len(self.pools.directory)
@@ -88,40 +88,40 @@ class ColumnarIndex:
         return int(in_clusters.sum() + len(clusters.list_columns) + in_pools + len(self.sieve.rows) // PREDICATE)
 
     def parts(self) -> int:
-        """Its clusters, pools and sieve."""
+        """The number of its clusters, pools and sieves."""
         return len(self.clusters.clusters) + len(self.pools.pools) + bool(len(self.sieve.block_slots))
 
-    def taken(self) -> NDArray[np.int32]:
-        """The slots that are taken, ascending."""
+    def occupied_slots(self) -> NDArray[np.int32]:
+        """The occupied slots, ascending."""
         return np.flatnonzero(self.ids >= 0).astype(np.int32)
 
-    def buried(self, dead: NDArray[np.uint64] | None = None) -> NDArray[np.int32]:
-        """The slots that were deleted, ascending, by the present bitmap or another."""
+    def deleted_slots(self, dead: NDArray[np.uint64] | None = None) -> NDArray[np.int32]:
+        """The deleted slots, ascending, by the present bitmap or the given one."""
         bits = (self.dead if dead is None else dead).view(np.uint8)
         return np.flatnonzero(np.unpackbits(bits, bitorder="little")).astype(np.int32)
 
     def deletions(self) -> Deletions:
-        """What is deleted now. It stays as it is when more is deleted."""
+        """The present deletions. Later deletions do not affect them."""
         if self._deletions is None or self._deletions.bitmap is not self.dead:
             self._deletions = Deletions(self.clusters, self.pools, self.ids, self.rows, self.dead)
         return self._deletions
 
     def delete(self, numbers: NDArray[np.int32]) -> int:
-        """Mark the slots of subscriptions as deleted. Returns how many there are."""
+        """Mark the slots of subscriptions as deleted. Returns the number of these slots."""
         if self._by_number is None:
-            taken = self.taken()
+            taken = self.occupied_slots()
             self._by_number = taken[np.argsort(self.ids[taken], kind="stable")]
         dead = self.dead.copy()
-        found: int = bury(self.ids, self._by_number, numbers, dead)
-        if found:
+        count: int = bury(self.ids, self._by_number, numbers, dead)
+        if count:
             self.dead = dead
-        return found
+        return count
 
 
 def build(
     rows: CodedRows, numbers: NDArray[np.int32], plan: IndexPlan, most_places: int = DEFAULT_SETTINGS.most_places
 ) -> ColumnarIndex:
-    """The index that the plan describes. Raises CapabilityError for one with more slots than places."""
+    """The index that the plan describes. Raises CapabilityError if it has more slots than `most_places`."""
     builder = ClusterBuilder(rows)
     for group in plan.groups:
         builder.add(group)
@@ -129,8 +129,8 @@ def build(
     first_slot = -(-len(clustered) // BLOCK) * BLOCK
     pools, pooled = build_pools(rows, plan.pools, first_slot)
     sifted = np.concatenate([np.empty(0, np.int64), *(each.rows for each in plan.sieves)])
-    laid = plan.sieves[0].laid if plan.sieves else None
-    sieve, sieved = build_sieve(rows, sifted, laid, first_slot + len(pooled))
+    layout_data = plan.sieves[0].layout_data if plan.sieves else None
+    sieve, sieved = build_sieve(rows, sifted, layout_data, first_slot + len(pooled))
     blocked = np.concatenate([pooled, sieved])
     ids = aligned(first_slot + len(blocked) + ROWS, np.int32)
     ids[:] = -1
@@ -140,25 +140,25 @@ def build(
     dead = np.zeros(len(ids) // 64 + 2, np.uint64)
     index = ColumnarIndex(builder.arrays(), pools, sieve, ids, len(numbers), dead)
     if max(len(ids), 2 * _most_passed(index, 0)) > most_places:
-        raise CapabilityError(f"one index cannot hold {len(index):,} rows: more than two billion are too many for it")
+        raise CapabilityError(f"one index cannot hold {len(index):,} rows: its limit is about two billion")
     return index
 
 
 class Finder:
-    """Finds the matches of encoded events in an index. One thread at a time uses it."""
+    """Finds the matches of encoded events in an index. For one thread at a time."""
 
     def __init__(self, index: ColumnarIndex, columns: int, settings: ColumnarSettings = DEFAULT_SETTINGS) -> None:
         self.index = index
         self._settings = settings
         self._columns = columns
-        """The columns whose codes the index knows. Others may stand behind them."""
-        # Each cluster may find a run, and each column has a bitmap, for each event of a chunk.
+        """Number of columns that the index is coded in. Events may have further columns behind them."""
+        # For each event of a chunk, each cluster yields up to one run, and each column has a bitmap.
         runs = len(index.clusters.clusters)
         self._chunk = max(64, min(settings.chunk_events, settings.most_runs // max(1, columns, runs) // 64 * 64))
         self.seen = np.zeros(index.parts(), np.int64)
-        """By cluster, then by pool, and of the sieve: the slots that were looked at so far."""
-        self._search, self._kept = _search(index, columns, self._chunk, runs, settings, self.seen)
-        """What is frozen needs its arrays alive."""
+        """Number of slots examined so far, by cluster, then by pool, then of the sieve."""
+        self._search, self._stage_arrays = _search(index, columns, self._chunk, runs, settings, self.seen)
+        """Kept because frozen words need their arrays alive."""
         self._frozen = frozen(self._search)
         self._one = _one(columns)
         self._frozen_one = frozen_batch(self._one)
@@ -173,11 +173,11 @@ class Finder:
         deletions: Deletions | None = None,
         reserved: NDArray[np.int64] | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The numbers of all events behind each other, and how many slots were looked at for each.
+        """The numbers of the matches of all events, concatenated, and the number of slots examined for each event.
 
-        The numbers are in one of the buffers. Where those of each event end is written to `offsets`, which has one
-        element more than there are events. The first `reserved` places of each event are left to be filled. Slots that
-        are deleted are passed over: those that are now, unless others are given.
+        The numbers are in one of the buffers, and `offsets`, with one element more than there are events, gets their
+        bounds. The first `reserved` places of each event are left for the caller to fill. Deleted slots are skipped:
+        the presently deleted ones, unless `deletions` are given.
         """
         events = encoded.codes.shape[1]
         codes = np.ascontiguousarray(encoded.codes[: self._columns])
@@ -185,8 +185,9 @@ class Finder:
         candidates = np.zeros(events, np.int64)
         if reserved is None:
             reserved = np.zeros(events, np.int64)
-        kept = deletions or self.index.deletions()  # to the end: what is frozen needs its arrays alive
-        deleted = kept.frozen_for(events, self._settings.compacted_rows)
+        # Referenced to the end, because frozen words need their arrays alive.
+        alive = deletions or self.index.deletions()
+        deleted = alive.frozen_for(events, self._settings.compacted_rows)
         batch = frozen_batch(Batch(has_value, skipped, reserved, offsets, candidates))
         ids = buffers.take(self._settings.first_ids)
         event, resumes = 0, False
@@ -194,13 +195,13 @@ class Finder:
             event, needed = match_codes(self._frozen, deleted, batch, codes, ids, event, events, self._chunk, resumes)
             if event == events:
                 return buffers.answer(ids, int(offsets[-1])), candidates
-            # What was found so far tells what the rest will need.
+            # Extrapolate the room for all events from the chunks so far.
             hoped = needed * events // min(events, event + self._chunk)
             ids = buffers.enlarge(ids, int(offsets[event]), min(hoped, self._settings.projected * needed), hoped)
             resumes = True
 
     def find_one(self, codes: NDArray[np.uint32], deletions: Deletions) -> tuple[list[int], int]:
-        """The numbers of one event, which has one code a column, and how many slots were looked at."""
+        """The numbers of the matches of one event with one code per column, and the number of slots examined."""
         if len(codes) > self._columns:
             codes = codes[: self._columns]
         deleted = deletions.frozen_for(1, self._settings.compacted_rows)
@@ -215,7 +216,7 @@ class Finder:
 
 
 def _one(columns: int) -> Batch:
-    """A batch of one event: each column may have a value, and nothing is skipped or reserved."""
+    """A batch of one event: every column may have a value, and nothing is skipped or reserved."""
     nothing = np.zeros(1, np.int64)
     return Batch(
         np.ones(columns, np.bool_), np.zeros(1, np.bool_), nothing, np.zeros(2, np.int64), np.zeros(1, np.int64)
@@ -223,22 +224,22 @@ def _one(columns: int) -> Batch:
 
 
 def _most_passed(index: ColumnarIndex, least: int) -> int:
-    """The room for what passes a comparison: one event may pass in every slot, and every run takes a place more."""
+    """The room for slots that pass a comparison: one event may pass all, and every run takes one more place."""
     return max(len(index.ids) + len(index.clusters.clusters), least) + 2 * ROWS
 
 
 def _search(
     index: ColumnarIndex, columns: int, chunk: int, runs: int, settings: ColumnarSettings, seen: NDArray[np.int64]
 ) -> tuple[IndexSearch, list[Any]]:
-    """What searches an index, with space to work in, and what its stages need, which whoever calls this keeps alive.
+    """The search of an index with its work space, and the arguments of its stages, which the caller keeps alive.
 
     Stages that the index does not need are not compiled.
     """
-    kept: list[Any] = []
+    stage_arrays: list[Any] = []
 
-    def stage_of(kernel: Any, needed: Any) -> Stage:
-        kept.append(needed)
-        return stage(kernel, needed)
+    def stage_of(kernel: Any, arguments: Any) -> Stage:
+        stage_arrays.append(arguments)
+        return stage(kernel, arguments)
 
     clusters, pools, sieve, ids = index.clusters, index.pools, index.sieve, index.ids
     room_for_runs = _runs(index, chunk, runs, settings)
@@ -276,11 +277,11 @@ def _search(
         np.zeros(3, np.int64),
         seen,
     )
-    return search, kept
+    return search, stage_arrays
 
 
 def _runs(index: ColumnarIndex, chunk: int, runs: int, settings: ColumnarSettings) -> Runs:
-    # An odd number of lines in each row of runs: those of an event would else fall into few places of the cache.
+    # An odd number of cache lines per row of runs: else the runs of an event would fall into few cache sets.
     width = (-(-chunk // _RUNS_A_LINE) | 1) * _RUNS_A_LINE
     return Runs(
         aligned(runs * width, np.uint64).reshape(runs, width),
@@ -296,7 +297,7 @@ def _runs(index: ColumnarIndex, chunk: int, runs: int, settings: ColumnarSetting
 
 def _visits(pools: Pools, chunk: int, settings: ColumnarSettings) -> Visits:
     blocks = len(pools.block_starts)
-    visits = min(max(settings.most_visits, blocks), blocks * chunk)  # of a block each, or of more
+    visits = min(max(settings.most_visits, blocks), blocks * chunk)  # at least one for each block
     return Visits(
         np.empty((blocks >> STRETCH_BITS) + 2, np.int64),
         np.empty(visits, np.int32),
@@ -309,9 +310,9 @@ def _visits(pools: Pools, chunk: int, settings: ColumnarSettings) -> Visits:
 
 
 def _sieve_room(sieve: Sieve, columns: int, chunk: int, settings: ColumnarSettings) -> SieveRoom:
-    """Space to match in a sieve."""
+    """Work space to search a sieve."""
     blocks = len(sieve.block_slots)
-    # One event may have something in all blocks; what needs more is done in shorter chunks.
+    # Room for one event that visits all blocks. Chunks that need more are cut.
     visits = min(max(settings.most_visits // GROUP, blocks), blocks * chunk)
     pieces = min(max(settings.most_visits, blocks), blocks * chunk) * PIECES + GROUP * PIECES
     nothing = np.empty(0, np.int32)

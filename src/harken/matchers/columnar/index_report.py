@@ -1,4 +1,4 @@
-"""What the matcher tells about itself: its layers, the plan of each group, what was expected and what was seen."""
+"""The report of a columnar matcher: its layers, the plan of each group, expected and measured costs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harken.codes.dictionary import Dictionary
 from harken.matchers.columnar.costs import DEFAULT_COSTS, LAYOUT_NAMES, POOL, SIEVE
 from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.sample import Sample
-from harken.matchers.columnar.search import Searched
+from harken.matchers.columnar.search import SearchableLayer
 from harken.matchers.columnar.versions import Version
 
-# What an event costs besides the search, in nanoseconds: for itself, for each column, for each number that is written,
-# and for a candidate that is verified or, where several rows may be true of one event, made unique.
+# The cost of an event besides the search, in nanoseconds: fixed, per column, per number written, and per candidate that
+# is verified or made unique.
 _EVENT_NS, _COLUMN_NS, _NUMBER_NS, _VERIFIED_NS, _UNIQUE_NS = 150.0, 60.0, 0.5, 5_000.0, 60.0
 
 
@@ -25,7 +25,7 @@ _MANY = 64
 
 @dataclass(slots=True)
 class BatchCosts:
-    """What batches have cost so far, those of so many events that it tells something. Threads may lose a little."""
+    """Cost of the batches so far, except small ones. Not locked: threads may lose updates."""
 
     events: int = 0
     numbers: int = 0
@@ -39,13 +39,13 @@ class BatchCosts:
 
 
 def report(version: Version, sample: Sample, merges: int, spent: BatchCosts) -> dict[str, Any]:
-    """Sizes and choices, as plain data."""
+    """Sizes, plans and costs, as plain data."""
     names = [str(column) for column in version.columns]
-    nbytes = sum(each.layer.nbytes for each in version.layers) + _bytes_of_recent(version)
+    nbytes = sum(searched.layer.nbytes for searched in version.layers) + _bytes_of_recent(version)
     return {
         "rows": sum(map(len, version.layers)) + sum(map(len, version.recents)),
         "recent_rows": sum(map(len, version.recents)),
-        "deleted_rows": sum(each.dead for each in version.layers),
+        "deleted_rows": sum(searched.dead for searched in version.layers),
         "columns": names,
         "constants": sum(map(len, version.dictionaries)),
         "bytes": nbytes,
@@ -53,17 +53,19 @@ def report(version: Version, sample: Sample, merges: int, spent: BatchCosts) -> 
         "merges": merges,
         "events_seen": sample.seen,
         "events_sampled": len(sample),
-        "layers": [_chains(version, names)] if _is_small(version) else [_layer(each, names) for each in version.layers],
+        "layers": [_chains(version, names)]
+        if _is_small(version)
+        else [_layer(searched, names) for searched in version.layers],
         "besides": _besides(version, spent),
         "seen_ns": round(spent.seconds / spent.events * 1e9) if spent.events else None,
     }
 
 
 def _besides(version: Version, spent: BatchCosts) -> dict[str, Any]:
-    """What an event costs besides the search: encoding, verifying candidates, writing as many numbers as were seen."""
+    """Expected cost of an event besides the search: encoding, verifying candidates, writing matches."""
     careful = [
         (sum(_candidates(layer.plans[1])), len(layer.doubtful) / max(1, len(layer.careful)))
-        for layer in (each.layer for each in version.layers)
+        for layer in (searched.layer for searched in version.layers)
     ]
     verifying = sum(count * (share * _VERIFIED_NS + _UNIQUE_NS) for count, share in careful)
     written = spent.numbers / spent.events if spent.events else 0.0
@@ -80,11 +82,11 @@ def _candidates(plan: IndexPlan) -> Iterator[float]:
 
 
 def _is_small(version: Version) -> bool:
-    return not any(len(each.layer) for each in version.layers) and any(map(len, version.recents))
+    return not any(len(searched.layer) for searched in version.layers) and any(map(len, version.recents))
 
 
 def _chains(version: Version, names: list[str]) -> dict[str, Any]:
-    """The rows of a small engine as one group, with what they cost at most: one chain has them all."""
+    """The rows of a small engine as one group. Its cost is an upper bound: as if one chain had all rows."""
     rows = sum(map(len, version.recents))
     group = {
         "layout": "chains",
@@ -103,14 +105,14 @@ def _chains(version: Version, names: list[str]) -> dict[str, Any]:
 
 def _bytes_of_dictionary(dictionary: Dictionary) -> int:
     arrays = (getattr(dictionary, each.name) for each in fields(dictionary))
-    return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 def _bytes_of_recent(version: Version) -> int:
-    return sum(each.nbytes for each in version.recents if len(each))
+    return sum(recent.nbytes for recent in version.recents if len(recent))
 
 
-def _layer(searched: Searched, names: list[str]) -> dict[str, Any]:
+def _layer(searched: SearchableLayer, names: list[str]) -> dict[str, Any]:
     layer = searched.layer
     groups = [
         group
@@ -121,9 +123,9 @@ def _layer(searched: Searched, names: list[str]) -> dict[str, Any]:
 
 
 def _groups(plan: IndexPlan, seen: Any, names: list[str], events: int, careful: bool) -> list[dict[str, Any]]:
-    found = []
+    groups: list[dict[str, Any]] = []
     for group, looked_at in zip(plan.groups, seen, strict=False):
-        found.append(
+        groups.append(
             {
                 "layout": LAYOUT_NAMES[group.layout],
                 "rows": group.size,
@@ -138,7 +140,7 @@ def _groups(plan: IndexPlan, seen: Any, names: list[str], events: int, careful: 
             }
         )
     for pool, looked_at in zip(plan.pools, seen[len(plan.groups) :], strict=False):
-        found.append(
+        groups.append(
             {
                 "layout": LAYOUT_NAMES[POOL],
                 "rows": pool.size,
@@ -151,7 +153,7 @@ def _groups(plan: IndexPlan, seen: Any, names: list[str], events: int, careful: 
             }
         )
     for sieve, looked_at in zip(plan.sieves, seen[-1:], strict=False):
-        found.append(
+        groups.append(
             {
                 "layout": LAYOUT_NAMES[SIEVE],
                 "rows": sieve.size,
@@ -164,7 +166,7 @@ def _groups(plan: IndexPlan, seen: Any, names: list[str], events: int, careful: 
                 "verified": careful,
             }
         )
-    return found
+    return groups
 
 
 def _mean(looked_at: np.int64, events: int) -> float | None:

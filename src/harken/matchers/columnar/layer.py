@@ -21,12 +21,12 @@ from harken.matchers.columnar.statistics import frequencies
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Rows that settle what they find, and rows whose findings are looked at again."""
+    """Plain rows, whose matches are final, and careful rows, whose candidates are verified or made unique."""
 
     plain: ColumnarIndex
     careful: ColumnarIndex
     doubtful: NDArray[np.int32]
-    """Of the subscriptions in `careful` those that must be verified, ascending; others may be found twice."""
+    """The subscriptions in `careful` that must be verified, ascending; the others must be made unique."""
     plans: tuple[IndexPlan, IndexPlan]
 
     def __len__(self) -> int:
@@ -37,12 +37,12 @@ class Layer:
         return self.plain.nbytes + self.careful.nbytes + self.doubtful.nbytes
 
     def copied(self) -> Layer:
-        """The same rows, deleted on their own."""
+        """A copy with deletions of its own."""
         plain, careful = (replace(index, dead=index.dead.copy()) for index in (self.plain, self.careful))
         return replace(self, plain=plain, careful=careful)
 
     def delete(self, numbers: NDArray[np.int32]) -> int:
-        """Mark all rows of these subscriptions as deleted. Returns how many there are."""
+        """Mark all rows of these subscriptions as deleted. Returns the number of these rows."""
         return self.plain.delete(numbers) + self.careful.delete(numbers)
 
 
@@ -52,25 +52,25 @@ def build_layer(
     sample: NDArray[np.uint32] | None = None,
     settings: ColumnarSettings = DEFAULT_SETTINGS,
 ) -> Layer:
-    """Index rows. `sample` has the codes of some events, columns by events."""
+    """Index rows. `sample` has the codes of sampled events, columns by events."""
     doubtful = np.unique(coded.numbers[coded.inexact])
-    # All rows of a subscription, if one is inexact: what that one finds is verified for the subscription as a whole.
+    # If one row of a subscription is inexact, all its rows are careful: a candidate is verified as a whole.
     careful = overlapping | np.isin(coded.numbers, doubtful)
     indexes, plans = [], []
     for chosen in (~careful, careful):
         part = _only(coded, chosen)
         rows = rows_of(part)
-        # Dictionaries may be long: where there is nothing to plan, nothing is counted.
+        # Without rows, skip the frequencies: dictionaries may be long.
         planned = plan(rows, frequencies(rows.tops, sample), settings) if len(rows) else IndexPlan()
         indexes.append(build(rows, part.numbers, planned, settings.most_places))
-        plans.append(planned.forgotten())
+        plans.append(planned.without_rows())
     return Layer(indexes[0], indexes[1], doubtful, (plans[0], plans[1]))
 
 
 def unbuild(
     layer: Layer, columns: Sequence[Column], dictionaries: Sequence[Dictionary]
 ) -> tuple[Conjunctions, NDArray[np.bool_]]:
-    """The rows of a layer that are not deleted, and which of them overlap others of their subscription."""
+    """The rows of a layer that are not deleted, and which of them overlap other rows of their subscription."""
     parts = [_unbuilt(index, dictionaries) for index in (layer.plain, layer.careful)]
     first, second = parts[0].numbers, parts[1].numbers
     numbers = np.concatenate([first, second])
@@ -92,16 +92,17 @@ def unbuild(
 
 
 def weights(layer: Layer) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The subscriptions of all rows that are not deleted, by slot, and the weight of each row: half of it is its share
-    of what an event is expected to cost, half its share of the rows.
+    """The subscription and the weight of each row that is not deleted, by slot.
+
+    Half of the weight is the row's share of the expected cost of an event, half its share of the rows.
     """
     numbers, costs = [np.empty(0, np.int32)], [np.empty(0, np.float64)]
     for index, planned in zip((layer.plain, layer.careful), layer.plans, strict=True):
-        taken = index.taken()
-        parts = [(each.cost, each.size) for each in planned.groups]
-        parts += [(each.cost, each.size) for each in planned.pools]
-        parts += [(each.cost, each.size) for each in planned.sieves]
-        alive = ~np.isin(taken, index.buried(), assume_unique=True)
+        taken = index.occupied_slots()
+        parts = [(group.cost, group.size) for group in planned.groups]
+        parts += [(pool.cost, pool.size) for pool in planned.pools]
+        parts += [(sieve.cost, sieve.size) for sieve in planned.sieves]
+        alive = ~np.isin(taken, index.deleted_slots(), assume_unique=True)
         numbers.append(index.ids[taken][alive])
         costs.append(np.repeat([cost / max(size, 1) for cost, size in parts], [size for _, size in parts])[alive])
     every = np.concatenate(costs)
@@ -122,19 +123,19 @@ class _Unbuilt:
 
 
 def _unbuilt(index: ColumnarIndex, dictionaries: Sequence[Dictionary]) -> _Unbuilt:
-    tops = np.array([2 * len(each) + 1 for each in dictionaries], np.int64)
-    room = index.most_predicates()
+    tops = np.array([2 * len(dictionary) + 1 for dictionary in dictionaries], np.int64)
+    room = index.max_predicates()
     slots, columns = np.empty(room, np.int64), np.empty(room, np.int32)
     low, high = np.empty(room, np.uint32), np.empty(room, np.uint32)
     keys = np.empty(len(index.ids), np.uint32)
-    dead = index.dead.copy()  # others may delete meanwhile
-    found = cluster_rows(index.clusters, dead, tops, keys, slots, columns, low, high)
-    found = pool_rows(index.pools, dead, tops, slots, columns, low, high, found)
-    found = sieve_rows(index.sieve, dead, slots, columns, low, high, found)
-    alive = np.setdiff1d(index.taken(), index.buried(dead), assume_unique=True)
-    rows = np.searchsorted(alive, slots[:found]).astype(np.int32)
-    order = np.lexsort((rows, columns[:found]))
-    bounds = np.searchsorted(columns[:found][order], np.arange(len(tops) + 1))
+    dead = index.dead.copy()  # other threads may delete meanwhile
+    count = cluster_rows(index.clusters, dead, tops, keys, slots, columns, low, high)
+    count = pool_rows(index.pools, dead, tops, slots, columns, low, high, count)
+    count = sieve_rows(index.sieve, dead, slots, columns, low, high, count)
+    alive = np.setdiff1d(index.occupied_slots(), index.deleted_slots(dead), assume_unique=True)
+    rows = np.searchsorted(alive, slots[:count]).astype(np.int32)
+    order = np.lexsort((rows, columns[:count]))
+    bounds = np.searchsorted(columns[:count][order], np.arange(len(tops) + 1))
     predicates = []
     for column in range(len(tops)):
         chosen = order[bounds[column] : bounds[column + 1]]
@@ -147,8 +148,8 @@ def _only(coded: Conjunctions, wanted: NDArray[np.bool_]) -> Conjunctions:
         return coded
     places = (np.cumsum(wanted) - 1).astype(np.int32)
     kept = []
-    for each in coded.predicates:
-        chosen = wanted[each.rows]
-        rows = places[each.rows[chosen]]
-        kept.append(CodedPredicates(each.column, each.dictionary, rows, each.low[chosen], each.high[chosen]))
+    for part in coded.predicates:
+        chosen = wanted[part.rows]
+        rows = places[part.rows[chosen]]
+        kept.append(CodedPredicates(part.column, part.dictionary, rows, part.low[chosen], part.high[chosen]))
     return Conjunctions(coded.numbers[wanted], tuple(kept), coded.inexact[wanted])

@@ -39,14 +39,14 @@ from harken.schema.paths import Path
 from harken.versions.array_file import ArrayFile
 
 RECENT_ROWS = 4_096
-"""Rows that are kept apart before they are indexed. An event looks through some of them, one by one."""
+"""Number of recent rows at which they are merged into an index. An event tests some recent rows one by one."""
 SMALL_ROWS = 1_024
-"""As few rows as this are not indexed where the chains of recent rows, whose constants all are known, are as quick."""
+"""At most this many rows stay in the chains of recent rows, unindexed, if the chains are short."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnarState:
-    """All that makes up a matcher at rest: one that is made from it goes on as the first one would."""
+    """The complete state of a matcher, with all rows in the base."""
 
     version: Version
     sample: Sample
@@ -56,10 +56,10 @@ class ColumnarState:
 
 
 class Columnar:
-    """An index in layers: a large base, smaller layers of what came later, and what is recent.
+    """An index in layers: a large base, smaller layers of later rows, and recent rows.
 
-    Changes come from one thread at a time, matching goes on in others. What is matched is a version, which is swapped
-    for another by one assignment; merging goes on in the background.
+    Changes come from one thread at a time; other threads may match meanwhile. Matches read a version, which is replaced
+    by one assignment. Merging runs in the background.
     """
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
@@ -84,7 +84,7 @@ class Columnar:
         self.settings = replace(ColumnarSettings(**(settings or {})), layouts=chosen)
         self._recent_rows = recent_rows
         self._background = background
-        self._small_rows = min(small_rows, recent_rows - 1)  # else merging would never come to an end
+        self._small_rows = min(small_rows, recent_rows - 1)  # else merging would never end
         self._options: dict[str, Any] = {
             "layouts": list(layouts),
             "recent_rows": recent_rows,
@@ -101,28 +101,29 @@ class Columnar:
         self._failure: Exception | None = None
         self._waiting: dict[int, NormalForm] = {}
         self._leaving: list[int] = []
-        """Subscriptions that are in a layer and are to be deleted: all at once, since that copies a bitmap."""
-        self._gone_meanwhile: list[int] | None = None
+        """Removed subscriptions that are still in a layer. Deleted together, because a deletion copies a bitmap."""
+        self._removed_meanwhile: list[int] | None = None
+        """Subscriptions removed during a merge; None if no merge is running."""
         self._may_be_due = True
-        """Whether rows came or went since it was last asked if merging is due."""
+        """Whether rows changed since the last check whether a merge is due."""
         self._last_snapshot: ColumnarSnapshot | None = None
         self._view: ColumnarView | None = None
-        """What the last match saw, for the next one if nothing has changed."""
+        """The view of the last match, reused until something changes."""
         self._changes = 0
-        """How many times something came or left."""
+        """Grows with every change."""
         self._moment = 0
-        """How many times something left. What a match sees is told by the moment at which it began."""
+        """Grows with every removal. A match sees the rows of the moment at which it began."""
         self._stale = 0
-        """Verifications since the last merge that would have been spared if codes knew all constants."""
+        """Number of verifications since the last merge that a merge would have saved."""
         self.spent = BatchCosts()
         self._sample = Sample(0)
         self._supplied = NO_STATISTICS
         self._version, self._sample = merged([Flat.of_forms([])], None, self._sample, self.settings)
-        _living.add(self)
+        _matchers.add(self)
 
     @classmethod
     def of_state(cls, state: ColumnarState, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Self:
-        """A matcher that takes over a state. Options stand in place of those of the state."""
+        """A matcher with this state. `options` override those of the state."""
         matcher = cls(limits, **{**state.options, **options})
         matcher._version = replace(state.version, middles=(), recents=(Recent(len(state.version.columns)),))
         matcher._version.base.settings = matcher.settings
@@ -133,38 +134,38 @@ class Columnar:
         return matcher
 
     def state(self) -> ColumnarState:
-        """What it is made of, with all rows in the base. Changes that come later do not touch it.
+        """The complete state, with all rows merged into the base. Later changes do not affect it.
 
-        Those that come while it merges make it merge once more: let them wait.
+        A change during the merge causes another merge, so callers should hold changes back.
         """
         with self._merging:
-            self._tell_failure()
+            self._raise_failure()
             while True:
                 with self._lock:
                     self._absorb()
                     version, sample = self._version, Sample.of_state(self._sample.state())
-                    if not version.is_one and len(version) <= self._small_rows:
-                        flats = [*version.indexed(), *(each.flat() for each in version.recents)]
+                    if not version.is_merged and len(version) <= self._small_rows:
+                        flats = [*version.indexed(), *(recent.flat() for recent in version.recents)]
                         version, sample = merged(flats, version, sample, self.settings, self._supplied)
-                    if version.is_one:
+                    if version.is_merged:
                         return ColumnarState(version.copied(), sample, self._supplied, self._merges, self._options)
                 self._merge(everything=True)
 
     @classmethod
     def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS, **options: Any) -> Columnar | None:
-        """The matcher that was saved, or None if none was, with its options if none are given. Raises OutdatedError."""
+        """The saved matcher, or None if none was saved. `options` override the saved ones. Raises OutdatedError."""
         from harken.matchers.columnar.saving import load_matcher
 
         return load_matcher(files, limits, **options)
 
     def save(self, write: Write) -> None:
-        """Write all that it is made of, as one file. Matching goes on meanwhile; changes wait, as for `state`."""
+        """Write the state as one file. Matching continues meanwhile; changes should be held back, as for `state`."""
         from harken.matchers.columnar.saving import save_state
 
         save_state(self.state(), write)
 
     def made_of(self, rows: Flat) -> Self:
-        """A matcher like this one, with its options and what it learnt, that has these rows."""
+        """A matcher with the options and statistics of this one, but with these rows."""
         made = type(self)(self.limits, **self._options)
         made.give(self.statistics())
         made.add_flat(rows)
@@ -176,40 +177,40 @@ class Columnar:
         return rows_of_base(self.state().version)
 
     def weights(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The subscriptions of all rows, in the order of the index, and what share of cost and size each row has."""
+        """The subscription of each row, in the order of the index, and each row's share of cost and size."""
         return weights(self.state().version.base.layer)
 
     def columns(self) -> tuple[Column, ...]:
-        """The columns that rows ask for, and perhaps some that only rows asked for that are gone.
+        """The columns that rows test, and perhaps columns that only removed rows tested.
 
-        It is the same tuple until there are other columns.
+        Returns the same tuple until the columns change.
         """
         with self._lock:
             self._absorb()
             return self._version.columns
 
     def flats(self) -> list[Flat]:
-        """All rows with their constants, layer by layer. Nothing is merged for it."""
+        """All rows with their constants, layer by layer. Does not merge."""
         with self._lock:
             self._absorb()
             version = self._version
-            recent = [each.flat() for each in version.recents if len(each)]
-        return [*version.indexed(), *recent]
+            flats = [recent.flat() for recent in version.recents if len(recent)]
+        return [*version.indexed(), *flats]
 
     def paths(self) -> tuple[set[Path], list[int]]:
-        """The attributes that rows ask for, and the subscriptions that may look at others when they are verified."""
+        """The attributes that rows test, and the subscriptions whose verification may read further attributes."""
         version = self.state().version
-        paths = {source for each in version.columns for source in sources_of(each.path)}
+        paths = {source for column in version.columns for source in sources_of(column.path)}
         return paths, version.base.layer.doubtful.tolist()
 
     def favourite(self) -> Path | None:
-        """The attribute by which most rows are found, if that is at least half of them."""
+        """The attribute that is the key of most rows, if it is the key of at least half of them."""
         version = self.state().version
-        found: Counter[int] = Counter()
+        rows_of_key: Counter[int] = Counter()
         for planned in version.base.layer.plans:
             for group in planned.groups:
-                found[group.key] += group.size
-        key, rows = max(found.items(), key=lambda item: item[1], default=(-1, 0))
+                rows_of_key[group.key] += group.size
+        key, rows = max(rows_of_key.items(), key=lambda item: item[1], default=(-1, 0))
         return version.columns[key].path if key >= 0 and 2 * rows >= len(version.base.layer) else None
 
     # Changing
@@ -229,19 +230,19 @@ class Columnar:
         self._merge_if_due()
 
     def restore(self, entries: Iterable[Entry]) -> None:
-        """As `add`, for what was there before: however little it is, it is indexed."""
+        """As `add`, for subscriptions from a saved engine: they are indexed at once, even if they are few."""
         flat = Flat.of_forms((entry.number, entry.compiled.normal_form) for entry in entries)
         self.add_flat(flat)
         if len(flat) <= self._recent_rows:
             self.merge()
 
     def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:
-        """Add rows whose subscriptions are not here yet, in place of others. Many at once are indexed at once."""
+        """Add rows of new subscriptions, and remove `replaced`. Many rows are indexed at once."""
         if len(flat) <= self._recent_rows:
             with self._lock:
                 self._changes += 1
                 self._absorb()
-                self._version = self._version.knowing([each.column for each in flat.columns])
+                self._version = self._version.with_columns([predicates.column for predicates in flat.columns])
                 self._version.add(flat)
                 if replaced:
                     self._remove(replaced)
@@ -257,7 +258,7 @@ class Columnar:
         self._merge_if_due()
 
     def merge(self) -> None:
-        """Make one layer of all that there is, and plan it by what was learnt of events."""
+        """Merge all rows into one layer, planned by the statistics learnt so far."""
         with self._merging:
             self._merge(everything=True)
 
@@ -274,12 +275,12 @@ class Columnar:
                 view = self._view = ColumnarView(self, snapshot, sample, self._changes)
             return view
 
-    def index_stale(self, version: Version, stale: int) -> bool:
-        """Index all rows once that costs no more than the verifications that it would have spared.
+    def merge_if_worth(self, version: Version, stale: int) -> bool:
+        """Merge all rows once the verifications that a merge would have saved cost as much as the merge.
 
-        Returns whether that is done. A large index is merged in the background, unless this match alone is worth it.
+        Returns whether it merged. A large index is merged in the background, unless this match alone justifies a merge.
         """
-        self._stale += stale  # threads may lose a little of it: it need not be exact
+        self._stale += stale  # may lose updates of other threads: the count need not be exact
         worth = self.settings.fixed_worth + len(version)
         if self._stale < worth:
             return False
@@ -287,36 +288,36 @@ class Columnar:
             self._merge_in_background(self._merge_all)
             return False
         with self._merging:
-            if self._version.base is version.base:  # nobody else has merged it meanwhile
+            if self._version.base is version.base:  # not merged meanwhile by another thread
                 self._merge(everything=True)
         return True
 
     def encode(self, batch: EventBatch) -> EncodedBatch:
-        """A batch in the codes of this matcher, until its rows change."""
+        """A batch in the codes of this matcher. Valid until its rows change."""
         with self._lock:
             version = self._snapshot()[0].version
         return encode(batch, version.columns, version.dictionaries)
 
     def find(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Match events that `encode` encoded, where all rows are exact: offsets, and numbers in a reused buffer."""
+        """Match events encoded by `encode`: offsets, and numbers in a reused buffer. All rows have to be exact."""
         with self._lock:
             snapshot, _ = self._snapshot()
         base, events = snapshot.version.base, encoded.codes.shape[1]
-        if snapshot.version.is_one and not base.dead and not len(base.layer.careful) and not len(encoded.several):
+        if snapshot.version.is_merged and not base.dead and not len(base.layer.careful) and not len(encoded.several):
             offsets = np.zeros(events + 1, np.int64)
             with base.finder(careful=False) as finder:
                 return offsets, finder.find(encoded, np.zeros(events, np.bool_), offsets, self.buffers)[0]
         match = Match(snapshot, encoded, _NO_EVENTS, self.buffers)
         match.find()
-        found = match.result(_never_verified, self.limits)
-        return found.offsets, found.numbers
+        result = match.result(_never_verified, self.limits)
+        return result.offsets, result.numbers
 
-    def numbers_of(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The subscriptions of what `find` found, which it gives at once."""
-        return found
+    def numbers_of(self, matches: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The matches as they are: `find` returns subscription numbers."""
+        return matches
 
     def learn(self, batch: EventBatch) -> None:
-        """Take a batch for a sample of the events to come."""
+        """Take a batch as a sample of future events."""
         with self._lock:
             self._absorb()
             version = self._version
@@ -324,25 +325,25 @@ class Columnar:
             self._sample.take(codes, codes.shape[1])
 
     def statistics(self) -> Statistics:
-        """What was learnt of events, to be given to another matcher."""
+        """The statistics learnt from events, for `give` of another matcher."""
         with self._lock:
             self._absorb()
             version = self._version
-            return self._sample.statistics(version.columns, version.dictionaries).with_others(self._supplied)
+            return self._sample.statistics(version.columns, version.dictionaries).completed_by(self._supplied)
 
     def give(self, statistics: Statistics) -> None:
-        """Go by these statistics in place of what was learnt so far, also for attributes that are not asked for yet."""
+        """Replace the statistics learnt so far, also for attributes that no subscription tests yet."""
         if not len(statistics):
             return
         with self._merging, self._lock:
             self._absorb()
             version = self._version
             self._supplied = statistics
-            self._sample = self._sample.given(statistics, version.columns, version.dictionaries)
+            self._sample = self._sample.replaced_by(statistics, version.columns, version.dictionaries)
 
     def stats(self) -> dict[str, Any]:
         with self._lock:
-            self._tell_failure()
+            self._raise_failure()
             self._absorb()
             version = self._version
         return report(version, self._sample, self._merges, self.spent)
@@ -350,9 +351,9 @@ class Columnar:
     # Inside
 
     def _snapshot(self) -> tuple[ColumnarSnapshot, Sample]:
-        """What there is now, and the sample in its codes. To be called with the lock."""
+        """A snapshot, and the sample in its codes. The caller holds the lock."""
         if self._failure is not None:
-            self._tell_failure()
+            self._raise_failure()
         if self._waiting or self._leaving:
             self._absorb()
         last = self._last_snapshot
@@ -361,7 +362,7 @@ class Columnar:
         return last, self._sample
 
     def _absorb(self) -> None:
-        """Delete what leaves, and code what waits. To be called with the lock."""
+        """Delete leaving subscriptions from the layers, and code waiting ones. The caller holds the lock."""
         self._last_snapshot = None
         if self._leaving:
             numbers, self._leaving = np.array(self._leaving, np.int32), []
@@ -372,25 +373,25 @@ class Columnar:
             waiting = {number: form for number, form in waiting.items() if not self._version.add_form(number, form)}
         if waiting:
             flat = Flat.of_forms(waiting.items())
-            self._version = self._version.knowing([each.column for each in flat.columns])
+            self._version = self._version.with_columns([predicates.column for predicates in flat.columns])
             self._version.add(flat)
         self._may_be_due = True
 
-    def _tell_failure(self) -> None:
-        """Raise what the last merge failed by, once. Who changes subscriptions is not told: his change is made."""
+    def _raise_failure(self) -> None:
+        """Re-raise the last failure of a background merge, once. Changes never raise it."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
     def _remove(self, numbers: Iterable[int]) -> None:
-        """Let go of subscriptions. To be called with the lock."""
+        """Remove subscriptions. The caller holds the lock."""
         self._changes += 1
         self._moment += 1
         for number in numbers:
             if self._waiting.pop(number, None) is not None:
                 continue
-            if self._gone_meanwhile is not None:
-                self._gone_meanwhile.append(number)
+            if self._removed_meanwhile is not None:
+                self._removed_meanwhile.append(number)
             if not any(recent.remove(number, self._moment) for recent in self._version.recents):
                 self._leaving.append(number)
         if len(self._leaving) > self.settings.most_waiting:
@@ -404,28 +405,28 @@ class Columnar:
             self._may_be_due = not self._merge_in_background(self._merge_due)
 
     def _merge_in_background(self, merge: Callable[[], None]) -> bool:
-        """Start a merge, unless one is going on. Returns whether it was started."""
+        """Start a merge unless one is running. Returns whether it was started."""
         if not self._merging.acquire(blocking=False):
             return False
         if self._background:
-            self._merger = threading.Thread(target=self._merge_behind, args=[merge], name="harken-merge", daemon=True)
+            self._merger = threading.Thread(target=self._run_merge, args=[merge], name="harken-merge", daemon=True)
             self._merger.start()
         else:
-            self._merge_behind(merge)
+            self._run_merge(merge)
         return True
 
     def _is_due(self) -> bool:
         version = self._version
-        return len(version.recents[-1]) >= self._recent_rows or self._is_hollow(version)
+        return len(version.recents[-1]) >= self._recent_rows or self._needs_rebuild(version)
 
-    def _is_hollow(self, version: Version) -> bool:
-        """Whether so much of the base was deleted that it should be built anew."""
+    def _needs_rebuild(self, version: Version) -> bool:
+        """Whether enough of the base was deleted for a rebuild."""
         return version.base.dead * self.settings.share_behind > len(version.base.layer) > 0
 
-    def _merge_behind(self, merge: Callable[[], None]) -> None:
+    def _run_merge(self, merge: Callable[[], None]) -> None:
         try:
             merge()
-        except Exception as error:  # told to whoever asks next
+        except Exception as error:  # raised by the next match
             self._failure = error
         finally:
             self._merging.release()
@@ -438,27 +439,27 @@ class Columnar:
         self._merge(everything=True)
 
     def _merge(self, more: Flat | None = None, replaced: Collection[int] = (), everything: bool = False) -> None:
-        """Index what is recent, and more in place of others. To be called with the merging lock."""
+        """Index recent rows and `more`, and remove `replaced`. The caller holds the merging lock."""
         with self._lock:
             self._absorb()
             before = self._version
             if more is not None:
-                before = before.knowing([each.column for each in more.columns])
-            self._version = before.opened()
-            self._gone_meanwhile = []
+                before = before.with_columns([predicates.column for predicates in more.columns])
+            self._version = before.with_new_part()
+            self._removed_meanwhile = []
         try:
             flats = [recent.flat() for recent in before.recents if len(recent)]
             if more is not None:
                 flats.append(more)
             added = sum(map(len, flats))
-            small = [each for each in before.middles if len(each.searched) <= self.settings.share_behind * added]
-            behind = sum(len(each.searched) for each in before.middles) + added
+            small = [layer for layer in before.middles if len(layer.searched) <= self.settings.share_behind * added]
+            behind = sum(len(layer.searched) for layer in before.middles) + added
             is_large = behind * self.settings.share_behind >= len(before.base)
-            if everything or is_large or self._is_hollow(before):
+            if everything or is_large or self._needs_rebuild(before):
                 flats = [*before.indexed(), *flats]
                 after, sample = merged(flats, before, self._sample, self.settings, self._supplied, self._small_rows)
             else:
-                built = middle([*(each.alive() for each in small), *flats], before, self._sample, self.settings)
+                built = middle([*(layer.alive() for layer in small), *flats], before, self._sample, self.settings)
                 after, sample = replace(before, middles=(*(m for m in before.middles if m not in small), built)), None
             with self._lock:
                 self._changes += more is not None
@@ -466,24 +467,24 @@ class Columnar:
                 if replaced:
                     self._remove(replaced)
         finally:
-            self._gone_meanwhile = None
+            self._removed_meanwhile = None
 
     def _publish(self, after: Version, sample: Sample | None, merged_recents: int) -> None:
-        """Put a version in place of the present one, and add what changed meanwhile. To be called with the lock."""
+        """Replace the present version, and apply the changes made meanwhile. The caller holds the lock."""
         now = self._version
-        gone = self._gone_meanwhile or []
+        removed = self._removed_meanwhile or []
         later = now.recents[merged_recents:]
         if sample is None:  # the codes are the same
             after = replace(after, columns=now.columns, dictionaries=now.dictionaries, recents=later)
         else:
             self._sample = sample
-            for number in gone:  # before what came later is added: that may have the number of what is gone
+            for number in removed:  # before later rows are added, which may reuse the number
                 after.recents[-1].remove(number, self._moment)
             for flat in [recent.flat() for recent in later if len(recent)]:
-                after = after.knowing([each.column for each in flat.columns])
+                after = after.with_columns([predicates.column for predicates in flat.columns])
                 after.add(flat)
         for searched in after.layers:
-            searched.delete(np.array(gone, np.int32))
+            searched.delete(np.array(removed, np.int32))
         self._version = after
         self._may_be_due = True
         self._failure = None
@@ -496,17 +497,17 @@ _NO_EVENTS = validate([]).batch
 
 
 def _never_verified(number: int) -> NormalForm:
-    raise AssertionError(f"subscription {number} has to be verified, and only `match` can do that")
+    raise AssertionError(f"subscription {number} has to be verified, which only `match` does")
 
 
-_living: WeakSet[Columnar] = WeakSet()
+_matchers: WeakSet[Columnar] = WeakSet()
 
 
 def _forget_mergers() -> None:
-    """In a child of `fork()` no merge of the parent goes on: what it would have indexed is still recent here."""
-    for matcher in list(_living):
+    """Forget the merges of the parent in a child of `fork()`, which lacks their threads. The rows are still recent."""
+    for matcher in list(_matchers):
         matcher._merging = threading.Lock()
-        matcher._merger = matcher._gone_meanwhile = None
+        matcher._merger = matcher._removed_meanwhile = None
 
 
 os.register_at_fork(after_in_child=_forget_mergers)

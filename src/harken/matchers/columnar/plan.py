@@ -1,11 +1,10 @@
-"""The cost model: which rows go where, by what an event is expected to cost.
+"""The cost model: chooses a layout for every row by the expected cost of an event.
 
-Every row can be found in one of five ways. In a **cluster** with rows that ask for the same attributes, by key and
-range, perhaps behind a filter; in a **sketch**, a cluster that no cache holds, which is compared by the upper bits of
-its codes first; in a **list** with all rows of the same key, its predicates tested one by one; in a **pool** with rows
-that ask for attributes of few values, by bitmaps; in a **sieve** with rows of many ranges, by bitmaps of buckets and a
-test of what is left. Rows that ask for the same attributes are planned together, and go
-where the expected nanoseconds an event are least.
+There are five layouts. A **cluster** has rows on the same attributes, looked up by key and range, perhaps behind a
+filter. A **sketch** is a cluster larger than the cache, in which the upper bits of codes are compared first. A **list**
+has all rows of the same key, whose predicates are tested one by one. A **pool** has rows on attributes of few values,
+matched by bitmaps. A **sieve** has rows of many ranges, matched by bitmaps of buckets and an exact test of the rest.
+Rows on the same attributes are planned together, and get the layout with the least expected nanoseconds per event.
 """
 
 from __future__ import annotations
@@ -27,138 +26,142 @@ from harken.matchers.columnar.sieve_plan import SievePlan, plan_sieve
 from harken.matchers.columnar.statistics import Frequencies
 
 _COMPARED_BYTES = 8
-"""What a slot takes in one column that is compared."""
+"""Bytes of a slot in one compared column."""
 _LINE_BOUNDS, _SEARCHED_LINES = 16, 4
-"""Bounds in a line, and the lines that a search through many looks at."""
+"""Bounds per cache line, and cache lines read by a search through many bounds."""
 _LOOKED_AT = 2
-"""Of intervals whose lengths take the same number of bits, about twice as many are looked at as hold."""
+"""Of intervals whose lengths have the same number of bits, about twice as many are examined as match."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """Rows that are found by the same key and range: a cluster, a sketch or a list."""
+    """Rows with the same key and range: a cluster, a sketch or a list."""
 
     rows: NDArray[np.int64]
     layout: int
     columns: NDArray[np.int32]
-    """Of a cluster or a sketch: all columns that its rows ask for."""
+    """For a cluster or a sketch: all columns that its rows test."""
     key: int
     bound: int
     bound_class: int
     filtered: NDArray[np.int32]
-    """Other columns than the key's in which all of its rows ask for one value, if a filter is to go by them."""
+    """The columns of the filter besides the key: in each of them all rows test equality. Empty without a filter."""
     candidates: float
-    """Slots that an event is expected to look at."""
+    """Expected number of slots examined per event."""
     cost: float
-    """Nanoseconds that an event is expected to take."""
+    """Expected nanoseconds per event."""
     size: int
 
     @property
     def is_within(self) -> bool:
-        """Whether the range is one with two ends: then it only narrows down what is compared."""
+        """Whether the range has two ends. Then it only narrows the slots to compare."""
         return self.bound_class >= kernels.WITHIN
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """Where every row goes."""
+    """The layout of every row."""
 
     groups: list[GroupPlan] = field(default_factory=list)
     pools: list[PoolPlan] = field(default_factory=list)
     sieves: list[SievePlan] = field(default_factory=list)
     """At most one."""
 
-    def forgotten(self) -> IndexPlan:
-        """The choices without the rows: what is kept once the index is built."""
+    def without_rows(self) -> IndexPlan:
+        """The choices without the rows, which are not needed once the index is built."""
         none = np.empty(0, np.int64)
         return IndexPlan(
             [replace(group, rows=none) for group in self.groups],
             [replace(pool, rows=none) for pool in self.pools],
-            [replace(sieve, rows=none, laid=None) for sieve in self.sieves],
+            [replace(sieve, rows=none, layout_data=None) for sieve in self.sieves],
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The choices as plain data, without the rows."""
         return {
-            "groups": [_plain(each) for each in self.groups],
-            "pools": [_plain(each) for each in self.pools],
-            "sieves": [_plain(each) for each in self.sieves],
+            "groups": [_plain(group) for group in self.groups],
+            "pools": [_plain(pool) for pool in self.pools],
+            "sieves": [_plain(sieve) for sieve in self.sieves],
         }
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> IndexPlan:
-        """The choices again."""
+        """The choices that `to_dict` wrote."""
         return cls(
-            [GroupPlan(**_arrays(each, "columns", "filtered")) for each in plain["groups"]],
-            [PoolPlan(**_arrays(each, "columns", "directory")) for each in plain["pools"]],
-            [SievePlan(**_arrays(each, "columns")) for each in plain["sieves"]],
+            [GroupPlan(**_arrays(group, "columns", "filtered")) for group in plain["groups"]],
+            [PoolPlan(**_arrays(pool, "columns", "directory")) for pool in plain["pools"]],
+            [SievePlan(**_arrays(sieve, "columns")) for sieve in plain["sieves"]],
         )
 
 
 def _plain(choice: GroupPlan | PoolPlan | SievePlan) -> dict[str, Any]:
-    found = {each.name: getattr(choice, each.name) for each in fields(choice) if each.name not in ("rows", "laid")}
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
+    values = {
+        each.name: getattr(choice, each.name) for each in fields(choice) if each.name not in ("rows", "layout_data")
+    }
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def _arrays(choice: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    found = {name: np.array(choice[name], np.int32) for name in names}
-    return {**choice, **found, "rows": np.empty(0, np.int64)}
+    arrays = {name: np.array(choice[name], np.int32) for name in names}
+    return {**choice, **arrays, "rows": np.empty(0, np.int64)}
 
 
-def plan(rows: CodedRows, known: Frequencies, settings: ColumnarSettings = DEFAULT_SETTINGS) -> IndexPlan:
-    """The cheapest plan. Where the settings allow only pools or sieves, a row that goes into none is listed."""
+def plan(rows: CodedRows, frequencies: Frequencies, settings: ColumnarSettings = DEFAULT_SETTINGS) -> IndexPlan:
+    """The cheapest plan. If the settings allow only pools or sieves, rows that fit into none go into lists."""
     if not len(rows):
         return IndexPlan()
     leaders, set_of, sizes = attribute_sets(rows)
-    keyed = _Keyed(rows, leaders, set_of, known, settings)
-    pooled, pools = plan_pools(rows, leaders, set_of, sizes, keyed.set_costs, known, settings.costs, settings.layouts)
-    sieved, sieves = plan_sieve(rows, set_of, sizes, keyed.set_costs, ~pooled, known, settings)
+    keyed = _KeyedPlanner(rows, leaders, set_of, frequencies, settings)
+    pooled, pools = plan_pools(
+        rows, leaders, set_of, sizes, keyed.set_costs, frequencies, settings.costs, settings.layouts
+    )
+    sieved, sieves = plan_sieve(rows, set_of, sizes, keyed.set_costs, ~pooled, frequencies, settings)
     return IndexPlan(keyed.groups(~pooled & ~sieved), pools, sieves)
 
 
 class _Filters(NamedTuple):
-    """The columns of each group's filter, none where it has none: those of group i up to ends[i]."""
+    """The filter columns of all groups, concatenated: those of group i end at ends[i]. Empty without a filter."""
 
     ends: NDArray[np.int64]
     columns: NDArray[np.int32]
     passing: NDArray[Any]
-    """The share of events that pass."""
+    """The share of events that pass the filter of each group."""
 
     def of(self, group: int) -> NDArray[np.int32]:
         return self.columns[self.ends[group - 1] if group else 0 : self.ends[group]]
 
 
 class _Estimate(NamedTuple):
-    """Of groups of rows, each as a cluster or a sketch."""
+    """Estimates of groups of rows, each laid out as a cluster or a sketch."""
 
     cost: NDArray[Any]
-    """Nanoseconds an event."""
+    """Expected nanoseconds per event."""
     candidates: NDArray[Any]
-    """Slots that an event looks at."""
+    """Expected number of slots examined per event."""
     here: NDArray[Any]
-    """Those that an event looks at which has all attributes and passes the filter."""
+    """The same for an event that has all attributes and passes the filter."""
     sketched: NDArray[np.bool_]
     filters: _Filters
 
 
-class _Keyed:
-    """Clusters, sketches and lists: key and range of every row, and what rows that share them cost."""
+class _KeyedPlanner:
+    """Plans clusters, sketches and lists: key and range of every row, and the cost of the rows that share them."""
 
     def __init__(
         self,
         rows: CodedRows,
         leaders: NDArray[np.int64],
         set_of: NDArray[np.int64],
-        known: Frequencies,
+        frequencies: Frequencies,
         settings: ColumnarSettings,
     ) -> None:
         self._rows = rows
-        shares = _shares(rows, known)
+        shares = _shares(rows, frequencies)
         count = len(rows)
         self._key, self._bound = np.empty(count, np.int32), np.empty(count, np.int32)
         self._bound_class = np.empty(count, np.uint8)
         kernels.choose_keys(rows.starts, rows.columns, rows.classes, shares, self._key, self._bound, self._bound_class)
-        self._known, self._present = known, known.present()
+        self._frequencies, self._present = frequencies, frequencies.present()
         self._shares, self._set_of, self._settings = shares, set_of, settings
         self._costs, self._layouts = settings.costs, settings.layouts
         self._group_alike()
@@ -167,9 +170,7 @@ class _Keyed:
         self.set_costs: NDArray[Any] = np.bincount(set_of[self._leaders], weights=self._cost, minlength=len(leaders))
 
     def _group_alike(self) -> None:
-        """Group the rows that ask for the same attributes and are found by the same key and range, and choose what
-        becomes of each group.
-        """
+        """Group rows with the same attributes, key and range, and choose the layout of each group."""
         width = len(self._rows.tops) + 1
         found_by = (self._key.astype(np.int64) + 1) * width + self._bound + 1
         per_set = width * width * kernels.CLASSES
@@ -181,18 +182,18 @@ class _Keyed:
         )
         lead = self._leaders
         key, bound, bound_class = self._key[lead], self._bound[lead], self._bound_class[lead]
-        found = self._clustered(lead, self._cluster_of, self._counts, key, bound, bound_class)
-        self._candidates, self._here, self._filters = found.candidates, found.here, found.filters
+        estimate = self._clustered(lead, self._cluster_of, self._counts, key, bound, bound_class)
+        self._candidates, self._here, self._filters = estimate.candidates, estimate.here, estimate.filters
         key_share = _given(self._shares[kernels.POINT], key)
         self._tested = self._counts * np.where(key >= 0, key_share, self._bound_share(bound, bound_class))
         listed = self._tested * self._costs.list_slot
-        is_listed = listed < found.cost
+        is_listed = listed < estimate.cost
         if not {CLUSTER, SKETCH} & set(self._layouts):
             is_listed[:] = True
         elif LIST not in self._layouts:
             is_listed[:] = False
-        self._layout = np.where(is_listed, LIST, np.where(found.sketched, SKETCH, CLUSTER))
-        self._cost = np.where(is_listed, listed, found.cost)
+        self._layout = np.where(is_listed, LIST, np.where(estimate.sketched, SKETCH, CLUSTER))
+        self._cost = np.where(is_listed, listed, estimate.cost)
 
     def _clustered(
         self,
@@ -203,16 +204,16 @@ class _Keyed:
         bound: NDArray[np.int32],
         bound_class: NDArray[np.uint8],
     ) -> _Estimate:
-        """What groups of so many rows like these are expected to cost; `group_of` has the group of every row."""
+        """Estimates of groups: `lead` has a row of each, `counts` their sizes, `group_of` the group of every row."""
         rows, costs = self._rows, self._costs
-        chance = self._known.together(rows, lead)
-        # Once it is known that the event has the attributes, the shares are of such events.
+        chance = self._frequencies.together(rows, lead)
+        # From here on, shares are conditional on the event having the attributes.
         keyed = counts * (_given(self._shares[kernels.POINT], key) / _given(self._present, key))
         here = keyed * (self._bound_share(bound, bound_class) / _given(self._present, bound))
         is_settled = (bound >= 0) & (bound_class < kernels.WITHIN)
         rest = rows.lengths[lead] - (key >= 0) - is_settled
-        # In a long run what is in doubt is read from all over it; and where an interval of two ends narrows the run
-        # down, all of it is in doubt.
+        # Slots left by a sketch are scattered over the run, so long runs are not sketched. Nor are runs narrowed by an
+        # interval with two ends: all their slots would be left.
         is_within = (bound >= 0) & (bound_class >= kernels.WITHIN)
         is_short = (here <= self._settings.most_sifted) & ~is_within
         sketched = (counts * rest * _COMPARED_BYTES > self._settings.cached_bytes) & is_short
@@ -229,7 +230,7 @@ class _Keyed:
         return _Estimate(cost, here * chance * filters.passing, here, sketched, filters)
 
     def _passing(self, lead: NDArray[np.int64]) -> NDArray[Any]:
-        """For each of these rows the share of events that it lets through, of those that have its columns."""
+        """The selectivity of each of these rows among the events that have its columns."""
         rows = self._rows
         lengths = rows.lengths[lead]
         at = np.repeat(rows.starts[lead] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
@@ -242,7 +243,7 @@ class _Keyed:
     def _filters_of(
         self, lead: NDArray[np.int64], group_of: NDArray[np.int64], key: NDArray[np.int32], keyed: NDArray[Any]
     ) -> _Filters:
-        """The filters of groups; `keyed` is how many rows there are to an event's key."""
+        """The filters of groups. `keyed` is the expected number of rows with the key of an event."""
         rows = self._rows
         lengths = rows.lengths[lead]
         ends = np.cumsum(lengths)
@@ -255,7 +256,7 @@ class _Keyed:
         agreeing = keyed * np.exp(np.bincount(owner, np.where(is_point, np.log(agreeing), 0), minlength=len(lead)))
         is_point &= (agreeing < self._settings.filter_below)[owner]
         counts = np.bincount(owner[is_point], minlength=len(lead))
-        # An event passes if any row agrees with it; so many do on average, and are spread by chance.
+        # An event passes if any row agrees with it. The number of such rows is taken to be Poisson-distributed.
         passing = np.where(counts > 0, np.minimum(1 / BITS_A_ROW - np.expm1(-agreeing), 1), 1)
         return _Filters(np.cumsum(counts), columns[is_point], passing)
 
@@ -263,7 +264,7 @@ class _Keyed:
         return np.where(bound >= 0, np.maximum(self._shares[bound_class, bound], 1e-9), 1.0)
 
     def _drop_ranges(self) -> bool:
-        """Where rows of one key are cheaper to find together than range by range, leave ranges to the comparison.
+        """Drop the range of rows for which one group per key is cheaper than one per range. Their ranges are compared.
 
         Returns whether there are such rows.
         """
@@ -286,7 +287,7 @@ class _Keyed:
         """The clusters, sketches and lists of the wanted rows."""
         chosen = np.flatnonzero(wanted)
         layout = self._layout[self._cluster_of]
-        # Lists are by key alone, or, where there is no key, by range: clusters that became lists fall together.
+        # A list is by key alone, or by range without a key, so several groups may become one list.
         width = len(self._rows.tops) + 1
         listed = np.where(
             self._key >= 0,
@@ -298,7 +299,7 @@ class _Keyed:
         bounds = np.flatnonzero(np.diff(group[order], prepend=group[order[0]] - 1 if len(order) else 0))
         if not len(chosen):
             return []
-        return [self._group(chosen[each]) for each in np.split(order, bounds[1:])]
+        return [self._group(chosen[places]) for places in np.split(order, bounds[1:])]
 
     def _group(self, members: NDArray[np.int64]) -> GroupPlan:
         first = int(members[0])
@@ -322,21 +323,29 @@ class _Keyed:
 
 
 def _given(shares: NDArray[Any], columns: NDArray[np.int32]) -> NDArray[Any]:
-    """The shares of these columns, 1 where there is none."""
+    """The shares of these columns; 1 for column -1."""
     if not len(shares):
         return np.ones(len(columns))
     return np.where(columns >= 0, np.maximum(shares[columns], 1e-9), 1.0)
 
 
-def _shares(rows: CodedRows, known: Frequencies) -> NDArray[np.float32]:
-    """By class and column, the share of events that a predicate lets through, on average.
+def _shares(rows: CodedRows, frequencies: Frequencies) -> NDArray[np.float32]:
+    """The mean selectivity of predicates, by class and column.
 
-    Of an interval with two ends the share is that of all intervals of its class that may be looked at.
+    For intervals with two ends: the share of intervals of the class that are examined.
     """
-    shape = kernels.CLASSES, max(1, len(rows.tops))  # there may be no column, but an index is not out of bounds
+    shape = kernels.CLASSES, max(1, len(rows.tops))  # at least one column, so that indexing is never out of bounds
     sums, counts = np.zeros(shape), np.zeros(shape, np.int64)
     kernels.mean_shares(
-        rows.starts, rows.columns, rows.low, rows.high, rows.classes, known.cumulative, known.starts, sums, counts
+        rows.starts,
+        rows.columns,
+        rows.low,
+        rows.high,
+        rows.classes,
+        frequencies.cumulative,
+        frequencies.starts,
+        sums,
+        counts,
     )
     mean = (sums / np.maximum(counts, 1)).astype(np.float32)
     mean[kernels.WITHIN :] *= _LOOKED_AT

@@ -19,24 +19,24 @@ MOST_CODES = 128
 """A column with more codes than this is not bit-sliced: its bitmaps would take more memory than they save time."""
 _MOST_CELLS = 1 << 16
 _MOST_DIRECTORIES = 4
-"""Each is looked for among all columns, which takes time: so many for rows that share columns."""
+"""Maximum number of directories for rows that share columns. Each is chosen among all columns, which takes time."""
 _LEAST_DIVIDED = 16 * BLOCK
-"""A pool of fewer rows is looked at in no time."""
+"""A pool of fewer rows is not divided: searching it is quick."""
 _SAMPLED_ROWS = 20_000
 _LEAST_REACH = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """Rows that are bit-sliced, columns with all that they ask for, and those of the directory."""
+    """The bit-sliced rows of a pool, all columns that they test, and the columns of the directory."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int32]
     directory: NDArray[np.int32]
     reach: float
-    """The share of events that have any of its columns, about: others do not come near it."""
+    """The approximate share of events that have a column of the pool. Others skip the pool."""
     visited: float
-    """The share of its rows that one that does is expected to look at."""
+    """The expected share of rows that such an event examines."""
     cost: float
     size: int
 
@@ -47,7 +47,7 @@ def plan_pools(
     set_of: NDArray[np.int64],
     sizes: NDArray[np.int64],
     keyed_costs: NDArray[Any],
-    known: Frequencies,
+    frequencies: Frequencies,
     costs: Costs,
     layouts: tuple[int, ...],
 ) -> tuple[NDArray[np.bool_], list[PoolPlan]]:
@@ -70,60 +70,60 @@ def plan_pools(
     for number in np.unique(set_component[candidate]):
         inside = set_component == number
         members = np.flatnonzero(inside[set_of])
-        pool = _directory(rows, members, known, costs)
+        pool = _directory(rows, members, frequencies, costs)
         for _ in range(2):  # the sets that leave the pool may change the directory
             per_row = pool.reach * pool.visited * (costs.block + costs.bitmap * rows.lengths[leaders]) / BLOCK
             kept = inside & (only | (sizes * per_row < keyed_costs))
             members = np.flatnonzero(kept[set_of])
             if len(members) in (0, pool.size):
                 break
-            pool = _directory(rows, members, known, costs)
+            pool = _directory(rows, members, frequencies, costs)
         if len(members):
             is_pooled |= kept
-            pools.extend(_divided(rows, pool, known, costs))
+            pools.extend(_divided(rows, pool, frequencies, costs))
     return is_pooled[set_of], pools
 
 
 def _components(rows: CodedRows, leaders: NDArray[np.int64]) -> NDArray[np.int64]:
-    """By column, a number that it shares with all columns that are asked for together with it, over corners too."""
+    """The component of each column. Columns tested by one row, directly or through others, share a component."""
     parent = np.arange(len(rows.tops))
     kernels.join_columns(rows.starts, rows.columns, leaders, parent)
     return parent
 
 
 def _divided(
-    rows: CodedRows, whole: PoolPlan, known: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
+    rows: CodedRows, whole: PoolPlan, frequencies: Frequencies, costs: Costs, most: int = _MOST_DIRECTORIES
 ) -> list[PoolPlan]:
-    """A pool in parts: rows that ask for no value that the directory goes by get a directory of their own."""
+    """Divide a pool: rows without an equality on the columns of the directory get a directory of their own."""
     if most == 1 or whole.size < _LEAST_DIVIDED:
         return [whole]
     members = whole.rows
-    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
+    points = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
     cells = np.empty(len(members), np.int64)
     cell_numbers(
-        rows.starts, rows.columns, asked, members, whole.directory, np.ones(len(whole.directory), np.int64), cells
+        rows.starts, rows.columns, points, members, whole.directory, np.ones(len(whole.directory), np.int64), cells
     )
-    told = cells > 0
-    if told.all() or not told.any():
+    is_listed = cells > 0
+    if is_listed.all() or not is_listed.any():
         return [whole]
-    others = _divided(rows, _directory(rows, members[~told], known, costs), known, costs, most - 1)
+    others = _divided(rows, _directory(rows, members[~is_listed], frequencies, costs), frequencies, costs, most - 1)
     if not len(others[0].directory):
         return [whole]
-    # Every event looks at all of the others: what is left is looked at of those that the directory goes by.
-    share = float(told.mean())
-    looked_at = max(0.0, whole.visited - (1 - share))
+    # In the undivided pool every event examines all rows without such an equality.
+    share = float(is_listed.mean())
+    examined = max(0.0, whole.visited - (1 - share))
     first = replace(
         whole,
-        rows=members[told],
-        visited=looked_at / share,
-        cost=whole.cost * looked_at / whole.visited,
-        size=int(told.sum()),
+        rows=members[is_listed],
+        visited=examined / share,
+        cost=whole.cost * examined / whole.visited,
+        size=int(is_listed.sum()),
     )
     return [first, *others]
 
 
-def _directory(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, costs: Costs) -> PoolPlan:
-    """A pool of these rows with the directory that is expected to be cheapest, found greedily on a sample of rows."""
+def _directory(rows: CodedRows, members: NDArray[np.int64], frequencies: Frequencies, costs: Costs) -> PoolPlan:
+    """A pool of these rows with the directory of least expected cost, chosen greedily on a sample of rows."""
     step = max(1, len(members) // _SAMPLED_ROWS)
     sample = members[::step]
     weight = np.ones(len(sample))
@@ -132,28 +132,28 @@ def _directory(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, 
     used = np.zeros(len(rows.tops), np.bool_)
     kernels.mark_columns(rows.starts, rows.columns, members, used)
     columns = np.flatnonzero(used).astype(np.int32)
-    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
-    reach = max(float(known.present()[columns].max()), _LEAST_REACH)
-    points = _point_shares(rows, asked, sample, columns, known, reach)
-    telling = [column for column, shares in points.items() if (shares < 1).any()]
+    points = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
+    reach = max(float(frequencies.present()[columns].max()), _LEAST_REACH)
+    shares_of = _point_shares(rows, points, sample, columns, frequencies, reach)
+    selective = [column for column, shares in shares_of.items() if (shares < 1).any()]
     directory: list[int] = []
     cells, combinations = 1, 1.0
     best = scale * len(sample) / BLOCK * per_block
     while True:
         options = []
-        for column in telling:
+        for column in selective:
             more = cells * (int(rows.tops[column]) // 2 + 1)
             if column in directory or more > min(_MOST_CELLS, max(16, len(members) // 64)):
                 continue
-            visited = scale * float((weight * points[column]).sum())
-            looked = combinations * 2
-            options.append((looked * (costs.cell + per_block) + visited / BLOCK * per_block, column, more))
+            visited = scale * float((weight * shares_of[column]).sum())
+            looked_up = combinations * 2
+            options.append((looked_up * (costs.cell + per_block) + visited / BLOCK * per_block, column, more))
         if not options or min(options)[0] >= best:
             break
         best, column, cells = min(options)
         directory.append(column)
         combinations *= 2
-        weight = weight * points[column]
+        weight = weight * shares_of[column]
     return PoolPlan(
         members,
         columns,
@@ -167,23 +167,20 @@ def _directory(rows: CodedRows, members: NDArray[np.int64], known: Frequencies, 
 
 def _point_shares(
     rows: CodedRows,
-    asked: NDArray[np.uint32],
+    points: NDArray[np.uint32],
     sample: NDArray[np.int64],
     columns: NDArray[np.int32],
-    known: Frequencies,
+    frequencies: Frequencies,
     reach: float,
 ) -> dict[int, NDArray[np.float32]]:
-    """By column, for each row of the sample the share, of the events within reach, that its equality lets through.
-
-    1 without one.
-    """
+    """By column, the selectivity of the equality of each sampled row, among the events within reach; 1 without one."""
     place = np.zeros(len(rows.tops), np.int64)
     place[columns] = np.arange(len(columns))
     codes = np.zeros((len(columns), len(sample)), np.uint32)
-    kernels.spread_codes(rows.starts, rows.columns, asked, sample, place, codes)
-    found = {}
-    for column, own in zip(columns.tolist(), codes, strict=True):
-        shares = np.minimum(known.of(column) / reach, 1)
+    kernels.spread_codes(rows.starts, rows.columns, points, sample, place, codes)
+    shares_of = {}
+    for column, row_codes in zip(columns.tolist(), codes, strict=True):
+        shares = np.minimum(frequencies.of(column) / reach, 1)
         shares[0] = 1
-        found[column] = shares[own]
-    return found
+        shares_of[column] = shares[row_codes]
+    return shares_of

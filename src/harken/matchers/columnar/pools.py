@@ -16,8 +16,8 @@ from harken.matchers.columnar.coded_rows import CodedRows
 from harken.matchers.columnar.pool_plan import MOST_CODES, PoolPlan
 
 
-class _Laid(NamedTuple):
-    """One pool, its numbers counted from its own start."""
+class _PoolLayout(NamedTuple):
+    """The layout of one pool. Slots and ends count from its start."""
 
     order: NDArray[np.int64]
     plan: PoolPlan
@@ -28,21 +28,21 @@ class _Laid(NamedTuple):
 
 
 class CodeClasses(NamedTuple):
-    """By column: codes that all pooled rows treat alike, in classes."""
+    """By column, classes of codes: all pooled rows treat the codes of a class alike."""
 
     class_starts: NDArray[np.int64]
     classes: NDArray[np.uint8]
     counts: NDArray[np.int64]
     code_starts: NDArray[np.int64]
     codes: NDArray[np.uint32]
-    """For each class of a column one of its codes."""
+    """One code of each class of a column."""
 
 
 def build_pools(rows: CodedRows, plans: list[PoolPlan], first_slot: int) -> tuple[layout.Pools, NDArray[np.int64]]:
-    """The pools, and the row of every slot from `first_slot` on, -1 where a block is not full."""
-    laid = [_lay_out(rows, each) for each in plans]
-    classes = _code_classes(rows, laid)
-    blocks = [len(each.block_ends) for each in laid]
+    """The pools, and the row of every slot from `first_slot` on, -1 for unused slots."""
+    pool_layouts = [_lay_out(rows, plan) for plan in plans]
+    classes = _code_classes(rows, pool_layouts)
+    blocks = [len(pool.block_ends) for pool in pool_layouts]
     order = np.full(sum(blocks) * layout.BLOCK, -1, np.int64)
     headers: list[tuple[int, ...]] = []
     directory: list[NDArray[np.int32]] = []
@@ -50,27 +50,27 @@ def build_pools(rows: CodedRows, plans: list[PoolPlan], first_slot: int) -> tupl
     radix: list[NDArray[np.int64]] = []
     cell_starts: list[NDArray[np.int64]] = []
     block = cell = 0
-    for each, count in zip(laid, blocks, strict=True):
+    for pool, count in zip(pool_layouts, blocks, strict=True):
         begin = block * layout.BLOCK
-        order[begin : begin + len(each.order)] = each.order
+        order[begin : begin + len(pool.order)] = pool.order
         headers.append(
             (
                 block,
                 block + count,
                 cell,
-                len(each.cell_starts) - 1,
+                len(pool.cell_starts) - 1,
                 sum(map(len, directory)),
-                len(each.plan.directory),
+                len(pool.plan.directory),
                 sum(map(len, columns)),
-                len(each.plan.columns),
+                len(pool.plan.columns),
             )
         )
-        directory.append(each.plan.directory)
-        radix.append(each.radix)
-        columns.append(each.plan.columns)
-        cell_starts.append(each.cell_starts + begin)
-        block, cell = block + count, cell + len(each.cell_starts)
-    block_columns = _joined([each.block_columns for each in laid], np.int32)
+        directory.append(pool.plan.directory)
+        radix.append(pool.radix)
+        columns.append(pool.plan.columns)
+        cell_starts.append(pool.cell_starts + begin)
+        block, cell = block + count, cell + len(pool.cell_starts)
+    block_columns = _joined([pool.block_columns for pool in pool_layouts], np.int32)
     sizes = classes.counts[block_columns] * layout.WORDS
     block_bitmaps = np.cumsum(sizes) - sizes
     bitmaps = aligned(int(sizes.sum()), np.uint64)
@@ -80,7 +80,7 @@ def build_pools(rows: CodedRows, plans: list[PoolPlan], first_slot: int) -> tupl
         first_slot,
         classes.class_starts,
         classes.classes,
-        _joined_ends([each.block_ends for each in laid]),
+        _joined_ends([pool.block_ends for pool in pool_layouts]),
         block_columns,
         block_bitmaps,
         block_slots,
@@ -94,17 +94,17 @@ def build_pools(rows: CodedRows, plans: list[PoolPlan], first_slot: int) -> tupl
     return pools, order
 
 
-def _lay_out(rows: CodedRows, plan: PoolPlan) -> _Laid:
+def _lay_out(rows: CodedRows, plan: PoolPlan) -> _PoolLayout:
     bases = rows.tops[plan.directory] // 2 + 1
     radix = np.append(np.cumprod(bases[::-1])[-2::-1], 1).astype(np.int64)[: len(bases)]
     members = plan.rows
     cells = np.zeros(len(members), np.int64)
-    asked = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
-    building.cell_numbers(rows.starts, rows.columns, asked, members, plan.directory, radix, cells)
+    points = np.where(rows.classes == kernels.POINT, rows.low, np.uint32(0))
+    building.cell_numbers(rows.starts, rows.columns, points, members, plan.directory, radix, cells)
     leading = np.empty(len(members), np.uint64)
     is_led = np.zeros(len(rows.tops), np.bool_)
     is_led[plan.directory] = True
-    building.leading_codes(rows.starts, rows.columns, rows.low, rows.high, asked, rows.tops, members, is_led, leading)
+    building.leading_codes(rows.starts, rows.columns, rows.low, rows.high, points, rows.tops, members, is_led, leading)
     order = np.lexsort((leading, _by_rarest_column(rows, members, plan), cells))
     members, cells = members[order], cells[order]
     count = int(np.prod(bases))
@@ -116,11 +116,11 @@ def _lay_out(rows: CodedRows, plan: PoolPlan) -> _Laid:
         rows.starts, rows.columns, members, cells, plan.directory, radix, bases, np.empty(len(rows.tops), np.int64),
         block_columns, block_ends,
     )  # fmt: skip
-    return _Laid(members, plan, radix, cell_starts, block_columns[: block_ends[-1]], block_ends)
+    return _PoolLayout(members, plan, radix, cell_starts, block_columns[: block_ends[-1]], block_ends)
 
 
 def _by_rarest_column(rows: CodedRows, members: NDArray[np.int64], plan: PoolPlan) -> NDArray[np.uint64]:
-    """A number that brings rows with rare columns to the end: so most blocks have bitmaps for common columns only."""
+    """A sort key that moves rows with rare columns to the end, so that most blocks need few bitmaps."""
     popularity = np.zeros(len(rows.tops), np.int64)
     kernels.count_columns(rows.starts, rows.columns, members, popularity)
     popularity[plan.directory] = np.iinfo(np.int64).max
@@ -131,21 +131,21 @@ def _by_rarest_column(rows: CodedRows, members: NDArray[np.int64], plan: PoolPla
     return result
 
 
-def _code_classes(rows: CodedRows, laid: list[_Laid]) -> CodeClasses:
+def _code_classes(rows: CodedRows, pool_layouts: list[_PoolLayout]) -> CodeClasses:
     width = len(rows.tops)
     starts, code_starts, counts = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
     classes: list[NDArray[np.uint8]] = []
     codes: list[NDArray[np.uint32]] = []
-    columns = np.unique(_joined([each.plan.columns for each in laid], np.int32))
+    columns = np.unique(_joined([pool.plan.columns for pool in pool_layouts], np.int32))
     place = np.zeros(width, np.int64)
     place[columns] = np.arange(len(columns))
-    asked = np.zeros((len(columns), MOST_CODES, MOST_CODES), np.bool_)
-    for each in laid:
-        kernels.mark_asked(rows.starts, rows.columns, rows.low, rows.high, each.order, place, asked)
+    is_tested = np.zeros((len(columns), MOST_CODES, MOST_CODES), np.bool_)
+    for pool in pool_layouts:
+        kernels.mark_asked(rows.starts, rows.columns, rows.low, rows.high, pool.order, place, is_tested)
     for column in columns:
         every = int(rows.tops[column]) + 1
         class_of, firsts = np.empty(every, np.uint8), np.empty(every, np.int64)
-        count = kernels.classify_codes(asked[place[column]], class_of, firsts)
+        count = kernels.classify_codes(is_tested[place[column]], class_of, firsts)
         starts[column], code_starts[column] = sum(map(len, classes)), sum(map(len, codes))
         counts[column] = count
         classes.append(class_of)
@@ -169,7 +169,7 @@ def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[An
 
 
 def _joined_ends(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Ends that count from each part's own start, as starts that count from the first part's."""
+    """Turn ends that count from the start of each part into starts that count from the first part."""
     lengths = [0, *(int(part[-1]) for part in parts)]
     before = np.cumsum(lengths)
     return np.concatenate([[0], *(part + start for part, start in zip(parts, before[:-1], strict=True))]).astype(

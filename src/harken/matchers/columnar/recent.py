@@ -1,4 +1,4 @@
-"""What came since the last merge: rows that are found by chains, in the codes of the base."""
+"""Rows added since the last merge, in chains by key and in the codes of the base."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harken.language.normal_form import NormalForm
 from harken.matchers.columnar.coded_rows import rows_of
 
 CodedPredicate = tuple[int, int, int, int]
-"""The place of a column, the lowest and the highest code that is admitted, and the greatest that there is."""
+"""The place of a column, the lowest and the highest code that is admitted, and the greatest code of the column."""
 
 _CHAINS = 1 << 13
 _PREDICATES_A_ROW = 6
@@ -34,17 +34,17 @@ _NOT_SKIPPED = np.zeros(1, np.bool_)
 
 
 class Recent:
-    """Rows that may still be appended to. One thread appends and removes; others may look meanwhile."""
+    """A growing set of rows. One thread appends and removes; others may read meanwhile."""
 
     def __init__(self, columns: int) -> None:
         self._flats: list[tuple[int, Flat]] = []
-        """Rows with their constants, and where the first of them is."""
+        """Rows with their constants, and the number of the first one."""
         self._forms: dict[int, tuple[int, NormalForm]] = {}
-        """Rows that came one by one: the subscription of each."""
+        """The subscriptions of rows that were added one by one, by row."""
         self._keep(_empty(columns, _FIRST_ROWS, _FIRST_ROWS * _PREDICATES_A_ROW))
         self._rows = 0
         self._row_of: dict[int, int] = {}
-        """By subscription its first row: a list for each would keep the garbage collector busy."""
+        """The first row of each subscription. A list for each would burden the garbage collector."""
         self._more_rows_of: dict[int, list[int]] = {}
 
     def __len__(self) -> int:
@@ -52,20 +52,20 @@ class Recent:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its rows, without room for more."""
+        """Bytes of the rows, without free space."""
         delta = self._delta
-        arrays = sum(each.nbytes for each in delta) - delta.by_value.nbytes
+        arrays = sum(array.nbytes for array in delta) - delta.by_value.nbytes
         return arrays * self._rows // len(delta.numbers)
 
     def flat(self) -> Flat:
-        """The rows that have not left, with their constants."""
-        alive = self._delta.left[: self._rows] == NEVER  # row by row: a number may have come a second time
+        """The rows that are not removed, with their constants."""
+        alive = self._delta.left[: self._rows] == NEVER  # row by row: a number may have been used twice
         parts = [flat.only(alive[first : first + len(flat)]) for first, flat in self._flats]
         forms = [entry for row, entry in list(self._forms.items()) if alive[row]]
         return joined([*parts, Flat.of_forms(forms)])
 
     def add(self, flat: Flat, coded: Conjunctions, place_of: NDArray[np.int32], columns: int) -> None:
-        """Append rows. `place_of` tells the place among all columns of each column that is coded."""
+        """Append rows. `place_of` has the place of each coded column among all columns."""
         rows = rows_of(coded)
         self._make_room(len(rows), len(rows.columns), columns)
         append(
@@ -81,14 +81,14 @@ class Recent:
     def add_form(self, number: int, form: NormalForm, coded: list[CodedPredicate], exact: bool, columns: int) -> None:
         """Append one row, given as its predicates in codes."""
         self._make_room(1, len(coded), columns)
-        asked = np.array(coded, np.int64).reshape(-1, 4)
-        append_one(self._delta, self._rows, asked, number, 0 if exact else VERIFY | STALE)
+        predicates = np.array(coded, np.int64).reshape(-1, 4)
+        append_one(self._delta, self._rows, predicates, number, 0 if exact else VERIFY | STALE)
         self._row_of[number] = self._rows
         self._forms[self._rows] = (number, form)
         self._rows += 1
 
     def remove(self, number: int, moment: int) -> bool:
-        """Let go of a subscription, if it is here, as of a moment: readers of earlier moments still see it."""
+        """Remove a subscription as of a moment: earlier matches still see it. Returns whether it was here."""
         first = self._row_of.pop(number, None)
         if first is None:
             return False
@@ -99,47 +99,47 @@ class Recent:
     def find(
         self, rows: int, moment: int, codes: NDArray[np.uint32], skipped: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """Where the rows of each event end, the numbers of those that are true of it, and the flags of each.
+        """The matching rows: their offsets by event, numbers and flags.
 
-        Looks at the first `rows` rows, as they were at `moment`.
+        Searches the first `rows` rows, as they were at `moment`.
         """
         offsets = np.zeros(codes.shape[1] + 1, np.int64)
         out = np.empty(max(256, 4 * codes.shape[1]), np.int64)
-        kept, first = self._readable, 0
+        readable, first = self._readable, 0
         while True:
-            first = find_in_delta(kept[1], rows, moment, codes, skipped, first, out, offsets)
+            first = find_in_delta(readable[1], rows, moment, codes, skipped, first, out, offsets)
             if first == codes.shape[1]:
                 break
             out = np.concatenate([out, np.empty(max(len(out), rows), np.int64)])
-        found = out[: offsets[-1]]
-        return offsets, (found >> FLAG_BITS).astype(np.int32), found & (1 << FLAG_BITS) - 1
+        entries = out[: offsets[-1]]
+        return offsets, (entries >> FLAG_BITS).astype(np.int32), entries & (1 << FLAG_BITS) - 1
 
     def find_one(self, rows: int, moment: int, codes: NDArray[np.uint32]) -> list[int]:
-        """The same for one event: numbers, with the flags of their rows below them."""
+        """The matching rows of one event: each its number, shifted, with the flags in the low bits."""
         offsets = np.zeros(2, np.int64)
         out = np.empty(_FIRST_ROWS, np.int64)
-        kept = self._readable
-        if find_in_delta(kept[1], rows, moment, codes, _NOT_SKIPPED, 0, out, offsets) == 0:
+        readable = self._readable
+        if find_in_delta(readable[1], rows, moment, codes, _NOT_SKIPPED, 0, out, offsets) == 0:
             out = np.empty(rows, np.int64)
-            find_in_delta(kept[1], rows, moment, codes, _NOT_SKIPPED, 0, out, offsets)
-        found: list[int] = out[: offsets[1]].tolist()
-        return found
+            find_in_delta(readable[1], rows, moment, codes, _NOT_SKIPPED, 0, out, offsets)
+        entries: list[int] = out[: offsets[1]].tolist()
+        return entries
 
     def find_several(
         self, rows: int, moment: int, starts: NDArray[np.int64], values: NDArray[np.uint32], count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Where the rows end that may match each of `count` events with several values, and their numbers."""
+        """The rows that may match each of `count` events with several values: offsets and numbers."""
         offsets = np.zeros(count + 1, np.int64)
         out = np.empty(max(_FIRST_ROWS, 8 * count), np.int32)
-        kept, first = self._readable, 0
+        readable, first = self._readable, 0
         while True:
-            first = find_several_in_delta(kept[1], starts, values, count, rows, moment, first, out, offsets)
+            first = find_several_in_delta(readable[1], starts, values, count, rows, moment, first, out, offsets)
             if first == count:
                 return offsets, out[: offsets[-1]]
             out = np.concatenate([out, np.empty(max(len(out), rows), np.int32)])
 
     def count_stale(self, rows: int, numbers: NDArray[np.int32]) -> int:
-        """How many of the numbers are found only because codes do not know the constants of their rows."""
+        """Count the numbers whose rows are stale."""
         stale = self._delta.numbers[:rows][self._delta.flags[:rows] & STALE != 0]
         return int(np.isin(numbers, stale).sum()) if len(stale) else 0
 
@@ -150,7 +150,7 @@ class Recent:
         predicates += used
         if rows <= len(delta.numbers) and predicates <= len(delta.columns) and columns < len(delta.by_column):
             return
-        # Each by itself: a new column needs no more rows, and many may come one after the other.
+        # Each dimension grows on its own: a new column needs no more rows, and many columns may follow each other.
         larger = _empty(columns, _room(rows, len(delta.numbers)), _room(predicates, len(delta.columns)))
         count = self._rows
         for name in ("numbers", "left", "flags", "following", "keyed_by"):
@@ -159,32 +159,32 @@ class Recent:
         for name in ("columns", "low", "span", "tops"):
             getattr(larger, name)[:used] = getattr(delta, name)[:used]
         larger.by_value[:] = delta.by_value
-        known = len(delta.by_column) - 1
-        larger.by_column[:known] = delta.by_column[:known]
+        old_columns = len(delta.by_column) - 1
+        larger.by_column[:old_columns] = delta.by_column[:old_columns]
         larger.by_column[-1] = delta.by_column[-1]
-        larger.is_key[:known] = delta.is_key[:known]
-        # Rows that ask for nothing are told by the place behind the last column, which has moved.
-        larger.keyed_by[:count][delta.keyed_by[:count] == known] = len(larger.by_column) - 1
+        larger.is_key[:old_columns] = delta.is_key[:old_columns]
+        # Rows without predicates are keyed by the place behind the last column, which has moved.
+        larger.keyed_by[:count][delta.keyed_by[:count] == old_columns] = len(larger.by_column) - 1
         self._keep(larger)
 
     def _keep(self, delta: RecentRows) -> None:
         self._delta = delta
         self._readable = delta, frozen(delta)
-        """As one, for readers: what is frozen needs its arrays alive."""
+        """Both in one assignment, for readers: frozen words need their arrays alive."""
 
 
 def _flags(flat: Flat, coded: Conjunctions) -> NDArray[np.uint8]:
-    """The flags of rows, which are the same in both."""
+    """The flags of rows. `flat` and `coded` have the same rows in the same order."""
     flags = np.where(flat.overlapping, np.uint8(OVERLAPS), np.uint8(0))
     if coded.inexact.any():
         flags[coded.inexact & ~flat.inexact] |= STALE
-        # If one row of a subscription is inexact, what its others find is verified too: so it is found once.
+        # If one row of a subscription is inexact, all its rows are verified, so that the subscription matches once.
         flags[np.isin(coded.numbers, coded.numbers[coded.inexact])] |= VERIFY
     return flags
 
 
-def _room(wanted: int, held: int) -> int:
-    return held if wanted <= held else max(wanted, 2 * held)
+def _room(wanted: int, size: int) -> int:
+    return size if wanted <= size else max(wanted, 2 * size)
 
 
 def _empty(columns: int, rows: int, predicates: int) -> RecentRows:

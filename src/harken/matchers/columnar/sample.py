@@ -1,4 +1,4 @@
-"""A sample of events in codes, learnt while matching, and what it tells by value."""
+"""A sample of encoded events, taken while matching, and the statistics of it, which are independent of the index."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from harken.codes.dictionary import Dictionary, dictionary_of
 
 _EVENTS = 1_024
 _AT_ONCE = 64
-"""Of one batch at most so many are taken, spread over it."""
+"""Maximum number of events sampled from one batch, spread over it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What was learnt of events, apart from the index that learnt it: it can be given to one with other constants."""
+    """A sample of events independent of the index that took it: it can be given to an index with other constants."""
 
     columns: tuple[Column, ...]
     dictionaries: tuple[Dictionary, ...]
-    """The constants that events had, or came next to."""
+    """The constants that sampled events had, or that were the next below their values."""
     codes: NDArray[np.uint32]
     """Columns by events."""
     _places: dict[Column, int] = field(init=False, repr=False, compare=False)
@@ -33,11 +33,11 @@ class Statistics:
         object.__setattr__(self, "_places", {column: place for place, column in enumerate(self.columns)})
 
     def __len__(self) -> int:
-        """How many events it tells of."""
+        """Number of sampled events."""
         return int(self.codes.shape[1])
 
     def codes_in(self, column: Column, dictionary: Dictionary, events: int) -> NDArray[np.uint32] | None:
-        """The column in the codes of a dictionary, for so many events; None if nothing is known of it."""
+        """The column in the codes of a dictionary, repeated for `events` events; None if the column is not sampled."""
         place = self._places.get(column)
         if place is None or not len(self):
             return None
@@ -45,13 +45,13 @@ class Statistics:
         return np.resize(codes, events)
 
     def only(self, columns: set[Column]) -> Statistics:
-        """What it tells of these columns."""
+        """The statistics of these columns alone."""
         kept = [place for place, column in enumerate(self.columns) if column in columns]
         chosen = tuple(self.columns[place] for place in kept)
         return Statistics(chosen, tuple(self.dictionaries[place] for place in kept), self.codes[kept])
 
-    def with_others(self, other: Statistics) -> Statistics:
-        """The same, and what the other tells of columns that this one does not know."""
+    def completed_by(self, other: Statistics) -> Statistics:
+        """These statistics, with those of `other` for further columns."""
         more = other.only(set(other.columns) - set(self.columns))
         if not len(other) or not more.columns:
             return self
@@ -64,7 +64,7 @@ class Statistics:
 
 
 class SampleState(NamedTuple):
-    """What a sample is made of."""
+    """The state of a sample."""
 
     codes: NDArray[np.uint32]
     taken: int
@@ -73,24 +73,24 @@ class SampleState(NamedTuple):
 
 
 class Sample:
-    """The codes of the last events that were sampled, columns by events. Sampling grows rarer with every batch."""
+    """The codes of the last sampled events, columns by events. Sampling grows rarer with every batch."""
 
     def __init__(self, columns: int, events: int = _EVENTS) -> None:
         self._codes = np.zeros((columns, events), np.uint32)
         self._taken = 0
         self.seen = 0
-        """Events that went by."""
+        """Number of events seen, sampled or not."""
         self._next = 0
 
     @classmethod
     def of_state(cls, state: SampleState) -> Self:
-        """A sample that goes on from there."""
+        """A sample that continues from a state."""
         result = cls(0)
         result._codes, result._taken, result.seen, result._next = state
         return result
 
     def state(self) -> SampleState:
-        """All that it is made of, as it is now."""
+        """A copy of the state."""
         return SampleState(self._codes.copy(), self._taken, self.seen, self._next)
 
     def __len__(self) -> int:
@@ -101,16 +101,16 @@ class Sample:
         return self._codes[:, : len(self)]
 
     def learn(self, codes: NDArray[np.uint32]) -> None:
-        """Take some events of a batch, if it is time to."""
+        """Take events of a batch if the next sampling is due."""
         self.seen += codes.shape[1]
         if self.seen >= self._next:
             self.take(codes, _AT_ONCE)
-            # The first batches are all looked at, single events ever more rarely, then one in a hundred events.
+            # Sample every one of the first batches, single events ever more rarely; once full, one event in a hundred.
             is_full = self._taken >= self._codes.shape[1]
             self._next = self.seen + (100 * _AT_ONCE if is_full else self._taken // _AT_ONCE)
 
     def take(self, codes: NDArray[np.uint32], most: int) -> None:
-        """Take at most so many events of a batch, spread over it."""
+        """Take at most `most` events of a batch, spread over it."""
         if not codes.shape[1]:
             return
         chosen = codes[:, :: max(1, -(-codes.shape[1] // most))]
@@ -123,7 +123,7 @@ class Sample:
         self._taken += chosen.shape[1]
 
     def statistics(self, columns: Sequence[Column], dictionaries: Sequence[Dictionary]) -> Statistics:
-        """What it tells by value; it is in the codes of these dictionaries. Columns without constants are left out."""
+        """The statistics of this sample in the codes of `dictionaries`. Columns without constants are left out."""
         kept = [place for place in range(len(self._codes)) if len(dictionaries[place])]
         smaller = [_cut(columns[place], dictionaries[place], self.codes[place]) for place in kept]
         return Statistics(
@@ -132,12 +132,14 @@ class Sample:
             np.array([codes for _, codes in smaller], np.uint32).reshape(len(kept), len(self)),
         )
 
-    def given(self, statistics: Statistics, columns: Sequence[Column], dictionaries: Sequence[Dictionary]) -> Sample:
-        """A sample that goes by statistics in place of what was learnt."""
+    def replaced_by(
+        self, statistics: Statistics, columns: Sequence[Column], dictionaries: Sequence[Dictionary]
+    ) -> Sample:
+        """A sample made from statistics, which replace the sampled events."""
         result = Sample(len(columns), self._codes.shape[1])
         result._taken, result.seen = len(statistics), self.seen
         for i, (column, dictionary) in enumerate(zip(columns, dictionaries, strict=True)):
-            result._codes[i] = result._without_looking(column, dictionary, statistics)
+            result._codes[i] = result._unsampled(column, dictionary, statistics)
         return result
 
     def translated(
@@ -146,17 +148,17 @@ class Sample:
         dictionaries: Sequence[Dictionary],
         new_columns: Sequence[Column],
         new_dictionaries: Sequence[Dictionary],
-        given: Statistics,
+        supplied: Statistics,
     ) -> Sample:
-        """The sample in the codes of other dictionaries. What fell into a gap falls beside the same constant again.
+        """The sample in the codes of other dictionaries. A value in a gap goes to the gap above the same constant.
 
-        Of columns that had no constants, what was given is believed.
+        Columns without constants so far are taken from `supplied`.
         """
-        believed = set(given.columns)
+        supplied_columns = set(supplied.columns)
         place = {
             column: i
             for i, column in enumerate(columns[: len(self._codes)])
-            if len(dictionaries[i]) or column not in believed
+            if len(dictionaries[i]) or column not in supplied_columns
         }
         result = Sample(len(new_columns), self._codes.shape[1])
         result._taken, result.seen, result._next = self._taken, self.seen, self._next
@@ -166,15 +168,15 @@ class Sample:
                 codes = _translation(column, dictionaries[old], dictionary)
                 result._codes[i] = codes[self._codes[old]]
             else:
-                result._codes[i] = result._without_looking(column, dictionary, given)
+                result._codes[i] = result._unsampled(column, dictionary, supplied)
         return result
 
-    def _without_looking(self, column: Column, dictionary: Dictionary, given: Statistics) -> NDArray[np.uint32]:
-        """The codes of a column that no event was asked about: as given, or any of its constants, one like another."""
+    def _unsampled(self, column: Column, dictionary: Dictionary, supplied: Statistics) -> NDArray[np.uint32]:
+        """The codes of a column that was not sampled: as supplied, or its constants in equal shares."""
         events = self._codes.shape[1]
-        found = given.codes_in(column, dictionary, events)
-        if found is not None:
-            return found
+        codes = supplied.codes_in(column, dictionary, events)
+        if codes is not None:
+            return codes
         if not len(dictionary):
             return np.ones(events, np.uint32)
         return (2 * (np.arange(events) * len(dictionary) // events) + 2).astype(np.uint32)
@@ -184,8 +186,8 @@ NO_STATISTICS = Statistics((), (), np.empty((0, 0), np.uint32))
 
 
 def _cut(column: Column, dictionary: Dictionary, codes: NDArray[np.uint32]) -> tuple[Dictionary, NDArray[np.uint32]]:
-    """A dictionary of those constants alone that codes are at or behind, and the codes in it."""
-    # Both 2r + 2, the constant of rank r, and 2r + 3, the gap behind it, are told by that constant.
+    """A dictionary of only the constants that codes are at or in the gap behind, and the codes in it."""
+    # The codes 2r + 2, the constant of rank r, and 2r + 3, the gap behind it, both need that constant.
     used = np.zeros(len(dictionary) + 1, np.bool_)
     used[codes >> 1] = True
     used[0] = False
@@ -195,7 +197,7 @@ def _cut(column: Column, dictionary: Dictionary, codes: NDArray[np.uint32]) -> t
 
 
 def _translation(column: Column, old: Dictionary, new: Dictionary) -> NDArray[np.uint32]:
-    """For every code of one dictionary the code of the other."""
+    """The code in the new dictionary for every code of the old one."""
     translated = np.zeros(2 * len(old) + 2, np.uint32)
     constants = new.encode(as_cells(column, old.constants))
     translated[2::2] = constants

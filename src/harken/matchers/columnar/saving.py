@@ -1,4 +1,4 @@
-"""Saving a matcher, and statistics alone, as files of arrays; loading them as they lie in memory."""
+"""Saving a matcher, or statistics alone, as array files; loading maps the arrays as they are."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from harken.matchers.columnar.layer import Layer
 from harken.matchers.columnar.matcher import Columnar, ColumnarState
 from harken.matchers.columnar.plan import IndexPlan
 from harken.matchers.columnar.sample import Sample, SampleState, Statistics
-from harken.matchers.columnar.search import Searched
+from harken.matchers.columnar.search import SearchableLayer
 from harken.matchers.columnar.versions import Version
 from harken.matchers.roles import Write
 from harken.versions.array_file import ArrayFile
 
 INDEX, STATISTICS = "index", "statistics"
 LAYOUT_OF = {INDEX: 7, STATISTICS: 2}
-"""Each to be counted up whenever its arrays come to mean something else: those of dictionaries are in both."""
+"""Layout versions. Increment when the meaning of the saved arrays changes; both contain arrays of dictionaries."""
 _REMEDIES = {
     INDEX: "load it with `Engine.load`, and save or publish it again",
-    STATISTICS: "learn from events again, and save that",
+    STATISTICS: "learn from events again, and save the result",
 }
 
 
 def save_state(state: ColumnarState, write: Write) -> None:
-    """Write a state that was taken before. The matcher may change meanwhile."""
+    """Write a state. The matcher may change meanwhile."""
     version, base = state.version, state.version.base
     saved = _Saved(
         {"kind": INDEX, "layout": LAYOUT_OF[INDEX], "options": state.options, "merges": state.merges, "rows": {}}
@@ -54,10 +54,7 @@ def save_state(state: ColumnarState, write: Write) -> None:
 
 
 def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS, **options: Any) -> Columnar | None:
-    """The matcher that was saved, or None if none was.
-
-    It goes on as the one that was saved would, with its options if none are given. Raises OutdatedError.
-    """
+    """The saved matcher, or None if none was saved. `options` override the saved ones. Raises OutdatedError."""
     if INDEX not in files:
         return None
     saved = _opened(files, INDEX)
@@ -71,7 +68,7 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
         plans.append(IndexPlan.of_dict(saved.meta[name]))
         seen.append(saved.arrays[f"{name}/seen"])
     layer = Layer(indexes[0], indexes[1], saved.arrays["layer/doubtful"], (plans[0], plans[1]))
-    base = Searched(layer, saved.meta["base"]["columns"])
+    base = SearchableLayer(layer, saved.meta["base"]["columns"])
     base.dead, base.seen = saved.meta["base"]["dead"], seen
     base.events = saved.meta["base"]["events"]
     sample = Sample.of_state(saved.named("sample", SampleState))
@@ -86,14 +83,14 @@ def load_matcher(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS
 
 
 def save_statistics(statistics: Statistics, write: Write) -> None:
-    """Write what was learnt of events, as one file."""
+    """Write statistics of events as one file."""
     saved = _Saved({"kind": STATISTICS, "layout": LAYOUT_OF[STATISTICS]})
     saved.put_statistics(STATISTICS, statistics)
     write(STATISTICS, saved.arrays, saved.meta)
 
 
 def load_statistics(files: Mapping[str, ArrayFile]) -> Statistics:
-    """The statistics that were saved, for `Columnar.give`."""
+    """The saved statistics, for `Columnar.give`."""
     return _opened(files, STATISTICS).statistics(STATISTICS)
 
 
@@ -102,7 +99,7 @@ _PARTS = ("plain", "careful")
 
 @dataclass(frozen=True, slots=True)
 class _Saved(SavedArrays):
-    """With what was learnt of events."""
+    """Saved arrays, with statistics of events."""
 
     def put_statistics(self, name: str, statistics: Statistics) -> None:
         self.put_columns(f"{name}/columns", statistics.columns, statistics.dictionaries)
@@ -113,14 +110,14 @@ class _Saved(SavedArrays):
 
 
 def _opened(files: Mapping[str, ArrayFile], kind: str) -> _Saved:
-    """What a file of this kind holds. Raises SegmentError if there is none, or it is of another layout."""
+    """The content of the file of this kind. Raises SegmentError if it is missing or has another layout."""
     file = files.get(kind)
     if file is None or file.meta.get("kind") != kind:
-        raise SegmentError(f"there is no {kind} of the columnar matcher in what was saved")
-    layout, own = file.meta.get("layout", 0), LAYOUT_OF[kind]
-    if layout != own:
-        message = f"the {kind} was saved in layout {layout}, and this Harken reads layout {own}"
-        if layout < own:
+        raise SegmentError(f"the saved files have no {kind} of the columnar matcher")
+    layout, current = file.meta.get("layout", 0), LAYOUT_OF[kind]
+    if layout != current:
+        message = f"the {kind} was saved in layout {layout}, and this Harken reads layout {current}"
+        if layout < current:
             raise OutdatedError(message, hint=_REMEDIES[kind])
         raise SegmentError(message, hint="use the Harken that saved it, or a later one")
     return _Saved(dict(file.meta), dict(file.arrays))

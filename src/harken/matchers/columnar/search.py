@@ -1,4 +1,4 @@
-"""Searching a layer: finders for several threads, and what its rows find in a batch."""
+"""Searching a layer: a pool of finders for several threads, deletions, and counts for the report."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from harken.matchers.columnar.index import Finder
 from harken.matchers.columnar.layer import Layer
 
 _CLASSES = 256
-_NOBODY = np.empty(0, np.int32)
+_NO_NUMBERS = np.empty(0, np.int32)
 
 
 class LayerDeletions(NamedTuple):
-    """The rows of a layer that are deleted. What is deleted later makes another."""
+    """The deleted rows of a layer at one moment. Later deletions make another object."""
 
     plain: Deletions
     careful: Deletions
 
 
-class Searched:
-    """A layer, how many of its rows were deleted, and finders that are free."""
+class SearchableLayer:
+    """A layer, the number of its deleted rows, and free finders."""
 
     def __init__(
         self,
         layer: Layer,
         columns: int,
-        stale: NDArray[np.int32] = _NOBODY,
+        stale: NDArray[np.int32] = _NO_NUMBERS,
         settings: ColumnarSettings = DEFAULT_SETTINGS,
     ) -> None:
         self.layer = layer
         self.settings = settings
         self.stale = stale
-        """Of the subscriptions to be verified those, ascending, that need not be if codes knew their constants."""
+        """The stale subscriptions, ascending: verified only because the base does not know their constants."""
         self.columns = columns
-        """The columns whose codes it knows. Columns that came later stand behind them."""
+        """Number of columns that its rows are coded in. Later columns follow them."""
         self.dead = 0
         self.events = 0
-        """The events that were searched for."""
+        """Number of events searched for."""
         self._seen = [np.zeros(index.parts(), np.int64) for index in (layer.plain, layer.careful)]
-        """What finders that are gone have seen."""
+        """Slots examined by discarded finders."""
         self._free: tuple[deque[Finder], deque[Finder]] = (deque(), deque())
 
     def __len__(self) -> int:
-        """The rows that are left."""
+        """Number of rows that are not deleted."""
         return len(self.layer) - self.dead
 
     @property
     def seen(self) -> list[NDArray[np.int64]]:
-        """Of plain and careful, by cluster, pool and sieve: the slots that were looked at, by finders that are done."""
+        """Slots examined of plain and careful rows, by cluster, pool and sieve. Finders in use are not counted."""
         return [
-            sum((each.seen for each in list(free)), seen) for seen, free in zip(self._seen, self._free, strict=True)
+            sum((finder.seen for finder in list(free)), seen) for seen, free in zip(self._seen, self._free, strict=True)
         ]
 
     @seen.setter
@@ -67,33 +67,33 @@ class Searched:
         self._seen = seen
 
     def delete(self, numbers: NDArray[np.int32]) -> int:
-        """Delete subscriptions. Returns how many rows they had here."""
-        found = self.layer.delete(numbers)
-        self.dead += found
-        return found
+        """Delete subscriptions. Returns the number of their rows in this layer."""
+        count = self.layer.delete(numbers)
+        self.dead += count
+        return count
 
     def deleted(self) -> LayerDeletions:
-        """What is deleted now."""
+        """The present deletions."""
         return LayerDeletions(self.layer.plain.deletions(), self.layer.careful.deletions())
 
     @contextmanager
     def finder(self, *, careful: bool) -> Iterator[Finder]:
-        """A finder, for the time being."""
-        found = self.take_finder(careful=careful)
+        """Borrow a finder."""
+        finder = self.take_finder(careful=careful)
         try:
-            yield found
+            yield finder
         finally:
-            self.give_back(found, careful=careful)
+            self.give_back(finder, careful=careful)
 
     def take_finder(self, *, careful: bool) -> Finder:
-        """A finder that nobody else uses until it is given back."""
+        """A finder for the sole use of the caller, until `give_back`."""
         try:
             return self._free[careful].pop()
         except IndexError:
             return Finder(self.layer.careful if careful else self.layer.plain, self.columns, self.settings)
 
     def give_back(self, finder: Finder, *, careful: bool) -> None:
-        """Have a finder used again, or let it go if there are enough."""
+        """Keep a finder for reuse, or discard it if enough are kept."""
         free = self._free[careful]
         if len(free) < self.settings.finders_kept:
             free.append(finder)
@@ -101,17 +101,17 @@ class Searched:
             self._seen[careful] = self._seen[careful] + finder.seen
 
     def doubtful(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Which of these, found by careful rows, have to be verified."""
+        """Which of these candidates of careful rows have to be verified."""
         return _among(self.layer.doubtful, numbers)
 
     def count_stale(self, numbers: NDArray[np.int32]) -> int:
-        """How many of these, found by careful rows, are verified only because codes do not know their constants."""
+        """The number of stale ones among these candidates of careful rows."""
         return int(np.count_nonzero(_among(self.stale, numbers))) if len(self.stale) else 0
 
     def find_several(
         self, deleted: LayerDeletions, event_codes: EventCodes, place: int, out: NDArray[np.int32], end: int
     ) -> int:
-        """Append the numbers that may match an event with several values. Returns their end, or -1 without room."""
+        """Append the candidates of an event with several values. Returns their end, or -1 if `out` is too small."""
         for index, deletions in ((self.layer.plain, deleted.plain), (self.layer.careful, deleted.careful)):
             if not len(index):
                 continue
@@ -127,10 +127,10 @@ class Searched:
         return end
 
 
-def _among(known: NDArray[np.int32], numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which of the numbers are among those that are known, which are ascending."""
-    if not len(known):
+def _among(members: NDArray[np.int32], numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which of the numbers are members. `members` is ascending."""
+    if not len(members):
         return np.zeros(len(numbers), np.bool_)
-    places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-    found: NDArray[np.bool_] = known[places] == numbers
-    return found
+    places = np.minimum(np.searchsorted(members, numbers), len(members) - 1)
+    is_member: NDArray[np.bool_] = members[places] == numbers
+    return is_member

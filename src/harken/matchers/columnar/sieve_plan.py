@@ -1,4 +1,4 @@
-"""Planning a sieve: which rows are found by coarse bitmaps and an exact test of what is left."""
+"""Planning a sieve: which rows are matched by coarse bitmaps and an exact test of the rest."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from harken.matchers.columnar.sieves import Blocks, CodeBuckets, blocks_of, buck
 from harken.matchers.columnar.statistics import Frequencies
 
 _ROUNDS = 2
-"""Rows that leave the sieve change what the others cost in it: so often they are looked at again."""
+"""Number of planning rounds. Rows that leave the sieve change the cost of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class SievePlan:
-    """Rows of a sieve, in the order of their slots, and all columns that they ask for."""
+    """The rows of a sieve, in the order of their slots, and all columns that they test."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int32]
     live: float
-    """The share of its blocks that an event is expected to look at."""
+    """The expected share of its blocks that an event examines."""
     tested: float
-    """Slots that an event is expected to test."""
+    """Expected number of slots tested per event."""
     cost: float
     size: int
-    laid: tuple[CodeBuckets, Blocks] | None = None
-    """What it is built from; not kept."""
+    layout_data: tuple[CodeBuckets, Blocks] | None = None
+    """What it is built from. Dropped after building."""
 
 
 def plan_sieve(
@@ -42,12 +42,12 @@ def plan_sieve(
     sizes: NDArray[np.int64],
     keyed_costs: NDArray[Any],
     left: NDArray[np.bool_],
-    known: Frequencies,
+    frequencies: Frequencies,
     settings: ColumnarSettings,
 ) -> tuple[NDArray[np.bool_], list[SievePlan]]:
-    """Which of the rows that are left go into a sieve, and its plan if any do.
+    """Which of the rows in `left` go into a sieve, and its plan if any do.
 
-    Rows that ask for the same columns, whose sets have such sizes and costs elsewhere, stay together.
+    Rows on the same columns form a set and stay together. `sizes` and `keyed_costs` are those of sets in other layouts.
     """
     nothing = np.zeros(len(rows), np.bool_)
     if SIEVE not in settings.layouts:
@@ -63,7 +63,7 @@ def plan_sieve(
         members = np.flatnonzero(chosen)
         if not len(members):
             break
-        buckets = buckets_of(rows, members, known, settings)
+        buckets = buckets_of(rows, members, frequencies, settings)
         order = sorted_rows(rows, members, buckets)
         blocks = blocks_of(rows, order, buckets, settings)
         fixed, per_block, tested = _expected(buckets, blocks, costs)
@@ -72,9 +72,9 @@ def plan_sieve(
         whole = cost + float(keyed_costs[~taken].sum())
         if is_only or whole < best_cost:
             live = float(blocks.expected[:, 0].mean())
-            laid = buckets, blocks
+            layout_data = buckets, blocks
             best_cost = whole
-            best = SievePlan(order, buckets.columns, live, float(tested.sum()), cost, len(order), laid)
+            best = SievePlan(order, buckets.columns, live, float(tested.sum()), cost, len(order), layout_data)
         per_row = np.zeros(len(rows))
         per_row[order] = np.repeat(per_block / BLOCK, BLOCK)[: len(order)]
         here = np.bincount(set_of, weights=per_row, minlength=len(sizes))
@@ -90,7 +90,7 @@ def plan_sieve(
 
 
 def _expected(buckets: CodeBuckets, blocks: Blocks, costs: Costs) -> tuple[float, NDArray[Any], NDArray[Any]]:
-    """Nanoseconds an event for the sieve as a whole and for each block, and the slots of each block that are tested."""
+    """Expected nanoseconds per event for the whole sieve and for each block, and the slots tested in each block."""
     live, left, doubt = blocks.expected.T
     bitmaps = np.diff(blocks.ends, prepend=0)
     is_dense = left > FEW

@@ -19,38 +19,38 @@ _UNUSED = np.empty(0, np.int64)
 
 
 class CodeBuckets(NamedTuple):
-    """The codes of columns in buckets, and where the bounds of predicates lie."""
+    """The codes of columns divided into buckets, and the buckets of the bounds of predicates."""
 
     columns: NDArray[np.int32]
-    """All columns that the rows ask for."""
+    """All columns that the rows test."""
     places: NDArray[np.int64]
-    """By column, its place among these, or -1."""
+    """By column, its place in `columns`, or -1."""
     cut_starts: NDArray[np.int64]
     cuts: NDArray[np.uint32]
     is_whole: NDArray[np.uint8]
-    """As in a sieve."""
+    """As in `Sieve`."""
     whole_of: NDArray[np.bool_]
     """By place and bucket."""
     below: NDArray[np.float64]
     """By place and bucket, the share of events below the bucket; 1 behind the last."""
     first: NDArray[np.uint8]
     last: NDArray[np.uint8]
-    """For each predicate of the rows, the buckets of its lowest and its highest code."""
+    """The buckets of the lowest and the highest code of each predicate."""
 
 
 class Blocks(NamedTuple):
-    """The columns that get bitmaps, block by block, and what is expected of each block."""
+    """The columns with bitmaps of each block, and estimates of each block."""
 
     columns: NDArray[np.int32]
     ends: NDArray[np.int64]
     expected: NDArray[np.float64]
-    """By block: how often an event looks at it, how many slots are left then, and the share of these in doubt."""
+    """By block: the share of events that examine it, the number of slots left then, and the share of these in doubt."""
 
 
 def buckets_of(
-    rows: CodedRows, members: NDArray[np.int64], known: Frequencies, settings: ColumnarSettings
+    rows: CodedRows, members: NDArray[np.int64], frequencies: Frequencies, settings: ColumnarSettings
 ) -> CodeBuckets:
-    """The buckets for these rows. A column that few of them ask for has fewer: its bitmaps take as much memory."""
+    """The buckets for these rows. A column that few rows test has fewer: its bitmaps take as much memory as others."""
     width = len(rows.tops)
     code_starts = np.zeros(width + 1, np.int64)
     np.cumsum(rows.tops + 2, out=code_starts[1:])
@@ -72,7 +72,7 @@ def buckets_of(
         count = building.choose_cuts(counts[begin:end], most, chosen, whole)
         cuts[column], is_whole[column] = chosen[:count], whole[: count + 1]
         building.number_buckets(cuts[column], bucket_of[begin:end])
-        shares = known.cumulative[known.starts[column] : known.starts[column + 1]]
+        shares = frequencies.cumulative[frequencies.starts[column] : frequencies.starts[column + 1]]
         below[place, 0], below[place, 1] = 0, shares[1]
         below[place, 2 : count + 2] = shares[cuts[column]]
         whole_of[place, 1 : count + 2] = is_whole[column]
@@ -116,25 +116,27 @@ def blocks_of(rows: CodedRows, order: NDArray[np.int64], buckets: CodeBuckets, s
 
 
 def build_sieve(
-    rows: CodedRows, order: NDArray[np.int64], laid: tuple[CodeBuckets, Blocks] | None, first_slot: int
+    rows: CodedRows, order: NDArray[np.int64], layout_data: tuple[CodeBuckets, Blocks] | None, first_slot: int
 ) -> tuple[layout.Sieve, NDArray[np.int64]]:
-    """The sieve of rows in this order, and the row of every slot from `first_slot` on, -1 where a block is not full.
+    """The sieve of rows in this order, and the row of every slot from `first_slot` on, -1 for unused slots.
 
-    It is empty if it was not laid out.
+    The sieve is empty without `layout_data`.
     """
-    if laid is None:
+    if layout_data is None:
         return _empty(len(rows.tops), first_slot), order
-    buckets, chosen = laid
+    buckets, chosen = layout_data
     blocks, words = len(chosen.ends), (np.diff(buckets.cut_starts) + 2) * WORDS
     sizes = words[chosen.columns]
     block_bitmaps = np.cumsum(sizes) - sizes
     summed = -(-blocks // BLOCK)
-    own = words[buckets.columns]
-    summary_bitmaps = (np.arange(summed)[:, None] * own.sum() + np.cumsum(own) - own).astype(np.int64)
+    summary_words = words[buckets.columns]
+    summary_bitmaps = (
+        np.arange(summed)[:, None] * summary_words.sum() + np.cumsum(summary_words) - summary_words
+    ).astype(np.int64)
     summary_places = np.full((summed, len(rows.tops)), -1, np.int64)
     summary_places[:, buckets.columns] = summary_bitmaps
-    summaries = aligned(int(own.sum()) * summed, np.uint64)
-    # Bits of blocks that there are not stay clear.
+    summaries = aligned(int(summary_words.sum()) * summed, np.uint64)
+    # Bits beyond the last block stay clear.
     is_block = np.arange(summed * BLOCK) < blocks
     summaries.reshape(summed, -1, WORDS)[:] = (
         np.packbits(is_block, bitorder="little").view(np.uint64).reshape(summed, 1, WORDS)

@@ -1,4 +1,4 @@
-"""What matches events by one snapshot of the index: one event, a batch, or parts of a batch in several threads."""
+"""Matching by one snapshot of the index: one event, a batch, or parts of a batch in several threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnarView(Snapshot):
-    """A snapshot of the index, and the matcher that learns from what is matched by it."""
+    """A snapshot of the index. Its matcher learns from the events that it matches."""
 
     matcher: Columnar
     snapshot: ColumnarSnapshot
@@ -39,9 +39,9 @@ class ColumnarView(Snapshot):
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         if len(batch) == 1 and not batch.is_lazy:
-            found = self.match_one(batch[0], form_of)
-            if found is not None:
-                return found.result()
+            match = self.match_one(batch[0], form_of)
+            if match is not None:
+                return match.result()
         return self._ready(batch, form_of)(0, len(batch))
 
     def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
@@ -49,40 +49,40 @@ class ColumnarView(Snapshot):
         if snapshot.is_empty:
             return OneMatch([], 0, [])
         codes = codes_of_one(event, version.columns, version.dictionaries, version.named)
-        one = None if codes is None else find_one(snapshot, codes)
-        if codes is None or one is None:
+        candidates = None if codes is None else find_one(snapshot, codes)
+        if codes is None or candidates is None:
             return self._match_alone(event, codes, form_of)
-        if one.stale and (merged := self._merged(one.stale)) is not None:
+        if candidates.stale and (merged := self._merged(candidates.stale)) is not None:
             return merged.match_one(event, form_of)
         self.sample.learn(codes)
-        return one.result(event, form_of, self.matcher.limits)
+        return candidates.result(event, form_of, self.matcher.limits)
 
     def parts_of(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
-        """What matches the events first:last of a batch, for several threads at once.
+        """A function that matches the events first:last of a batch, for several threads.
 
-        Threads that encode get into each other's way where that is Python, which it is for events that are, and for
-        the first part of every column: then one thread does it for all.
+        Encoding is partly Python: all of it for Python events, and the first part of every column of a table. Threads
+        would block each other, so one thread encodes the whole batch unless its columns are long.
         """
         if batch.is_lazy and len(batch) > self.matcher.settings.encoded_together * len(self.snapshot.version.columns):
             return lambda first, last: self._ready(batch[first:last], form_of)(0, last - first)
         return self._ready(batch, form_of)
 
     def _match_alone(self, event: Event, codes: NDArray[np.uint32] | None, form_of: FormOf) -> OneMatch | None:
-        """What one event matches that may have several bindings, or by an index of several layers or with doubts."""
+        """Match one event that may have several bindings, or by an index with several layers or rows to verify."""
         version = self.snapshot.version
-        known = several_of_one(event, version.columns, version.dictionaries) if codes is None else of_one(codes)
-        if known is None:
+        encoded = several_of_one(event, version.columns, version.dictionaries) if codes is None else of_one(codes)
+        if encoded is None:
             return None
-        match = Match(self.snapshot, known, EventBatch.of((event,), (0,)), self.matcher.buffers)
+        match = Match(self.snapshot, encoded, EventBatch.of((event,), (0,)), self.matcher.buffers)
         stale = match.find()
         if stale and (merged := self._merged(stale)) is not None:
             return merged.match_one(event, form_of)
-        self.sample.learn(known.codes)
+        self.sample.learn(encoded.codes)
         result = match.result(form_of, self.matcher.limits)
         return OneMatch.of(result)
 
     def _ready(self, batch: EventBatch, form_of: FormOf) -> MatchPart:
-        """What matches parts of a batch, which is encoded."""
+        """Encode a batch. Returns a function that matches parts of it."""
         started = thread_time()
         snapshot, matcher = self.snapshot, self.matcher
         if snapshot.is_empty:
@@ -108,11 +108,11 @@ class ColumnarView(Snapshot):
         return matched
 
     def _merged(self, stale: int) -> ColumnarView | None:
-        """The same rows, all indexed, if that costs less than to verify so many whose constants no code knows.
+        """A view after a merge, if `stale` rows to verify are enough for one; its rows are the same.
 
-        None if it does not, or if rows came or left since.
+        None without a merge, or if subscriptions changed since this view was taken.
         """
-        if not self.may_merge or not self.matcher.index_stale(self.snapshot.version, stale):
+        if not self.may_merge or not self.matcher.merge_if_worth(self.snapshot.version, stale):
             return None
         later = self.matcher.snapshot()
         return replace(later, may_merge=False) if later.changes == self.changes else None

@@ -1,4 +1,4 @@
-"""The index of XPath subscriptions over XML documents: docs/xml.md tells how it works."""
+"""The index of XPath subscriptions over XML documents: docs/xml.md describes how it works."""
 
 from harken.matchers.documents.matcher import XPathMatcher
 

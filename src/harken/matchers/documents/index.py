@@ -1,4 +1,4 @@
-"""Programs with the values and keys by which documents find them, chosen by how many documents have each."""
+"""Programs posted under the values and keys by which documents find them, chosen by frequency."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from harken.matchers.documents.program_writing import NodePrograms
 from harken.matchers.documents.vocabulary import GrowingVocabulary
 
 _ALWAYS = np.int64(1 << 40)
-"""The key of a program that nothing rare covers."""
+"""The key of programs that no value or key covers: every document runs them."""
 _USUAL = 0.01
-"""The share of documents that have a value, as long as nothing is known of it."""
+"""Prior share of documents that have a value."""
 _LEAST_KEY = 0.2
-"""The share of documents that have a node of some name, likewise."""
+"""Prior share of documents that have a node of some name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFrequencies:
-    """How many documents had each value and each key of a vocabulary."""
+    """Number of documents that had each value and each key of a vocabulary."""
 
     documents: int
     values: NDArray[np.int64]
     keys: NDArray[np.int64]
 
     def costs(self, vocabulary: GrowingVocabulary, uses: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The share of documents that is expected to have each value and each key.
+        """The expected share of documents that have each value and each key.
 
-        `uses` counts the subscriptions that name a value: what many ask for, many documents have.
+        `uses` counts the subscriptions that name a value: a value named by many is taken to be frequent.
         """
         total = self.documents + 1.0
         guess = _USUAL * (1.0 + uses / max(1.0, float(uses.max(initial=0))))
@@ -47,12 +47,12 @@ NOTHING_LEARNT = ValueFrequencies(0, np.empty(0, np.int64), np.empty(0, np.int64
 
 @dataclass(frozen=True)
 class PostedIndex:
-    """Programs of subscriptions, found by values and keys."""
+    """Programs of subscriptions, posted under values and keys."""
 
     programs: NodePrograms
     postings: Postings
     expected: float
-    """Programs that a document is expected to run."""
+    """Expected number of programs that a document runs."""
 
     def __len__(self) -> int:
         return len(self.programs)
@@ -72,14 +72,14 @@ class PostedIndex:
 
     def memory(self) -> int:
         """Bytes of the arrays."""
-        held = (each.nbytes for each in self.postings if isinstance(each, np.ndarray))
-        return sum(held) + self.programs.numbers.nbytes
+        sizes = (array.nbytes for array in self.postings if isinstance(array, np.ndarray))
+        return sum(sizes) + self.programs.numbers.nbytes
 
 
 def build(
     programs: NodePrograms, vocabulary: GrowingVocabulary, learnt: ValueFrequencies = NOTHING_LEARNT
 ) -> PostedIndex:
-    """The index of programs. They are put into the order in which documents find them."""
+    """The index of programs, which are reordered by their postings."""
     words = len(programs.code)
     keys, owners, second = np.empty(words, np.int64), np.empty(words, np.int32), np.empty(words, np.int32)
     longest = int(np.diff(programs.starts).max(initial=0))
@@ -92,7 +92,7 @@ def build(
     keys, owners, second = keys[:pairs], owners[:pairs], second[:pairs]
     is_always = keys == _ALWAYS
     order = np.argsort(keys, kind="stable")
-    # Programs lie in memory as postings lead to them.
+    # Programs lie in memory in the order of their postings.
     kept, first = np.unique(owners[order], return_index=True)
     moved = kept[np.argsort(first, kind="stable")].astype(np.int64)
     place_of = np.empty(len(programs), np.int32)
@@ -100,10 +100,10 @@ def build(
     programs = programs.taken(moved)
     always = place_of[owners[is_always]]
     order = order[~is_always[order]]
-    known, counts = np.unique(keys[order], return_counts=True)
-    size = 1 << max(4, (2 * len(known)).bit_length())
+    posted, counts = np.unique(keys[order], return_counts=True)
+    size = 1 << max(4, (2 * len(posted)).bit_length())
     slots = np.zeros((size, 4), np.int32)
-    enter_keys(known, np.cumsum(counts), slots)
+    enter_keys(posted, np.cumsum(counts), slots)
     postings = Postings(
         base=0,
         alive=np.ones(len(programs), np.bool_),
@@ -118,7 +118,7 @@ def build(
 
 
 def _uses(programs: NodePrograms, vocabulary: GrowingVocabulary) -> NDArray[np.int64]:
-    """How often each value is named."""
+    """The number of times that programs name each value."""
     from harken.kernels.documents import count_values
 
     uses = np.zeros(vocabulary.values, np.int64)
@@ -127,6 +127,6 @@ def _uses(programs: NodePrograms, vocabulary: GrowingVocabulary) -> NDArray[np.i
 
 
 def _padded(counts: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    found = np.zeros(size)
-    found[: len(counts)] = counts[:size]
-    return found
+    padded = np.zeros(size)
+    padded[: len(counts)] = counts[:size]
+    return padded

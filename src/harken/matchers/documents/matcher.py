@@ -1,4 +1,4 @@
-"""XPath over XML documents: found through a rare value, decided by a program over lists of nodes."""
+"""XPath over XML documents: candidates by a rare value, decided by a program over lists of nodes."""
 
 from __future__ import annotations
 
@@ -40,41 +40,41 @@ class XPathSnapshot(Snapshot):
     """The indexes of a matcher at one moment."""
 
     matcher: XPathMatcher
-    held: DocumentSnapshot
+    index: DocumentSnapshot
     changes: int
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         documents = batch.documents(DOCUMENT, self.matcher.limits)
-        counts, found, ran = self.find(documents)
+        counts, numbers, ran = self.find(documents)
         events, owner = len(batch), documents.owner
         offsets, examined = np.zeros(events + 1, np.int64), np.zeros(events, np.int64)
         np.add.at(examined, owner, ran)
-        if len(owner) == events:  # a document an event
+        if len(owner) == events:  # one document per event
             offsets[:] = counts
-            return MatchResult(offsets, found, examined)
+            return MatchResult(offsets, numbers, examined)
         events_of = np.repeat(owner.astype(np.int64), np.diff(counts))
-        pairs = np.unique(events_of << 32 | found)  # an event with several documents matches once
+        pairs = np.unique(events_of << 32 | numbers)  # an event with several documents matches once
         np.cumsum(np.bincount(pairs >> 32, minlength=events), out=offsets[1:])
         return MatchResult(offsets, (pairs & 0xFFFFFFFF).astype(np.int32), examined)
 
     def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """Offsets and numbers of what each document matches, and how many programs it ran."""
-        if not len(documents) or not self.held.segments:
+        """The offsets and numbers of the matches of each document, and the number of programs it ran."""
+        if not len(documents) or not self.index.segments:
             none = np.zeros(len(documents) + 1, np.int64)
             return none, np.empty(0, np.int32), none[1:]
         return self.matcher.search(self._learnt(documents), documents)
 
     def _learnt(self, documents: Documents) -> DocumentSnapshot:
-        """The indexes, laid out by the first of many documents if nothing was known before."""
+        """The indexes. If nothing was learnt yet and there are many documents, they are rebuilt by the first ones."""
         if len(documents) <= 2 * LEARNING[0] or self.matcher.has_learnt:
-            return self.held
-        self.matcher.search(self.held, documents.part(0, LEARNING[0]))
+            return self.index
+        self.matcher.search(self.index, documents.part(0, LEARNING[0]))
         later = self.matcher.snapshot()
-        return later.held if later.changes == self.changes else self.held
+        return later.index if later.changes == self.changes else self.index
 
 
 class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
-    """Found through a rare value, decided by a program over lists of nodes.
+    """Candidates by a rare value, decided by a program over lists of nodes.
 
     The indexes of all segments share a vocabulary.
     """
@@ -89,7 +89,7 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
         self._tags: BoundTags | None = None
         self._tally = Tally()
         self._seen = [0, 0]
-        """Documents that were matched, and programs that these ran."""
+        """Number of documents matched, and number of programs that they ran."""
 
     def record(self, entry: Entry) -> Expression:
         return _plan_of(entry).expression
@@ -102,7 +102,7 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
         return whole if segment.alive.all() else whole.taken(np.flatnonzero(segment.alive))
 
     def built(self, parts: Sequence[NodePrograms], *, is_all: bool) -> PostedIndex:
-        """Of all that there are in a vocabulary that says no more than they do."""
+        """An index of these programs. If they are all, unused entries of the vocabulary are dropped."""
         programs = joined(parts)
         if is_all:
             self._learn_all()
@@ -110,11 +110,11 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
             self._tally.frequencies = learnt
         return build(programs, self._vocabulary, self._tally.frequencies)
 
-    def held(self) -> None:
+    def segments_changed(self) -> None:
         self._snapshot = DocumentSnapshot.of(self._vocabulary, self._segments, self._snapshot)
 
     def add_expressions(self, expressions: Mapping[int, Expression]) -> None:
-        """As `add`, of expressions by number."""
+        """As `add`, for expressions by number."""
         self._add(dict(expressions))
 
     # Matching
@@ -125,12 +125,12 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
             return XPathSnapshot(self, self._snapshot, self.changes)
 
     def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """Offsets and numbers of what each document matches, and how many programs it ran."""
+        """The offsets and numbers of the matches of each document, and the number of programs it ran."""
         return self.snapshot().find(documents)
 
     @property
     def has_learnt(self) -> bool:
-        """Whether indexes are laid out by documents that came."""
+        """Whether the indexes were rebuilt by learnt frequencies."""
         return self._tally.stage > 0
 
     def search(
@@ -155,24 +155,26 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
             if reached == count:
                 break
             room.grow(int(counts[reached]))
-        found = snapshot.numbers[room.out[: counts[-1]]]
+        matches = snapshot.numbers[room.out[: counts[-1]]]
         self._learn(snapshot, count, room)
         self._seen[0] += count
         self._seen[1] += int(ran.sum())
-        return counts, found, ran
+        return counts, matches, ran
 
     def _learn(self, snapshot: DocumentSnapshot, documents: int, room: SearchBuffers) -> None:
         with self._lock:
             if snapshot.vocabulary is not self._vocabulary:
-                return  # what was counted is in numbers that are gone
+                return  # the counts belong to a vocabulary that was replaced
             is_time = self._tally.add(documents, room)
             self._rooms.append(room)
             if is_time:
                 self._tally.stage += 1
-                self._hold(tuple(Segment.of(self.built([self.records(each)], is_all=False)) for each in self._segments))
+                self._set_segments(
+                    tuple(Segment.of(self.built([self.records(segment)], is_all=False)) for segment in self._segments)
+                )
 
     def _learn_all(self) -> None:
-        """Learn what rooms that nobody uses have counted."""
+        """Add the counts of all free rooms to the tally."""
         for room in self._rooms:
             if room.is_of(self._vocabulary):
                 self._tally.take(room)
@@ -187,7 +189,7 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
                 return room
 
     def _bound(self, paths: TagPaths, vocabulary: GrowingVocabulary) -> BoundTags:
-        """The tag paths in the names of a vocabulary."""
+        """The tag paths in the numbers of a vocabulary."""
         tags = self._tags
         if tags is None or not tags.is_current(paths, vocabulary):
             with self._lock:
@@ -196,14 +198,14 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
                     self._tags = tags
         return tags
 
-    # What it holds
+    # Reading
 
     def columns(self) -> tuple[Column, ...]:
-        """The columns that subscriptions ask for: the document."""
+        """The one column that subscriptions test: the document."""
         return _COLUMNS
 
     def paths(self) -> tuple[set[Path], list[int]]:
-        """The attributes that subscriptions ask for; none looks at others."""
+        """The attributes that subscriptions test. Verification reads no further ones."""
         return {DOCUMENT}, []
 
     def document_paths(self) -> tuple[Path, ...]:
@@ -211,25 +213,25 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
         return (DOCUMENT,) if len(self) else ()
 
     def flats(self) -> list[Flat]:
-        """Nothing: what they ask of a document no row can say."""
+        """None: rows cannot express XPath."""
         return []
 
     def learn(self, batch: EventBatch) -> None:
-        """Take a batch for a sample of the documents to come."""
+        """Take a batch as a sample of future documents."""
         documents = batch.documents(DOCUMENT, self.limits)
-        snapshot = self.snapshot().held
+        snapshot = self.snapshot().index
         if len(documents) and snapshot.segments:
             self.search(snapshot, documents)
 
     @classmethod
     def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> XPathMatcher | None:
-        """The matcher that was saved, or None if none was. Raises OutdatedError."""
+        """The saved matcher, or None if none was saved. Raises OutdatedError."""
         from harken.matchers.documents.saving import load_documents
 
         return load_documents(files, limits)
 
     def save(self, write: Write) -> None:
-        """Write all that it is made of, as one file."""
+        """Write the whole matcher as one file."""
         from harken.matchers.documents.saving import save_index
 
         self.merge()
@@ -240,7 +242,7 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
             save_index(segments[0].index, vocabulary, learnt, write)
 
     def renumbered(self, numbers: NDArray[np.int32]) -> Self:
-        """A matcher with the subscriptions whose new numbers are given, by the old ones; -1 leaves one out."""
+        """A matcher with renumbered subscriptions: `numbers` has the new number at each old one, -1 to leave it out."""
         with self._lock:
             self._absorb()
             programs = joined([*map(self.records, self._segments)] or [_NONE])
@@ -251,13 +253,13 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
         )
 
     def united(self, others: Sequence[Self]) -> Self:
-        """A matcher with the subscriptions of this one and of others, whose numbers are different."""
+        """A matcher with the subscriptions of this one and of others. No two have the same number."""
         made = self.renumbered(np.arange(max([0, *self.numbers()]) + 1, dtype=np.int32))
         parts = [*map(made.records, made._segments)]
         for other in others:
-            snapshot = other.snapshot().held
-            own = joined([*map(other.records, snapshot.segments)] or [_NONE])
-            parts.append(translated(own, snapshot.vocabulary, made._vocabulary))
+            snapshot = other.snapshot().index
+            programs = joined([*map(other.records, snapshot.segments)] or [_NONE])
+            parts.append(translated(programs, snapshot.vocabulary, made._vocabulary))
         return self.made_of(joined(parts or [_NONE]), made._vocabulary, made._tally.frequencies)
 
     def made_of(self, programs: NodePrograms, vocabulary: GrowingVocabulary, learnt: ValueFrequencies) -> Self:
@@ -269,11 +271,11 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
         """A matcher like this one that has this index."""
         made = type(self)(self.limits)
         made._vocabulary, made._tally = vocabulary, Tally.of(learnt)
-        made._hold((Segment.of(index),) if index is not None else ())
+        made._set_segments((Segment.of(index),) if index is not None else ())
         return made
 
     def stats(self) -> dict[str, Any]:
-        snapshot = self.snapshot().held
+        snapshot = self.snapshot().index
         vocabulary = snapshot.vocabulary
         documents, ran = self._seen
         memory = vocabulary.memory() + sum(segment.index.memory() for segment in snapshot.segments)
@@ -288,7 +290,7 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
                 for segment in snapshot.segments
             ],
             "linear_paths": vocabulary.paths - 1,
-            "tag_paths": 0 if self._tags is None else self._tags.known,
+            "tag_paths": 0 if self._tags is None else self._tags.count,
             "values": vocabulary.values,
             "documents": documents,
             "seen_programs": round(ran / documents, 2) if documents else None,

@@ -1,4 +1,4 @@
-"""Programs in the numbers of another vocabulary: one without what nobody says any more, or one of another engine."""
+"""Translate programs into another vocabulary: a compacted one, or the one of another engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harken.matchers.documents.vocabulary import GrowingVocabulary
 def compacted(
     programs: NodePrograms, vocabulary: GrowingVocabulary, learnt: ValueFrequencies
 ) -> tuple[NodePrograms, GrowingVocabulary, ValueFrequencies]:
-    """The same programs in a vocabulary that says no more than they do, with what was learnt of that."""
+    """The same programs in a vocabulary without unused entries, with the frequencies of the remaining entries."""
     new = GrowingVocabulary()
     moved, paths, values, keys = _translated(programs, vocabulary, new)
     del paths
@@ -25,14 +25,14 @@ def compacted(
 
 
 def translated(programs: NodePrograms, vocabulary: GrowingVocabulary, into: GrowingVocabulary) -> NodePrograms:
-    """The same programs in the numbers of another vocabulary, which gets what it lacks."""
+    """The same programs in another vocabulary, which gets the entries that it lacks."""
     return _translated(programs, vocabulary, into)[0]
 
 
 def _translated(
     programs: NodePrograms, source: GrowingVocabulary, target: GrowingVocabulary
 ) -> tuple[NodePrograms, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The programs, and the new numbers of paths, values and keys by the old ones; -1 for what is not used."""
+    """The programs, and the new numbers of paths, values and keys by the old ones; -1 for unused ones."""
     used = source.used()
     is_path, is_value = np.zeros(source.paths, np.bool_), np.zeros(source.values, np.bool_)
     is_number = np.zeros(len(used.numbers), np.bool_)
@@ -53,7 +53,7 @@ def _translated(
 def _move_paths(
     source: GrowingVocabulary, target: GrowingVocabulary, wanted: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The new numbers of paths and of keys. What a key is asked for comes along."""
+    """The new numbers of paths and of keys. The ways in which keys are looked up are copied."""
     used = source.used()
     needed = wanted.copy()
     for path in range(len(needed) - 1, 0, -1):  # parents stand before their children
@@ -71,7 +71,7 @@ def _move_paths(
         if wanted[path]:
             key = int(used.path_key[path])
             keys[key] = int(target.arrays.path_key[paths[path]])
-            target.ask(int(paths[path]), int(used.key_asked[key]), int(used.key_longest[key]))
+            target.use(int(paths[path]), int(used.key_asked[key]), int(used.key_longest[key]))
     return paths, keys
 
 
@@ -85,12 +85,13 @@ def _move_values(
     np.cumsum(length, out=at[1:])
     text = used.texts[np.repeat(begin - at[:-1], length) + np.arange(int(at[-1]))]
     old = packed >> 32
-    own = keys[old & ~NUMERIC] | (old & NUMERIC)
-    return target.intern_all(text, at, own.astype(np.int32))
+    new = keys[old & ~NUMERIC] | (old & NUMERIC)
+    return target.intern_all(text, at, new.astype(np.int32))
 
 
 def _carried(counts: NDArray[np.int64], places: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    found = np.zeros(size, np.int64)
-    known = np.flatnonzero(places[: len(counts)] >= 0)
-    found[places[known]] = counts[known]
-    return found
+    """The counts at their new places; 0 elsewhere."""
+    moved = np.zeros(size, np.int64)
+    kept = np.flatnonzero(places[: len(counts)] >= 0)
+    moved[places[kept]] = counts[kept]
+    return moved

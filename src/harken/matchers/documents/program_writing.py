@@ -45,10 +45,10 @@ _MOST_WALKS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class NodePrograms:
-    """Programs of subscriptions, behind each other, in the numbers of a vocabulary."""
+    """Programs of subscriptions, concatenated, in the numbers of a vocabulary."""
 
     numbers: NDArray[np.int32]
-    """The subscription of each."""
+    """The subscription number of each program."""
     starts: NDArray[np.int64]
     code: NDArray[np.uint32]
 
@@ -56,7 +56,7 @@ class NodePrograms:
         return len(self.numbers)
 
     def taken(self, places: NDArray[np.int64]) -> NodePrograms:
-        """Those at these places."""
+        """The programs at these places."""
         starts = np.empty(len(places) + 1, np.int64)
         code = np.empty(int((self.starts[places + 1] - self.starts[places]).sum()), np.uint32)
         copy_programs(self.starts, self.code, places, starts, code)
@@ -64,7 +64,7 @@ class NodePrograms:
 
 
 def joined(parts: Sequence[NodePrograms]) -> NodePrograms:
-    """All of several, in the numbers of the same vocabulary."""
+    """Concatenate programs of the same vocabulary."""
     if len(parts) == 1:
         return parts[0]
     ends = np.cumsum([0, *(len(part.code) for part in parts)])
@@ -77,7 +77,7 @@ def joined(parts: Sequence[NodePrograms]) -> NodePrograms:
 
 
 def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVocabulary) -> NodePrograms:
-    """The programs of subscriptions, given by number; what they say is entered into the vocabulary."""
+    """The programs of expressions, given by subscription number. Adds their names and constants to the vocabulary."""
     writer = _Writer(vocabulary)
     numbers, starts = [], [0]
     with collector_paused():
@@ -89,16 +89,16 @@ def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVo
 
 
 class _Walk(NamedTuple):
-    """Where steps without predicates lead from a linear path, and how to come back."""
+    """The end of steps without predicates from a linear path, and the way back."""
 
     steps: tuple[Step, ...]
-    """The very tuple: a parser gives the same steps as the same tuple, which is found by its identity."""
+    """Compared by identity: the parser returns one tuple for equal steps."""
     at: int
     climbs: list[int]
 
 
 class _Level(NamedTuple):
-    """Steps up to one with predicates, when the steps behind it are being written."""
+    """Steps up to one with predicates, while the steps after it are being written."""
 
     start: int
     """The linear path before the steps."""
@@ -106,28 +106,28 @@ class _Level(NamedTuple):
     """The linear path at their end."""
     climbs: list[int]
     has_list: bool
-    """Whether predicates are written already."""
+    """Whether some of the predicates are already written."""
     behind: list[Expression]
-    """Predicates that are less likely to fail than the steps behind them are."""
+    """Predicates written after the following steps, because these are more likely to fail."""
     negative: list[Not]
 
 
 class _Writer:
-    """Writes programs behind each other. What they say enters the vocabulary at the end, all at once."""
+    """Writes programs one after another. Their constants are added to the vocabulary at the end, all at once."""
 
     def __init__(self, vocabulary: GrowingVocabulary) -> None:
         self.code: list[int] = []
         self._vocabulary = vocabulary
         self._elements: dict[tuple[int, bool, str | None], int] = {}
-        """Linear paths, by the one before and the last step."""
+        """Linear paths by parent and last step, for elements."""
         self._walks: dict[tuple[int, int], _Walk] = {}
         self._values: list[bytes] = []
         self._value_paths: list[int] = []
         self._value_places: list[int] = []
-        """Where in the code each value belongs."""
+        """The place of each value in the code."""
         self._numbers: list[float] = []
         self._number_places: list[int] = []
-        self._asked: dict[int, int] = {}
+        self._uses: dict[int, int] = {}
         self._longest: dict[int, int] = {}
 
     def finished(self) -> NDArray[np.uint32]:
@@ -138,18 +138,18 @@ class _Writer:
         keys = vocabulary.arrays.path_key[paths & ~NUMERIC] | (paths & NUMERIC).astype(np.int32)
         code[self._value_places] = vocabulary.intern(self._values, keys)
         code[self._number_places] = vocabulary.add_numbers(np.array(self._numbers, np.float64))
-        for path, asked in self._asked.items():
-            vocabulary.ask(path, asked, self._longest.get(path, 0))
+        for path, uses in self._uses.items():
+            vocabulary.use(path, uses, self._longest.get(path, 0))
         return code
 
     def write(self, expression: Expression) -> None:
-        """Write a program. Its list has a node if the expression is true."""
+        """Write a program. Its final list has a node if the expression is true."""
         self._level(ROOT, [expression], REQUIRED)
 
-    # Each of these pushes one list: of those nodes at the end of a linear path for which something holds.
+    # Each of these methods writes code that pushes one list of nodes at the end of a linear path.
 
     def _level(self, path: int, items: Sequence[Expression], required: int) -> None:
-        """Those for which all items hold."""
+        """Push the nodes for which all items hold."""
         if len(items) == 1 and not isinstance(items[0], Not):
             self._item(path, items[0], required)
             return
@@ -160,7 +160,7 @@ class _Writer:
         self._exclude(path, negative, required)
 
     def _join(self, path: int, items: Sequence[Expression], has_list: bool, required: int) -> None:
-        """Those for which all items hold, among those of the list below if there is one."""
+        """Push the nodes for which all items hold. With `has_list`, intersect with the top list."""
         for item in items:
             self._item(path, item, required)
             if has_list:
@@ -168,9 +168,9 @@ class _Writer:
             has_list = True
 
     def _exclude(self, path: int, items: Sequence[Not], required: int) -> None:
-        """Those of the list below for which every item holds."""
-        for refused in items:
-            self._item(path, refused.item, 0)
+        """Remove from the top list the nodes for which any of these negations is false."""
+        for negation in items:
+            self._item(path, negation.item, 0)
             self.code.append(BUT | required)
 
     def _item(self, path: int, item: Expression, required: int) -> None:
@@ -192,7 +192,7 @@ class _Writer:
                 self.code.append(OR | (required if place == len(items) - 1 else 0))
 
     def _path(self, path: int, steps: tuple[Step, ...], comparison: Comparison | None, required: int) -> None:
-        """Those from which steps lead to a node that passes the comparison, if there is one."""
+        """Push the nodes from which the steps lead to a node, and to one that passes the comparison if given."""
         walk = self._walks.get((path, id(steps)))
         if walk is not None and walk.steps is steps:
             self._test(walk.at, comparison, required)
@@ -229,7 +229,7 @@ class _Writer:
             self._rise(level.start, level.climbs, required)
 
     def _walk(self, at: int, steps: tuple[Step, ...], place: int, climbs: list[int]) -> tuple[int, int]:
-        """Go on to the next step with predicates, or to the last one: nothing has to meet at the nodes between."""
+        """Advance to the next step with predicates, or to the last step. Nodes in between need no list."""
         while True:
             step = steps[place]
             climbs.append(RISE | at << SHIFT if step.is_descendant else UP | 1 << SHIFT)
@@ -239,7 +239,7 @@ class _Writer:
                 return at, place
 
     def _rise(self, path: int, climbs: list[int], required: int) -> None:
-        """Go up by one step after the other; several parents at once, and to the root at once."""
+        """Go up step by step. Adjacent steps to parents, and all steps to the root, are one instruction."""
         if path == ROOT:
             self.code.append(TO_ROOT | required)
             return
@@ -256,19 +256,19 @@ class _Writer:
             self.code.append(UP | ups << SHIFT)
 
     def _step(self, path: int, step: Step) -> int:
-        """The linear path that goes one step further."""
+        """The linear path extended by one step."""
         is_element = step.kind is NodeKind.ELEMENT
         key = path, step.is_descendant, step.name
-        found = self._elements.get(key) if is_element else None
-        if found is None:
+        extended = self._elements.get(key) if is_element else None
+        if extended is None:
             name = None if step.name is None else step.name.encode()
-            found = self._vocabulary.step(path, step.is_descendant, int(step.kind), name)
+            extended = self._vocabulary.step(path, step.is_descendant, int(step.kind), name)
             if is_element:
-                self._elements[key] = found
-        return found
+                self._elements[key] = extended
+        return extended
 
     def _test(self, path: int, comparison: Comparison | None, required: int) -> None:
-        """Those nodes at the end of a path that pass a comparison."""
+        """Push the nodes at the end of a path that pass the comparison, all without one."""
         if comparison is None:
             self._leaf(REACHED, path, required, IS_LISTED)
             return
@@ -292,9 +292,9 @@ class _Writer:
         self._numbers.append(number)
         self.code.append(0)
 
-    def _leaf(self, operation: int, path: int, required: int, asked: int) -> None:
+    def _leaf(self, operation: int, path: int, required: int, uses: int) -> None:
         self.code.append(operation | required | path << SHIFT)
-        self._asked[path] = self._asked.get(path, 0) | asked
+        self._uses[path] = self._uses.get(path, 0) | uses
 
     def _value(self, content: bytes, path: int) -> None:
         self._value_places.append(len(self.code))
@@ -304,23 +304,23 @@ class _Writer:
 
 
 def _moved(comparison: Comparison | None, steps: tuple[Step, ...]) -> Exists | Comparison:
-    """The same test at the end of other steps."""
+    """The comparison, or the test for existence, at the end of `steps`."""
     path = Location(steps)
     return Exists(path) if comparison is None else Comparison(path, comparison.operator, comparison.value)
 
 
 def _by_rank(items: Sequence[Expression]) -> tuple[list[Expression], list[Not]]:
-    """Items that have to hold, what fails soonest first, and those that are negated."""
+    """The items that are not negated, most likely to fail first, and the negated ones."""
     positive = [item for item in items if not isinstance(item, Not)]
     return sorted(positive, key=_rank), [item for item in items if isinstance(item, Not)]
 
 
 def _rank(item: Expression) -> int:
-    """What fails soonest comes first: equal values, then other tests, then what is only there."""
+    """Rank by how likely an item is to fail: equal strings first, then other comparisons, then existence."""
     if isinstance(item, Comparison):
         return 0 if item.operator == "=" and isinstance(item.value, str) else 2
     if isinstance(item, Exists):
-        inner = [_rank(each) for step in item.path.steps for each in step.predicates]
+        inner = [_rank(predicate) for step in item.path.steps for predicate in step.predicates]
         return min(inner, default=4) if inner else 4
     if isinstance(item, And):
         return min(map(_rank, item.items), default=4)

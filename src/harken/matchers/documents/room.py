@@ -1,4 +1,4 @@
-"""What one thread needs to search documents by XPath, and what is learnt of documents meanwhile."""
+"""The work space of one thread that searches documents by XPath, and the tally of what documents contain."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from harken.matchers.segmented import LEARNING
 
 _LEAST_ROOM = 1_024
 _DEPTH = 4_096
-"""Lists on a stack. Nesting is limited to far less."""
+"""Maximum number of lists on a stack. The limit on nesting is far lower."""
 _SLACK = 5
-"""Quarters of what is needed that a room has, so that it need not be made anew with every subscription."""
+"""Size of a room in quarters of what is needed now, so that it need not be remade for every new subscription."""
 
 
 class SearchBuffers:
-    """What one thread needs to search by a vocabulary. It is used again as long as it is large enough."""
+    """The work space of one thread that searches by a vocabulary. Reused while it is large enough."""
 
     def __init__(self, snapshot: DocumentSnapshot) -> None:
         self._vocabulary = snapshot.vocabulary
@@ -40,7 +40,7 @@ class SearchBuffers:
         )
         self.words = frozen(self.arrays)
         self.counted = 0
-        """Documents whose values are counted in it, and were not learnt yet."""
+        """Number of documents whose values are counted here and not yet added to the tally."""
         self.seen = np.zeros(_SLACK * len(snapshot.numbers) // 4, np.int32)
         self.out = np.empty(max(_LEAST_ROOM, len(snapshot.numbers) // 64), np.int64)
         self._resize(_LEAST_ROOM, _LEAST_ROOM)
@@ -49,7 +49,7 @@ class SearchBuffers:
         return self._vocabulary is vocabulary
 
     def serves(self, snapshot: DocumentSnapshot) -> bool:
-        """Whether it is large enough."""
+        """Whether it is large enough for a snapshot, and of the same vocabulary."""
         arrays = self.arrays
         return (
             self.is_of(snapshot.vocabulary)
@@ -59,12 +59,12 @@ class SearchBuffers:
         )
 
     def fit(self, nodes: int) -> None:
-        """Have room for documents of so many nodes."""
+        """Make room for documents with this many nodes."""
         if nodes > len(self.space.mark):
             self._resize(max(nodes, 2 * len(self.space.mark)), max(nodes, len(self.space.stack)))
 
     def grow(self, kept: int) -> None:
-        """Make room for more than was found up to here, and for longer lists."""
+        """Double the room for matches, keeping the first `kept`, and the room for lists."""
         self.out = np.concatenate([self.out[:kept], np.empty(2 * len(self.out), np.int64)])
         self._resize(len(self.space.mark), 2 * len(self.space.stack))
 
@@ -81,7 +81,7 @@ class SearchBuffers:
 
 @dataclass(slots=True)
 class Tally:
-    """What documents taught of values and keys. Threads may lose a little of it."""
+    """Frequencies of values and keys in documents. Not locked: threads may lose updates."""
 
     frequencies: ValueFrequencies = NOTHING_LEARNT
     stage: int = 0
@@ -91,15 +91,15 @@ class Tally:
         return cls(learnt, bisect_right(LEARNING, learnt.documents))
 
     def add(self, documents: int, room: SearchBuffers) -> bool:
-        """Learn what a room has counted. Returns whether the indexes are to be laid out anew."""
+        """Count documents searched in a room. Returns whether the indexes are to be rebuilt."""
         room.counted += documents
-        # Of documents that come one by one many are added at once: there is a count for every value.
+        # Single documents are added many at a time, because adding goes through the counts of all values.
         if room.counted >= LEARNING[0]:
             self.take(room)
         return self.stage < len(LEARNING) and self.frequencies.documents >= LEARNING[self.stage]
 
     def take(self, room: SearchBuffers) -> None:
-        """Learn what a room has counted up to now."""
+        """Add the counts of a room, and reset them."""
         before, arrays = self.frequencies, room.arrays
         if self.stage < len(LEARNING):
             values, keys = _sum(before.values, arrays.values[:, HITS]), _sum(before.keys, arrays.key_hits)
@@ -109,8 +109,8 @@ class Tally:
 
 
 def _sum(left: NDArray[np.int64], right: NDArray[Any]) -> NDArray[np.int64]:
-    """The sum of counts, of which the shorter ones lack what came later."""
-    found = np.zeros(max(len(left), len(right)), np.int64)
-    found[: len(left)] += left
-    found[: len(right)] += right
-    return found
+    """The sum of two arrays of counts. The shorter one is padded with zeros."""
+    total = np.zeros(max(len(left), len(right)), np.int64)
+    total[: len(left)] += left
+    total[: len(right)] += right
+    return total

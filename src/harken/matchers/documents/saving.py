@@ -1,4 +1,4 @@
-"""The index of XPath subscriptions as a file of arrays, which is mapped into memory as it is."""
+"""Saving the index of XPath subscriptions as an array file, which is mapped into memory when loaded."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from harken.versions.array_file import ArrayFile
 
 DOCUMENTS = "documents"
 LAYOUT = 1
-"""To be counted up whenever the arrays come to mean something else."""
+"""Increment when the meaning of the saved arrays changes."""
 
 
 def save_index(index: PostedIndex, vocabulary: GrowingVocabulary, learnt: ValueFrequencies, write: Write) -> None:
-    """Write an index, of which all subscriptions are there, and what was learnt of documents."""
+    """Write an index without removed subscriptions, and the frequencies learnt from documents."""
     meta = {
         "kind": DOCUMENTS,
         "layout": LAYOUT,
@@ -39,7 +39,7 @@ def save_index(index: PostedIndex, vocabulary: GrowingVocabulary, learnt: ValueF
 
 
 def load_documents(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> XPathMatcher | None:
-    """The matcher that was saved, or None if none was. Raises OutdatedError."""
+    """The saved matcher, or None if none was saved. Raises OutdatedError."""
     file = files.get(DOCUMENTS)
     if file is None:
         return None

@@ -1,4 +1,4 @@
-"""One XPath expression on one document: for what is verified one by one."""
+"""One XPath expression on one document, for verification."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harken.limits import Limits
 from harken.matchers.documents.matcher import XPathMatcher
 
 _FIRST = np.zeros(1, np.int32)
-# A document that is verified was read with its event, and was within the limits then.
+# The document was within the limits when its event was read.
 _NO_LIMITS = Limits(max_event_bytes=sys.maxsize, max_event_depth=sys.maxsize, max_document_nodes=2**31 - 2)
 
 
 @lru_cache(maxsize=4_096)
 def evaluator(text: str) -> Callable[[str], bool]:
-    """A test of documents. It raises DecodeError for one that cannot be read."""
+    """A test of documents. It raises DecodeError for an unreadable document."""
     matcher = XPathMatcher()
     matcher.add_expressions({0: parse_accepted(text)})
 

@@ -1,4 +1,4 @@
-"""What a match by XPath sees from beginning to end: indexes, which of their programs are alive, and a vocabulary."""
+"""A snapshot of the index of documents: segments, flags of live programs, and a vocabulary."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ DocumentSegment = Segment[PostedIndex]
 
 @dataclass(frozen=True, slots=True)
 class DocumentSnapshot:
-    """What a match sees from its beginning to its end."""
+    """What a match sees from its beginning to its end, also as words for a kernel."""
 
     vocabulary: GrowingVocabulary
     segments: tuple[DocumentSegment, ...]
     numbers: NDArray[np.int32]
-    """Of all programs, those of one index behind those of another."""
+    """The subscription numbers of all programs, segment by segment."""
     arrays: Vocabulary
     postings: tuple[Postings, ...]
-    """Kept, because what follows only knows where they lie."""
+    """Kept because the words below only point to their arrays."""
     words: Any
     indexes: Any
     """The vocabulary and the indexes as a kernel takes them."""
@@ -45,21 +45,21 @@ class DocumentSnapshot:
         segments: tuple[DocumentSegment, ...],
         before: DocumentSnapshot | None = None,
     ) -> DocumentSnapshot:
-        held: list[Postings] = []
+        postings: list[Postings] = []
         base = 0
         for segment in segments:
-            held.append(segment.index.postings._replace(base=base, alive=segment.alive))
+            postings.append(segment.index.postings._replace(base=base, alive=segment.alive))
             base += len(segment.index)
         if before is not None and before.indexed() == [id(each.index) for each in segments]:
-            numbers = before.numbers  # only what is alive has changed
+            numbers = before.numbers  # only the flags of live programs have changed
         else:
             numbers = np.concatenate([_NO_NUMBERS, *(each.index.programs.numbers for each in segments)])
         arrays = vocabulary.arrays
-        indexes = [frozen(each) for each in held]
-        together = indexes if IS_PLAIN or not held else np.stack(indexes)
+        indexes = [frozen(each) for each in postings]
+        together = indexes if IS_PLAIN or not postings else np.stack(indexes)
         counts = vocabulary.values, vocabulary.key_count
-        return cls(vocabulary, segments, numbers, arrays, tuple(held), frozen(arrays), together, *counts)
+        return cls(vocabulary, segments, numbers, arrays, tuple(postings), frozen(arrays), together, *counts)
 
     def indexed(self) -> list[int]:
-        """Which indexes there are."""
+        """The identities of the indexes."""
         return [id(segment.index) for segment in self.segments]

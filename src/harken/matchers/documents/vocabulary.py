@@ -1,7 +1,7 @@
-"""What XPath subscriptions say, each once: names, linear paths, and the constants that nodes are compared with.
+"""The names, linear paths and constants of XPath subscriptions, each once.
 
-It only grows while others match by it: arrays are written behind what is used, and where one is full a longer one takes
-its place. What nobody names any more goes when an index is merged.
+A vocabulary only grows, because other threads match by it: entries are written behind the used part of an array, and a
+full array is replaced by a longer one. Merging an index drops unused entries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = 0
 """The linear path of the root node, and its key."""
 
 Name = tuple[int, bytes]
-"""The kind of a node, and its expanded name; of a text, none."""
+"""The kind of a node, and its expanded name; the name of a text is empty."""
 
 
 class _Growing(Generic[_Item]):
@@ -41,7 +41,7 @@ class _Growing(Generic[_Item]):
         self.array, self.count = array, len(array)
 
     def reserve(self, more: int) -> bool:
-        """Have room for so many more. Returns whether that took a new array."""
+        """Reserve room for more items. Returns whether that replaced the array."""
         needed = self.count + more
         if needed <= len(self.array) and self.array.flags.writeable:
             return False
@@ -59,31 +59,31 @@ class GrowingVocabulary:
     """Names, keys, linear paths and values, with the numbers by which programs name them."""
 
     def __init__(self, arrays: Vocabulary | None = None, names: Sequence[Name] = (), keys: Sequence[Name] = ()) -> None:
-        """`arrays` are those of one that was saved; they may be read-only, and are copied when it grows."""
+        """`arrays` are those of a saved vocabulary. They may be read-only, and are copied before they grow."""
         self.names: dict[Name, int] = {name: place for place, name in enumerate(names, 1)}
         self._named = [b"", *(name for _, name in names)]
         self.keys: dict[Name, int] = {key: place for place, key in enumerate(keys, FIRST_KEY)}
-        """The kinds and names of paths' ends. That of a text goes by the name of its element."""
-        given = arrays or _empty()
-        self._columns = {name: _Growing(array) for name, array in given._asdict().items()}
+        """The keys: the kind and name at the end of a path. A text has the name of its element."""
+        initial = arrays or _empty()
+        self._columns = {name: _Growing(array) for name, array in initial._asdict().items()}
         self._paths: dict[tuple[int, bool, int, int], int] | None = None
-        self._arrays = given
+        self._arrays = initial
         self.changes = 0
-        """Counts names, keys and what is asked of these: by it others see that they know too little."""
+        """Number of changes of names, keys and their uses, by which a BoundTags sees that it is outdated."""
 
     @property
     def arrays(self) -> Vocabulary:
-        """The arrays as they are, with what is beyond their counts."""
+        """The whole arrays, including their unused parts."""
         return self._arrays
 
     @property
     def values(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return self._columns["values"].count
 
     @property
     def paths(self) -> int:
-        """How many linear paths there are, with that of the root."""
+        """Number of linear paths, including the root."""
         return self._columns["path_parent"].count
 
     @property
@@ -91,7 +91,7 @@ class GrowingVocabulary:
         return self._columns["key_asked"].count
 
     def used(self) -> Vocabulary:
-        """The arrays without what is beyond their counts."""
+        """The used parts of the arrays."""
         return Vocabulary(**{name: column.used() for name, column in self._columns.items()})
 
     def memory(self) -> int:
@@ -100,26 +100,26 @@ class GrowingVocabulary:
 
     def name(self, kind: int, name: bytes) -> int:
         """The number of a name."""
-        found = self.names.get((kind, name))
-        if found is None:
-            found = self.names[kind, name] = len(self._named)
+        number = self.names.get((kind, name))
+        if number is None:
+            number = self.names[kind, name] = len(self._named)
             self._named.append(name)
             self.changes += 1
-        return found
+        return number
 
     def step(self, parent: int, descends: bool, kind: int, name: bytes | None) -> int:
-        """The linear path that goes one step further than another. A name of None is any."""
+        """The linear path `parent` extended by one step. A name of None matches any name."""
         number = ANY if name is None else self.name(kind, name)
-        paths = self._known_paths()
-        found = paths.get((parent, descends, kind, number))
-        if found is None:
+        paths = self._path_numbers()
+        path = paths.get((parent, descends, kind, number))
+        if path is None:
             key = self._key(parent, descends, kind, name)
-            found = paths[parent, descends, kind, number] = self.paths
+            path = paths[parent, descends, kind, number] = self.paths
             self._append(path_parent=parent, path_descends=descends, path_kind=kind, path_name=number, path_key=key)
-        return found
+        return path
 
     def add_numbers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The places of numbers that are compared with."""
+        """Append the numbers of comparisons other than equality. Returns their places."""
         column = self._columns["numbers"]
         self._reserve(len(values), "numbers")
         first = column.count
@@ -127,54 +127,54 @@ class GrowingVocabulary:
         column.array[first : column.count] = values
         return np.arange(first, column.count)
 
-    def ask(self, path: int, asked: int, longest: int = 0) -> None:
-        """Have the nodes that a linear path ends at looked at in this way."""
+    def use(self, path: int, uses: int, longest: int = 0) -> None:
+        """Record how the nodes at the end of a path are looked up, and the length of the longest constant."""
         key = self._arrays.path_key[path]
         if not self._columns["key_asked"].array.flags.writeable:
-            self._own("key_asked", "key_longest")
-        if asked & ~self._arrays.key_asked[key]:
-            self._arrays.key_asked[key] |= asked
+            self._copy("key_asked", "key_longest")
+        if uses & ~self._arrays.key_asked[key]:
+            self._arrays.key_asked[key] |= uses
             self.changes += 1
         self._arrays.key_longest[key] = max(self._arrays.key_longest[key], longest)
 
     def intern(self, contents: Sequence[bytes], keys: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The numbers of values, given with the keys that they stand at."""
+        """The numbers of values, each given with its key."""
         text = np.frombuffer(bytearray(b"".join(contents)), np.uint8)
         at = np.zeros(len(contents) + 1, np.int64)
-        np.cumsum([len(each) for each in contents], out=at[1:])
+        np.cumsum([len(content) for content in contents], out=at[1:])
         return self.intern_all(text, at, keys)
 
     def intern_all(self, text: NDArray[np.uint8], at: NDArray[np.int64], keys: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The same for values behind each other."""
-        found = np.empty(len(keys), np.int32)
-        for first in range(0, len(keys), _AT_ONCE):  # many are known: room for all would be too much
+        """The numbers of concatenated values; value i is text[at[i] : at[i + 1]]."""
+        interned = np.empty(len(keys), np.int32)
+        for first in range(0, len(keys), _AT_ONCE):  # in parts: many values exist already, and need no room
             last = min(first + _AT_ONCE, len(keys))
             self._reserve(last - first, "values")
             self._reserve(int(at[last] - at[first]), "texts")
             self._reserve_slots(last - first)
             values, texts = self._columns["values"], self._columns["texts"]
-            some = text, at[first : last + 1], keys[first:last], found[first:last]
-            values.count, texts.count = intern_values(self._arrays, values.count, texts.count, *some)
-        return found
+            part = text, at[first : last + 1], keys[first:last], interned[first:last]
+            values.count, texts.count = intern_values(self._arrays, values.count, texts.count, *part)
+        return interned
 
     def _key(self, parent: int, descends: bool, kind: int, name: bytes | None) -> int:
         if kind == TEXT:
-            # Of a text that is no child of a named element, nothing is known but that it is a text.
-            own = int(self._arrays.path_name[parent]) if parent != ROOT and not descends else ANY
-            if own == ANY:
+            # The key of a text without a named parent is that of any text.
+            element = int(self._arrays.path_name[parent]) if parent != ROOT and not descends else ANY
+            if element == ANY:
                 return kind
-            name = self._named[own]
+            name = self._named[element]
         elif name is None:
             return kind
-        found = self.keys.get((kind, name))
-        if found is None:
-            found = self.keys[kind, name] = len(self.keys) + FIRST_KEY
+        key = self.keys.get((kind, name))
+        if key is None:
+            key = self.keys[kind, name] = len(self.keys) + FIRST_KEY
             self.changes += 1
             self._append(key_asked=0, key_longest=0)
-        return found
+        return key
 
-    def _known_paths(self) -> dict[tuple[int, bool, int, int], int]:
-        if self._paths is None:  # they are many, and one that only matches needs none
+    def _path_numbers(self) -> dict[tuple[int, bool, int, int], int]:
+        if self._paths is None:  # made lazily: there are many, and matching needs none
             used = self.used()
             columns = (used.path_parent, used.path_descends.astype(np.bool_), used.path_kind, used.path_name)
             rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -193,7 +193,7 @@ class GrowingVocabulary:
         if any(moved):
             self._changed()
 
-    def _own(self, *names: str) -> None:
+    def _copy(self, *names: str) -> None:
         for name in names:
             self._columns[name].array = self._columns[name].array.copy()
         self._changed()
@@ -212,8 +212,8 @@ class GrowingVocabulary:
 
 
 def numeric_value(number: float) -> bytes:
-    """A number as the bytes by which it is looked up."""
-    return pack("=d", number + 0.0)  # of -0.0 it makes 0.0
+    """A number as bytes, for looking it up."""
+    return pack("=d", number + 0.0)  # turns -0.0 into 0.0
 
 
 def _empty() -> Vocabulary:

@@ -1,4 +1,4 @@
-"""Subscriptions whose predicates are decided by plugged-in operators, evaluated as few times as possible."""
+"""Subscriptions with predicates that plugged-in operators decide, evaluated as few times as possible."""
 
 from harken.matchers.operators.matcher import OperatorMatcher, new_matcher
 

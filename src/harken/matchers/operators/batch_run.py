@@ -1,6 +1,6 @@
-"""One match: the events of a batch go through their predicates side by side.
+"""One match: the events of a batch are evaluated side by side.
 
-At each step every event asks for the predicate that its order names next; those of one operator are evaluated together.
+At each step every event has a next predicate, chosen by the order. Predicates of one operator are evaluated together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harken.language.compiled import Form
 from harken.language.sql.operator_plans import Literal
 from harken.limits import Limits
 from harken.matchers.base import MatchResult
-from harken.matchers.operators.graph import Held, course_of
+from harken.matchers.operators.graph import FrozenGraph, course_of
 from harken.matchers.operators.joining import Join, passing
 from harken.operators.calling import Binding, Caller, Evaluation, Outcome
 from harken.operators.operator import FREE, Operator
@@ -33,13 +33,13 @@ _MOST_COURSE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class CallPredicate:
-    """A call, up to the names of its variables, and the literals that want something of it."""
+    """A call, with variables by number instead of name, and the literals that test it."""
 
     call: Call
     variables: tuple[int, ...]
-    """For each argument that is a variable which one it is."""
+    """The number of the variable, for each argument that is one."""
     free: tuple[int, ...]
-    """The places of these arguments."""
+    """The positions of these arguments."""
     literals: list[int] = field(default_factory=list)
 
     @property
@@ -48,23 +48,23 @@ class CallPredicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What a match goes by from its beginning to its end. Lists may grow meanwhile, and nothing in them changes."""
+class RunSnapshot:
+    """What a match sees from its beginning to its end. Its lists may grow meanwhile, but their items do not change."""
 
-    graph: Held
+    graph: FrozenGraph
     always: NDArray[np.int32]
     """Conjunctions without a plain part."""
     behind: dict[int, tuple[int, ...]]
-    """Conjunctions by the number of their plain part."""
+    """Conjunctions by the number of their plain part, which has to match first."""
     predicates: list[CallPredicate]
     literals: list[tuple[Literal, Form | None]]
     conjunctions: list[tuple[int, Join | None]]
     courses: list[tuple[Course, Any]] = field(default_factory=list)
-    """Rooms for events that nobody uses."""
+    """Free work spaces, one per event."""
 
     @property
     def size(self) -> int:
-        """How many conjunctions there were."""
+        """Number of conjunctions."""
         return len(self.graph.graph.sibling)
 
     @property
@@ -74,10 +74,10 @@ class Moment:
 
 
 class _Flight:
-    """One event on its way through its predicates."""
+    """The evaluation of one event."""
 
     __slots__ = (
-        *("answers", "bindings", "course", "errors", "event", "failed", "found", "index", "matched", "next", "raw"),
+        *("answers", "bindings", "course", "errors", "event", "examined", "failed", "index", "matched", "next", "raw"),
         "words",
     )
 
@@ -87,26 +87,26 @@ class _Flight:
         self.course = course
         self.words = words
         self.next = NOTHING
-        """The predicate to evaluate."""
+        """The predicate to evaluate next."""
         self.answers: dict[Any, Outcome] = {}
-        """What operators answered: p(1), and p(n) where n is 1, are one call."""
+        """Outcomes by operator and arguments, so that p(1) and p(n) with n = 1 are one call."""
         self.bindings: dict[int, Sequence[Binding]] = {}
-        """What literals found that have variables."""
-        self.found = 0
-        """Conjunctions that were found and looked at."""
+        """Bindings of literals that have variables."""
+        self.examined = 0
+        """Number of true conjunctions that were handled, with a join of their variables if they have any."""
         self.matched: dict[int, None] = {}
         self.failed: list[tuple[list[int], HarkenError]] = []
-        """Conjunctions that could not be decided, and why."""
+        """Undecided conjunctions, with the error that prevented a decision."""
         self.errors: dict[int, HarkenError] = {}
         self.event: Event | None = None
 
 
 class BatchRun:
-    """The events of a batch, side by side."""
+    """The evaluation of the events of a batch, side by side."""
 
     def __init__(
         self,
-        moment: Moment,
+        snapshot: RunSnapshot,
         batch: EventBatch,
         callers: Mapping[str, Caller],
         limits: Limits,
@@ -114,22 +114,22 @@ class BatchRun:
         plain: MatchResult | None,
         first: int,
     ) -> None:
-        """`plain` tells which plain parts are true of the events, from the one at `first` on."""
-        self._moment = moment
+        """`plain` has the matches of plain parts. In it, the batch begins at event `first`."""
+        self._snapshot = snapshot
         self._batch = batch
         self._plain = plain
         self._first = first
         self._callers = callers
         self._limits = limits
         self._kind = kind
-        self._graph = moment.graph.graph_words, moment.graph.weights_words
+        self._graph = snapshot.graph.graph_words, snapshot.graph.weights_words
         self._candidates = np.zeros(len(batch), np.int64)
         self._numbers: list[list[int]] = [[] for _ in range(len(batch))]
         self._errors: list[tuple[int, int, HarkenError]] = []
         self._holding: dict[int, NDArray[np.uint8]] = {}
 
     def result(self) -> MatchResult:
-        room = max(1, min(_IN_FLIGHT, _MOST_COURSE_BYTES // max(1, self._moment.course_bytes)))
+        room = max(1, min(_IN_FLIGHT, _MOST_COURSE_BYTES // max(1, self._snapshot.course_bytes)))
         waiting = iter(range(len(self._batch)))
         flights: list[_Flight] = []
         while True:
@@ -149,56 +149,56 @@ class BatchRun:
         return MatchResult(offsets, numbers, self._candidates, self._errors)
 
     def _begun(self, index: int) -> _Flight | None:
-        """An event on its way; None if nothing of it is left for operators."""
-        moment = self._moment
-        candidates = moment.always
+        """Begin the evaluation of an event; None if no operator is needed."""
+        snapshot = self._snapshot
+        candidates = snapshot.always
         if self._plain is not None:
             low, high = self._plain.offsets[self._first + index : self._first + index + 2]
-            true = self._plain.numbers[low:high].tolist()
-            behind = [each for plain in true for each in moment.behind.get(plain, ())]
+            matches = self._plain.numbers[low:high].tolist()
+            behind = [conjunction for plain in matches for conjunction in snapshot.behind.get(plain, ())]
             candidates = np.concatenate([candidates, np.array(behind, np.int32)])
         self._candidates[index] = len(candidates)
         if not len(candidates):
             return None
         try:
-            course, words = moment.courses.pop()
+            course, words = snapshot.courses.pop()
         except IndexError:
-            course, words = course_of(moment.graph)
+            course, words = course_of(snapshot.graph)
         flight = _Flight(index, self._batch.raw(index), course, words)
         begin_event(*self._graph, words, candidates, self._kind)
-        self._look(flight)
+        self._take_true(flight)
         flight.next = choose(*self._graph, words, self._kind)
         return None if self._is_over(flight) else flight
 
     def _is_over(self, flight: _Flight) -> bool:
-        """Whether everything is decided; then what came of it is noted."""
+        """Whether all conjunctions are decided. If so, record the matches and errors."""
         if flight.next != NOTHING:
             return False
         for undecided, error in flight.failed:
-            for each in undecided:
-                flight.errors.setdefault(self._moment.conjunctions[each][0], error)
+            for conjunction in undecided:
+                flight.errors.setdefault(self._snapshot.conjunctions[conjunction][0], error)
         self._numbers[flight.index] = list(flight.matched)
         for number, error in flight.errors.items():
             if number not in flight.matched:
                 self._errors.append((flight.index, number, error))
-        self._moment.courses.append((flight.course, flight.words))
+        self._snapshot.courses.append((flight.course, flight.words))
         return True
 
     # One step: a predicate for each event
 
     def _step(self, flights: Sequence[_Flight]) -> None:
         groups: dict[tuple[str, tuple[int, ...]], list[_Flight]] = {}
-        predicates = self._moment.predicates
+        predicates = self._snapshot.predicates
         for flight in flights:
-            known = predicates[flight.next]
-            groups.setdefault((known.call.name, known.free), []).append(flight)
+            predicate = predicates[flight.next]
+            groups.setdefault((predicate.call.name, predicate.free), []).append(flight)
         for (name, _), several in groups.items():
             caller = self._callers[name]
-            asked: list[tuple[_Flight, Any, Evaluation]] = []
+            pending: list[tuple[_Flight, Any, Evaluation]] = []
             for flight in several:
                 try:
                     row = _row(flight.raw, predicates[flight.next].call, caller.operator)
-                except Exception as problem:  # what came may be anything, also what cannot be read
+                except Exception as problem:  # an event may be any object, also an unreadable one
                     message = f"the event cannot be read for the operator `{name}`: {type(problem).__name__}: {problem}"
                     self._settle(flight, OperatorError(f"{message:.300}"))
                     continue
@@ -208,18 +208,18 @@ class BatchRun:
                 elif key is not None and key in flight.answers:
                     self._settle(flight, flight.answers[key])
                 else:
-                    asked.append((flight, key, row))
-            answers = caller([row for _, _, row in asked]) if asked else ()
-            for (flight, key, _), answer in zip(asked, answers, strict=True):
+                    pending.append((flight, key, row))
+            answers = caller([row for _, _, row in pending]) if pending else ()
+            for (flight, key, _), answer in zip(pending, answers, strict=True):
                 if key is not None:
                     flight.answers[key] = answer
                 self._settle(flight, answer)
 
     def _settle(self, flight: _Flight, outcome: Outcome | None) -> None:
-        """Take the outcome of a predicate; None: it is unknown, as nobody asked."""
-        predicate = flight.next
-        known = self._moment.predicates[predicate]
-        literals = list(known.literals)  # others may come meanwhile
+        """Apply the outcome of a predicate; None: it was not evaluated, and is unknown."""
+        place_of_predicate = flight.next
+        predicate = self._snapshot.predicates[place_of_predicate]
+        literals = list(predicate.literals)  # a copy: other threads may append meanwhile
         holding = self._holding.get(len(literals))
         if holding is None:
             holding = self._holding[len(literals)] = np.zeros(len(literals), np.uint8)
@@ -228,41 +228,43 @@ class BatchRun:
                 raise outcome
             needed = flight.course.needed
             for place, literal in enumerate(literals):
-                is_asked = outcome is not None and literal < len(needed) and needed[literal] > 0
-                holding[place] = is_asked and self._holds(flight, known, literal, outcome)
+                is_needed = outcome is not None and literal < len(needed) and needed[literal] > 0
+                holding[place] = is_needed and self._holds(flight, predicate, literal, outcome)
         except HarkenError as error:
             outcome = None
             holding[:] = 0
             users = sum(int(flight.course.needed[each]) for each in literals if each < len(flight.course.needed))
             undecided = np.empty(users, np.int32)
-            count = needed_by(self._graph[0], flight.words, predicate, undecided)
+            count = needed_by(self._graph[0], flight.words, place_of_predicate, undecided)
             flight.failed.append((undecided[:count].tolist(), error))
         is_known = outcome is not None
-        flight.next = settle(*self._graph, flight.words, predicate, holding, is_known, self._kind)
-        if flight.course.cursor[FOUND] > flight.found and self._look(flight):
+        flight.next = settle(*self._graph, flight.words, place_of_predicate, holding, is_known, self._kind)
+        if flight.course.cursor[FOUND] > flight.examined and self._take_true(flight):
             flight.next = choose(*self._graph, flight.words, self._kind)
 
-    def _holds(self, flight: _Flight, known: CallPredicate, literal: int, outcome: Any) -> bool:
+    def _holds(self, flight: _Flight, predicate: CallPredicate, literal: int, outcome: Any) -> bool:
         """Whether a literal holds. Raises LimitError."""
-        said, form = self._moment.literals[literal]
-        if not known.variables:
-            return bool(outcome) is said.wanted
-        bindings = _distinct(outcome, known)
+        definition, form = self._snapshot.literals[literal]
+        if not predicate.variables:
+            return bool(outcome) is definition.wanted
+        bindings = _distinct(outcome, predicate)
         if form is not None:
             passes = passing(form, {}, self._limits)
-            bindings = [each for each in bindings if passes({str(place): each[place] for place in range(len(each))})]
+            bindings = [
+                binding for binding in bindings if passes({str(place): binding[place] for place in range(len(binding))})
+            ]
         flight.bindings[literal] = bindings
-        return bool(bindings) is said.wanted
+        return bool(bindings) is definition.wanted
 
-    def _look(self, flight: _Flight) -> bool:
-        """Take the conjunctions that were found true: those with variables to join are joined first.
+    def _take_true(self, flight: _Flight) -> bool:
+        """Take the conjunctions that became true. Those with variables also need a substitution.
 
-        Returns whether that decided others.
+        Returns whether that decided other conjunctions.
         """
         end = int(flight.course.cursor[FOUND])
         has_dropped = False
-        for each in flight.course.found[flight.found : end].tolist():
-            number, join = self._moment.conjunctions[each]
+        for conjunction in flight.course.found[flight.examined : end].tolist():
+            number, join = self._snapshot.conjunctions[conjunction]
             if join is not None and number not in flight.matched:
                 if flight.event is None:
                     flight.event = self._batch[flight.index]
@@ -272,37 +274,37 @@ class BatchRun:
                 except LimitError as error:
                     flight.errors.setdefault(number, error)
                     continue
-                drop_siblings(self._graph[0], flight.words, each)
+                drop_siblings(self._graph[0], flight.words, conjunction)
                 has_dropped = True
             flight.matched[number] = None
-        flight.found = end
+        flight.examined = end
         return has_dropped
 
 
-def one_after_the_other(parts: Sequence[MatchResult]) -> MatchResult:
+def concatenated(parts: Sequence[MatchResult]) -> MatchResult:
     """The result of a batch from those of its parts."""
-    counts = np.concatenate([np.diff(each.offsets) for each in parts])
-    firsts = np.cumsum([0, *(len(each.candidates) for each in parts)]).tolist()
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    firsts = np.cumsum([0, *(len(part.candidates) for part in parts)]).tolist()
     return MatchResult(
         np.concatenate([[0], np.cumsum(counts)]),
-        np.concatenate([each.numbers for each in parts]),
-        np.concatenate([each.candidates for each in parts]),
+        np.concatenate([part.numbers for part in parts]),
+        np.concatenate([part.candidates for part in parts]),
         [
             (first + index, number, error)
-            for each, first in zip(parts, firsts, strict=False)
-            for index, number, error in each.errors
+            for part, first in zip(parts, firsts, strict=False)
+            for index, number, error in part.errors
         ],
     )
 
 
 def _row(raw: RawEvent, call: Call, operator: Operator) -> Evaluation | None:
-    """What the operator is called with; None if the event lacks an attribute that it is to be called with."""
+    """The arguments of a call; None if the event lacks an attribute among them."""
     arguments: list[Any] = []
-    for each in call.arguments:
-        if isinstance(each, Constant):
-            arguments.append(each.value)
-        elif isinstance(each, Attribute):
-            value = raw.at(each.path)
+    for argument in call.arguments:
+        if isinstance(argument, Constant):
+            arguments.append(argument.value)
+        elif isinstance(argument, Attribute):
+            value = raw.at(argument.path)
             if value is None:
                 return None
             arguments.append(value)
@@ -312,8 +314,8 @@ def _row(raw: RawEvent, call: Call, operator: Operator) -> Evaluation | None:
 
 
 def _key(name: str, arguments: tuple[Any, ...]) -> Any:
-    """What tells calls apart; None if arguments cannot be compared."""
-    key = name, tuple([(type(each), each) for each in arguments])
+    """A key of calls with equal arguments; None if an argument is not hashable."""
+    key = name, tuple([(type(argument), argument) for argument in arguments])
     try:
         hash(key)
     except (TypeError, ValueError):
@@ -321,17 +323,17 @@ def _key(name: str, arguments: tuple[Any, ...]) -> Any:
     return key
 
 
-def _distinct(bindings: Sequence[Binding], known: CallPredicate) -> Sequence[Binding]:
-    """Bindings of the arguments as bindings of the variables: where one stands twice both have to be the same."""
-    if len(known.variables) == known.distinct:
+def _distinct(bindings: Sequence[Binding], predicate: CallPredicate) -> Sequence[Binding]:
+    """Turn bindings of arguments into bindings of variables. Repeated variables must have equal values."""
+    if len(predicate.variables) == predicate.distinct:
         return bindings
-    found: list[Binding] = []
-    for each in bindings:
+    distinct: list[Binding] = []
+    for binding in bindings:
         values: dict[int, Value] = {}
-        for variable, value in zip(known.variables, each, strict=True):
+        for variable, value in zip(predicate.variables, binding, strict=True):
             before = values.setdefault(variable, value)
             if KINDS[type(before)] is not KINDS[type(value)] or before != value:
                 break
         else:
-            found.append(tuple(values[place] for place in range(known.distinct)))
-    return found
+            distinct.append(tuple(values[place] for place in range(predicate.distinct)))
+    return distinct

@@ -1,4 +1,4 @@
-"""Conjunctions of expensive literals, and the predicates that they share: arrays that grow at their end."""
+"""Conjunctions of expensive literals, and the predicates that they share, as growing arrays."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from harken.kernels.ordering import (
 )
 
 _WIDTH = 8
-"""Chains that each is compared with, of those that share a literal with it."""
+"""Number of chains that a chain is compared with, for each literal that they share."""
 _MOST_PAIRS = 4_000_000
 _NEVER_FAILS = 1e-6
-"""The least that a literal is taken to be likely to fail: what is needed is always worth something."""
+"""Minimum estimate of the chance that a literal fails, so that its worth is never 0."""
 _PRIOR = 4.0
-"""Outcomes that the first guess of a literal counts as much as."""
+"""Weight of the prior chance of a literal, in outcomes."""
 _UNLEARNT = 0.5
 
 
 class Growing:
-    """An array that grows at its end. What was handed out before stays as it is."""
+    """An array that grows at its end. Views returned earlier stay valid."""
 
     __slots__ = ("_array", "size")
 
@@ -52,12 +52,12 @@ class Growing:
         return self._array[: self.size]
 
     def renew(self) -> None:
-        """Go on with a copy: what was handed out is changed no more."""
+        """Replace the array by a copy, so that later writes do not reach views returned earlier."""
         self._array = self._array.copy()
 
 
-class Held(NamedTuple):
-    """A graph as it was at a moment, for kernels: words, and the arrays that they point to."""
+class FrozenGraph(NamedTuple):
+    """A graph at one moment, for kernels: words, and the arrays that they point to."""
 
     graph_words: Any
     weights_words: Any
@@ -66,10 +66,10 @@ class Held(NamedTuple):
 
 
 class OperatorGraph:
-    """The graph of conjunctions, literals and predicates, and what is known of their outcomes.
+    """The graph of conjunctions, literals and predicates, with statistics of their outcomes.
 
-    Conjunctions are numbered as they come. One that leaves keeps its number, and is no candidate any more. Whoever
-    matches holds the graph of a moment: what is changed after that is changed in copies, but for what only grows.
+    Conjunctions are numbered in the order in which they are added. A removed one keeps its number, but is no candidate
+    any more. A match reads a FrozenGraph: later changes copy its arrays, except those that only grow.
     """
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class OperatorGraph:
         self._slot = {name: Growing(np.int32) for name in ("literal", "conjunction", "next", "chain")}
         self._begin, self._sibling, self._is_joined = Growing(np.int32, 1), Growing(np.int32), Growing(np.uint8)
         self._last_literal: dict[int, int] = {}
-        """Of each predicate."""
+        """The last literal of each predicate."""
         self._order = np.empty(0, np.int32)
         self._failing = Growing(np.float64)
         self._ordered_at = 0
-        """How many conjunctions there were when chains were ordered."""
-        self._held_out: Held | None = None
+        """Number of conjunctions when chains were last ordered."""
+        self._frozen: FrozenGraph | None = None
 
     @property
     def conjunctions(self) -> int:
@@ -102,11 +102,11 @@ class OperatorGraph:
     # Growing
 
     def _change(self) -> None:
-        """Before a change: leave alone what somebody may be matching by."""
-        if self._held_out is not None:
-            self._held_out = None
-            for each in (self._predicate_first, self._literal["next"], self._literal["first"], self._sibling):
-                each.renew()
+        """Copy the arrays that matches may be reading, before they are changed."""
+        if self._frozen is not None:
+            self._frozen = None
+            for array in (self._predicate_first, self._literal["next"], self._literal["first"], self._sibling):
+                array.renew()
             self._cost.renew()
             self._slot["chain"].renew()
 
@@ -117,25 +117,25 @@ class OperatorGraph:
         return self.predicates - 1
 
     def add_literal(self, predicate: int, guess: float = _UNLEARNT) -> int:
-        """One more thing to want of a predicate. `guess` is how likely it holds, as long as nothing is learnt."""
+        """Add a literal of a predicate. `guess` is the prior chance that it holds."""
         self._change()
         number = self.literals
         firsts = self._predicate_first.view()
         self._literal["predicate"].add([predicate])
         self._literal["next"].add([NOTHING])
         self._literal["first"].add([NOTHING])
-        for each, value in ((self._tried, 0), (self._held, 0), (self._guess, guess)):
-            each.add([value])
+        for array, value in ((self._tried, 0), (self._held, 0), (self._guess, guess)):
+            array.add([value])
         if firsts[predicate] == NOTHING:
             firsts[predicate] = number
-        else:  # at the end: literals of a predicate are settled in the order in which they came
+        else:  # appended: literals of a predicate are settled in the order in which they were added
             self._literal["next"].view()[self._last_literal[predicate]] = number
         self._last_literal[predicate] = number
         self._failing.add([max(_NEVER_FAILS, 1.0 - guess)])
         return number
 
     def add_conjunction(self, literals: Sequence[int], is_joined: bool = False, sibling: int | None = None) -> int:
-        """A conjunction of literals, each once; `sibling` is another of the same subscription."""
+        """Add a conjunction of distinct literals. `sibling` is another conjunction of the same subscription."""
         self._change()
         number = self.conjunctions
         slots = range(self._slot["literal"].size, self._slot["literal"].size + len(literals))
@@ -157,7 +157,7 @@ class OperatorGraph:
     def of_arrays(
         cls, starts: NDArray[np.int64], predicates: NDArray[np.int32], costs: NDArray[np.float64]
     ) -> OperatorGraph:
-        """A graph of many conjunctions at once, each of predicates that are wanted to hold."""
+        """A graph of many conjunctions of predicates, none negated."""
         made = cls()
         count, slots = len(costs), len(predicates)
         numbers = np.arange(count, dtype=np.int32)
@@ -172,8 +172,8 @@ class OperatorGraph:
         firsts = np.full(count, NOTHING, np.int32)
         firsts[predicates[order][::-1]] = order[::-1]
         made._literal["first"].add(firsts)
-        for each in (made._tried, made._held):
-            each.add(np.zeros(count, np.int64))
+        for array in (made._tried, made._held):
+            array.add(np.zeros(count, np.int64))
         made._guess.add(np.full(count, _UNLEARNT))
         made._failing.add(np.full(count, 1.0 - _UNLEARNT))
         conjunctions = len(starts) - 1
@@ -186,15 +186,15 @@ class OperatorGraph:
         made._is_joined.add(np.zeros(conjunctions, np.uint8))
         return made
 
-    # What is known
+    # Statistics
 
     def learn(self) -> None:
-        """Take what was counted of outcomes into account, from the next event on."""
+        """Update the chances from the counted outcomes, for the next events."""
         tried, held, guess = self._tried.view(), self._held.view(), self._guess.view()
         self.set_known((held + _PRIOR * guess) / (tried + _PRIOR))
 
     def set_known(self, holding: NDArray[np.float64]) -> None:
-        """Take it as known how likely each literal holds."""
+        """Set the chance of each literal to hold."""
         self._change()
         self._failing.renew()
         self._failing.view()[:] = np.maximum(_NEVER_FAILS, 1.0 - holding)
@@ -204,27 +204,27 @@ class OperatorGraph:
         self._cost.view()[:] = costs
 
     def recall(self, tried: Sequence[int], held: Sequence[int]) -> None:
-        """Take over what was counted before."""
+        """Take over counted outcomes."""
         self._tried.view()[:] = tried
         self._held.view()[:] = held
         self.learn()
 
     def holding(self) -> NDArray[np.float64]:
-        """How likely each literal is taken to hold."""
+        """The estimated chance of each literal to hold."""
         return np.asarray(1.0 - self._failing.view())
 
     def outcomes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How often the outcome of each literal was learnt, and how often it held."""
+        """The number of outcomes of each literal, and how many of them held."""
         return self._tried.view(), self._held.view()
 
     def popularity(self) -> NDArray[np.int64]:
-        """How many conjunctions have each literal, those that left included."""
+        """The number of conjunctions with each literal, including removed ones."""
         return np.bincount(self._slot["literal"].view(), minlength=self.literals)
 
     # Chains
 
     def order_chains(self) -> None:
-        """Fix the order of all chains anew: pairwise differences of cost, then greedy edges (the paper's Sub-Order)."""
+        """Reorder all chains: pairwise differences of cost, then greedy edges (the paper's Sub-Order)."""
         self._change()
         self._sort_chains(0)
         graph, weights = self._tuples()
@@ -244,14 +244,14 @@ class OperatorGraph:
                 path[place] = at
                 place += 1
                 at = following[at]
-        # Pairs say which of two chains comes first, not how much either settles: what begins with a literal that
-        # settles much comes before all others, and of those that begin with the same one the path tells the order.
+        # Pairs order two chains, but do not say how much either settles. So chains are sorted by the worth of their
+        # first literal, and at equal worth by their place on the path.
         order = path[np.argsort(-self._first_worth(graph, weights)[path], kind="stable")]
         self._order = order
         self._ordered_at = chains
 
     def chains_ready(self) -> None:
-        """Have an order of chains: new ones are set behind the others until they are a quarter of all."""
+        """Update the order of chains. New ones are appended, until they are more than a quarter of the ordered ones."""
         added = self.conjunctions - self._ordered_at
         if added > self._ordered_at // 4:
             self.order_chains()
@@ -266,7 +266,7 @@ class OperatorGraph:
         sort_chains(frozen(graph), frozen(weights), first)
 
     def _ranked(self, graph: Graph, weights: Weights) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The slots of each literal, those first whose chains get there soonest: by P / C."""
+        """The slots of each literal, in descending order of P / C: the chains that reach it soonest come first."""
         slots = graph.slot_literal
         chained = slots[graph.chain]
         chance, cost = 1.0 - weights.failing[chained], weights.cost[graph.literal_predicate[chained]]
@@ -275,8 +275,8 @@ class OperatorGraph:
         place = heads.copy()
         ends = graph.begin[1:][np.diff(graph.begin) > 0]
         while len(place):
-            on = place + 1 < ends
-            place, ends = place[on], ends[on]
+            continues = place + 1 < ends
+            place, ends = place[continues], ends[continues]
             reach[place + 1] = reach[place] * chance[place]
             spent[place + 1] = spent[place] + reach[place] * cost[place]
             place = place + 1
@@ -287,7 +287,7 @@ class OperatorGraph:
         return graph.chain[order].astype(np.int32), starts
 
     def _first_worth(self, graph: Graph, weights: Weights) -> NDArray[np.float64]:
-        """What the first literal of each chain is expected to settle, for its cost."""
+        """The worth of the first literal of each chain: the conjunctions it is expected to settle, per cost."""
         worth = np.full(self.conjunctions, np.inf)
         has_any = np.diff(graph.begin) > 0
         literals = graph.slot_literal[graph.chain[graph.begin[:-1][has_any]]]
@@ -297,12 +297,12 @@ class OperatorGraph:
 
     # For kernels
 
-    def held(self) -> Held:
-        """The graph as it is now, as kernels take it."""
-        if self._held_out is None:
+    def held(self) -> FrozenGraph:
+        """The present graph, as kernels take it."""
+        if self._frozen is None:
             graph, weights = self._tuples()
-            self._held_out = Held(frozen(graph), frozen(weights), graph, weights)
-        return self._held_out
+            self._frozen = FrozenGraph(frozen(graph), frozen(weights), graph, weights)
+        return self._frozen
 
     def _tuples(self) -> tuple[Graph, Weights]:
         literal, slot = self._literal, self._slot
@@ -323,9 +323,9 @@ class OperatorGraph:
         return graph, Weights(self._failing.view(), self._cost.view(), self._tried.view(), self._held.view())
 
 
-def course_of(held: Held) -> tuple[Course, Any]:
-    """Room for one event, and its words."""
-    graph = held.graph
+def course_of(frozen_graph: FrozenGraph) -> tuple[Course, Any]:
+    """Work space for one event, and its words."""
+    graph = frozen_graph.graph
     conjunctions, literals, predicates = len(graph.sibling), len(graph.literal_next), len(graph.predicate_first)
     made = Course(
         np.zeros(CURSORS, np.int64),

@@ -1,4 +1,4 @@
-"""One joint substitution: bindings that several calls agree on, and that pass all tests."""
+"""The search for a substitution: bindings on which all calls of a conjunction agree, and which pass all tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Key = tuple[tuple[object, Value], ...]
 
 @dataclass(frozen=True, slots=True)
 class CallRelation:
-    """What a call found: its variables, and the values that they may have together."""
+    """The result of a call as a relation: its variables, and the rows of values that they may have together."""
 
     variables: tuple[str, ...]
     rows: Sequence[tuple[Value, ...]]
@@ -30,7 +30,7 @@ class CallRelation:
 
 @dataclass(frozen=True, slots=True)
 class VariableTest:
-    """A condition on some variables."""
+    """A test of some variables."""
 
     variables: frozenset[str]
     passes: Callable[[Mapping[str, Value]], bool]
@@ -38,10 +38,10 @@ class VariableTest:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """How the variables of a conjunction are held together."""
+    """The calls and tests that constrain the variables of a conjunction."""
 
     occurrences: tuple[tuple[int, tuple[str, ...]], ...]
-    """Literals, each with the names of its variables."""
+    """Literals, with the names of their variables in this conjunction."""
     tests: tuple[tuple[frozenset[str], Form], ...]
     mixed: tuple[frozenset[str], Form] | None
 
@@ -59,7 +59,7 @@ class Join:
         )
 
     def solve(self, bindings: dict[int, Sequence[Binding]], event: Event, limits: Limits) -> Substitution | None:
-        """A substitution that meets it. Raises LimitError."""
+        """A substitution that satisfies the conjunction; None if there is none. Raises LimitError."""
         relations = [CallRelation(names, bindings[literal]) for literal, names in self.occurrences]
         tests = [VariableTest(names, passing(form, {}, limits)) for names, form in self.tests]
         if self.mixed is not None:
@@ -69,7 +69,7 @@ class Join:
 
 
 def passing(form: Form, attributes: dict[str, Any], limits: Limits) -> Callable[[Mapping[str, Value]], bool]:
-    """A test of variables, beside attributes of an event."""
+    """A test of variables, and of these attributes of an event."""
 
     def passes(bound: Mapping[str, Value]) -> bool:
         event = {**attributes, **{f"?{name}": value for name, value in bound.items()}}
@@ -81,23 +81,23 @@ def passing(form: Form, attributes: dict[str, Any], limits: Limits) -> Callable[
 def joined(relations: Sequence[CallRelation], tests: Sequence[VariableTest], most: int) -> Substitution | None:
     """A substitution of all variables that is in every relation and passes every test; None if there is none.
 
-    Relations that neither a variable nor a test holds together are searched one after the other, never as a product.
-    Raises LimitError if more than `most` rows had to be tried.
+    Relations that share no variable or test, directly or through others, are searched separately, never as a product.
+    Raises LimitError after trying more than `most` rows.
     """
-    found: Substitution = {}
+    substitution: Substitution = {}
     budget = [most]
-    for component, own in _components(relations, tests):
-        part = _solve(component, own, budget, most)
+    for component, component_tests in _components(relations, tests):
+        part = _solve(component, component_tests, budget, most)
         if part is None:
             return None
-        found |= part
-    return found
+        substitution |= part
+    return substitution
 
 
 def _components(
     relations: Sequence[CallRelation], tests: Sequence[VariableTest]
 ) -> list[tuple[list[CallRelation], list[VariableTest]]]:
-    """Relations and tests, grouped by the variables that hold them together."""
+    """Relations and tests in groups that share no variable."""
     leader: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -126,16 +126,16 @@ def _solve(
     def search(depth: int) -> bool:
         if depth == len(steps):
             return True
-        relation, index, known, due = steps[depth]
+        relation, index, bound_before, tests_now = steps[depth]
         names = relation.variables
-        for row in index.get(_key([bound[name] for name in known]), ()):
+        for row in index.get(_key([bound[name] for name in bound_before]), ()):
             budget[0] -= 1
             if budget[0] < 0:
                 message = f"more than {most:,} combinations of bindings were tried"
                 raise LimitError(message, limit="max_bindings")
             fresh = [name for name in names if name not in bound]
             bound.update(zip(names, row, strict=True))
-            if all(test.passes(bound) for test in due) and search(depth + 1):
+            if all(test.passes(bound) for test in tests_now) and search(depth + 1):
                 return True
             for name in fresh:
                 del bound[name]
@@ -145,30 +145,30 @@ def _solve(
 
 
 _Step = tuple[CallRelation, dict[_Key, list[tuple[Value, ...]]], tuple[str, ...], list[VariableTest]]
-"""A relation, its rows by the variables that are bound before it, and the tests that can be made once it is."""
+"""A relation, its rows by the variables that are bound before it, these variables, and the tests that it completes."""
 
 
 def _steps(relations: list[CallRelation], tests: list[VariableTest]) -> list[_Step]:
-    """An order to go through relations: small ones first, then those that share a variable with what is bound."""
-    left = sorted(relations, key=lambda each: len(each.rows))
+    """The order in which relations are searched: those that share a bound variable first, then small ones."""
+    remaining = sorted(relations, key=lambda each: len(each.rows))
     waiting = list(tests)
     bound: set[str] = set()
     steps: list[_Step] = []
-    while left:
-        relation = next((each for each in left if bound & set(each.variables)), left[0])
-        left.remove(relation)
-        known = tuple(name for name in relation.variables if name in bound)
-        places = [relation.variables.index(name) for name in known]
+    while remaining:
+        relation = next((each for each in remaining if bound & set(each.variables)), remaining[0])
+        remaining.remove(relation)
+        bound_before = tuple(name for name in relation.variables if name in bound)
+        places = [relation.variables.index(name) for name in bound_before]
         index: dict[_Key, list[tuple[Value, ...]]] = {}
         for row in relation.rows:
             index.setdefault(_key([row[place] for place in places]), []).append(row)
         bound |= set(relation.variables)
-        due = [test for test in waiting if test.variables <= bound]
+        tests_now = [test for test in waiting if test.variables <= bound]
         waiting = [test for test in waiting if not test.variables <= bound]
-        steps.append((relation, index, known, due))
+        steps.append((relation, index, bound_before, tests_now))
     return steps
 
 
 def _key(values: list[Value]) -> _Key:
-    """Values that are the same by the language: 1 is 1.0, and not TRUE."""
+    """A key that is the same for values equal by the language: 1 equals 1.0, but not TRUE."""
     return tuple((KINDS[type(value)], value) for value in values)

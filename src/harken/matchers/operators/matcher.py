@@ -1,4 +1,4 @@
-"""Subscriptions with operators: an index decides their plain parts, and only what survives reaches the operators."""
+"""Subscriptions with operators: an index decides their plain parts first, and operators decide what remains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from harken.limits import Limits
 from harken.matchers.algorithm_registry import DEFAULT_ALGORITHM, create_matcher, create_other
 from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot, Trait
 from harken.matchers.kinds import Indexes
-from harken.matchers.operators.batch_run import BatchRun, CallPredicate, Moment, one_after_the_other
+from harken.matchers.operators.batch_run import BatchRun, CallPredicate, RunSnapshot, concatenated
 from harken.matchers.operators.graph import OperatorGraph
 from harken.matchers.operators.joining import Join
 from harken.matchers.roles import Write
@@ -41,38 +41,38 @@ from harken.schema.paths import Path
 _KINDS = {"adaptive": ADAPTIVE, "suborder": SUBORDER, "sequential": SEQUENTIAL, "naive": NAIVE}
 FILE = "operators"
 _LEARNING = 16
-"""Events after which what was learnt is used for the first time, and then each time there are twice as many."""
+"""Number of events after which statistics are applied first; then again whenever it has doubled."""
 _MOST_LEARNING = 4_096
-_MANY_GONE = 1_000
+_MOST_REMOVED = 1_000
 
 
-class _LeftForms:
-    """Plain parts that left since a snapshot, which may still have to verify them; and those that left after those."""
+class _RemovedForms:
+    """Plain parts removed since a snapshot, which may still need them, linked to those of later snapshots."""
 
     __slots__ = ("__weakref__", "forms", "later")
 
     def __init__(self) -> None:
         self.forms: dict[int, Form] = {}
-        self.later: _LeftForms | None = None
+        self.later: _RemovedForms | None = None
 
     def of(self, number: int) -> Form:
-        node: _LeftForms | None = self
+        node: _RemovedForms | None = self
         while node is not None:
             form = node.forms.get(number)
             if form is not None:
                 return form
             node = node.later
-        raise AssertionError(f"nobody ever had the plain part {number}")
+        raise AssertionError(f"there was never a plain part {number}")
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorSnapshot(Snapshot):
-    """The operators' part of subscriptions at one moment, with their plain parts."""
+    """The subscriptions with operators at one moment: their graph, and a snapshot of their plain parts."""
 
     matcher: OperatorMatcher
-    moment: Moment
+    run_snapshot: RunSnapshot
     plain: Snapshot
-    left: _LeftForms
+    removed: _RemovedForms
     changes: int
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
@@ -86,7 +86,7 @@ class OperatorMatcher:
     traits: ClassVar[frozenset[Trait]] = frozenset((Trait.UNSUBSCRIBE, Trait.IN_PLACE))
 
     def __init__(self, limits: Limits, operating: Operating, plain: Indexes) -> None:
-        """`plain` is an empty index for plain parts."""
+        """`plain` is an empty index for the plain parts."""
         self._limits = limits
         self._operating = operating
         self._operators = operating.operators
@@ -97,8 +97,8 @@ class OperatorMatcher:
         self._plain_of: dict[str, int] = {}
         self._plain_forms: dict[int, Compiled] = {}
         self._next_plain = 0
-        self._left: Callable[[], _LeftForms | None] = ref(_LeftForms())
-        """What left since the last snapshot, as long as somebody has that."""
+        self._removed: Callable[[], _RemovedForms | None] = ref(_RemovedForms())
+        """A weak reference to the plain parts removed since the last snapshot: only that snapshot needs them."""
         self._changes = 0
         self._seen = 0
         self._learnt_at = 0
@@ -110,16 +110,16 @@ class OperatorMatcher:
         self._predicates: list[CallPredicate] = []
         self._predicate_of: dict[Call, int] = {}
         self._literals: list[tuple[Literal, Form | None]] = []
-        """Each with what tests its bindings."""
+        """Each literal, with the form that tests its bindings."""
         self._literal_of: dict[Literal, int] = {}
         self._conjunctions: list[tuple[int, Join | None]] = []
-        """Each as the number of its subscription, and how its variables are joined, if they are."""
-        self._own: dict[int, list[tuple[int, int | None]]] = {}
+        """For each conjunction, its subscription and the join of its variables, if it has any."""
+        self._conjunctions_of: dict[int, list[tuple[int, int | None]]] = {}
         """The conjunctions of each subscription, each with its plain part."""
         self._behind: dict[int, tuple[int, ...]] = {}
         self._always: set[int] = set()
-        self._moment: Moment | None = None
-        self._gone = 0
+        self._current: RunSnapshot | None = None
+        self._removed_count = 0
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -133,62 +133,64 @@ class OperatorMatcher:
                 plan = entry.compiled.plan
                 assert isinstance(plan, OperatorPlan)
                 self._put(entry.number, plan, coming)
-            self._take_plain(coming)  # before others leave: a plain part that both have stays as it is
-            self._leave(replaced)
+            self._add_plain(coming)  # before removing others: a plain part that both have is kept
+            self._discard(replaced)
 
     def remove(self, numbers: Iterable[int]) -> None:
         with self._lock:
-            self._leave(numbers)
+            self._discard(numbers)
 
-    def _leave(self, numbers: Iterable[int]) -> None:
-        """Let go of subscriptions, and of what is left of those that went before, once that is most of the graph."""
+    def _discard(self, numbers: Iterable[int]) -> None:
+        """Remove subscriptions. Rebuilds the graph once most of it belongs to removed ones."""
         self._remove(numbers)
-        if self._gone > max(_MANY_GONE, len(self._own)):
+        if self._removed_count > max(_MOST_REMOVED, len(self._conjunctions_of)):
             self._rebuild(self._plans, self.learnt())
-        self._moment = None
+        self._current = None
         self._changes += 1
 
     def _put(self, number: int, plan: OperatorPlan, coming: dict[int, Compiled]) -> None:
         self._plans[number] = plan
-        own: list[tuple[int, int | None]] = []
-        for each in plan.conjunctions:
-            occurrences = [(self._literal(one.literal, plan), one.variables) for one in each.occurrences]
-            join = Join.of(each, occurrences, plan) if each.is_joined else None
+        conjunctions: list[tuple[int, int | None]] = []
+        for planned in plan.conjunctions:
+            occurrences = [(self._literal(one.literal, plan), one.variables) for one in planned.occurrences]
+            join = Join.of(planned, occurrences, plan) if planned.is_joined else None
             literals = list(dict.fromkeys(literal for literal, _ in occurrences))
-            made = self._graph.add_conjunction(literals, join is not None, own[-1][0] if own else None)
+            made = self._graph.add_conjunction(
+                literals, join is not None, conjunctions[-1][0] if conjunctions else None
+            )
             self._conjunctions.append((number, join))
-            plain = None if each.plain is None else self._plain_number(each.plain, coming)
-            own.append((made, plain))
+            plain = None if planned.plain is None else self._plain_number(planned.plain, coming)
+            conjunctions.append((made, plain))
             if plain is None:
                 self._always.add(made)
             else:
                 self._behind[plain] = (*self._behind.get(plain, ()), made)
-        self._own[number] = own
+        self._conjunctions_of[number] = conjunctions
 
     def _plain_number(self, plain: Compiled, coming: dict[int, Compiled]) -> int:
-        known = self._plain_of.get(plain.text)
-        if known is None:
-            known = self._plain_of[plain.text] = self._next_plain
+        number = self._plain_of.get(plain.text)
+        if number is None:
+            number = self._plain_of[plain.text] = self._next_plain
             self._next_plain += 1
-            self._plain_forms[known] = coming[known] = plain
-        return known
+            self._plain_forms[number] = coming[number] = plain
+        return number
 
-    def _take_plain(self, coming: dict[int, Compiled]) -> None:
+    def _add_plain(self, coming: dict[int, Compiled]) -> None:
         if coming:
             self._plain.add([Entry(number, compiled) for number, compiled in coming.items()])
 
     def _literal(self, literal: Literal, plan: OperatorPlan) -> int:
-        known = self._literal_of.get(literal)
-        if known is not None:
-            return known
+        number = self._literal_of.get(literal)
+        if number is not None:
+            return number
         form = plan.compile_test(as_attributes(conjunction(list(literal.tests)))).form if literal.tests else None
         operator = self._operators[literal.call.name]
         predicate = self._predicate_of.get(literal.call)
         if predicate is None:
             predicate = self._graph.add_predicate(self._callers[operator.name].cost)
             arguments = list(enumerate(literal.call.arguments))
-            variables = tuple(int(each.name) for _, each in arguments if isinstance(each, Variable))
-            free = tuple(place for place, each in arguments if isinstance(each, Variable))
+            variables = tuple(int(argument.name) for _, argument in arguments if isinstance(argument, Variable))
+            free = tuple(place for place, argument in arguments if isinstance(argument, Variable))
             self._predicates.append(CallPredicate(literal.call, variables, free))
             self._predicate_of[literal.call] = predicate
         guess = operator.selectivity if literal.wanted else 1.0 - operator.selectivity
@@ -203,28 +205,28 @@ class OperatorMatcher:
         for number in numbers:
             if self._plans.pop(number, None) is None:
                 continue
-            self._gone += 1
-            for each, plain in self._own.pop(number):
-                self._always.discard(each)
+            self._removed_count += 1
+            for conjunction_number, plain in self._conjunctions_of.pop(number):
+                self._always.discard(conjunction_number)
                 if plain is None:
                     continue
-                self._behind[plain] = tuple(one for one in self._behind[plain] if one != each)
+                self._behind[plain] = tuple(one for one in self._behind[plain] if one != conjunction_number)
                 if not self._behind[plain]:
-                    compiled, left = self._plain_forms[plain], self._left()
-                    if left is not None:
-                        left.forms[plain] = compiled.form
+                    compiled, removed = self._plain_forms[plain], self._removed()
+                    if removed is not None:
+                        removed.forms[plain] = compiled.form
                     del self._behind[plain], self._plain_of[compiled.text], self._plain_forms[plain]
                     unused.append(plain)
         if unused:
             self._plain.remove(unused)
 
     def _rebuild(self, plans: dict[int, OperatorPlan], learnt: Mapping[str, list[int]]) -> None:
-        """Build the graph anew, of these subscriptions; those of before are let go of."""
+        """Replace the graph by one of these subscriptions."""
         self._start()
         coming: dict[int, Compiled] = {}
         for number, plan in plans.items():
             self._put(number, plan, coming)
-        self._take_plain(coming)
+        self._add_plain(coming)
         self._recall(learnt)
 
     # Matching
@@ -234,86 +236,86 @@ class OperatorMatcher:
 
     def snapshot(self) -> OperatorSnapshot:
         with self._lock:
-            left = self._left()
-            if left is None or left.forms:
-                fresh = _LeftForms()
-                if left is not None:
-                    left.later = fresh
-                self._left, left = ref(fresh), fresh
-            return OperatorSnapshot(self, self._now(), self._plain.snapshot(), left, self._changes)
+            removed = self._removed()
+            if removed is None or removed.forms:
+                fresh = _RemovedForms()
+                if removed is not None:
+                    removed.later = fresh
+                self._removed, removed = ref(fresh), fresh
+            return OperatorSnapshot(self, self._now(), self._plain.snapshot(), removed, self._changes)
 
-    def run(self, known: OperatorSnapshot, batch: EventBatch) -> MatchResult:
-        """The subscriptions that are true of each event. A large batch is cut where it is time to learn from it."""
-        found: list[MatchResult] = []
-        moment = known.moment
+    def run(self, snapshot: OperatorSnapshot, batch: EventBatch) -> MatchResult:
+        """The subscriptions that are true of each event. Large batches are cut to apply statistics in between."""
+        results: list[MatchResult] = []
+        current = snapshot.run_snapshot
         forms = self._plain_forms
 
         def form_of(number: int) -> Form:
             compiled = forms.get(number)
-            return known.left.of(number) if compiled is None else compiled.form
+            return snapshot.removed.of(number) if compiled is None else compiled.form
 
-        plain = known.plain.match(batch, form_of) if moment.behind else None
+        plain = snapshot.plain.match(batch, form_of) if current.behind else None
         start = 0
         while True:
             with self._lock:
-                if start and known.changes == self._changes:  # else it goes on with what was there when it began
-                    moment = self._now()
+                if start and snapshot.changes == self._changes:  # else continue with the snapshot
+                    current = self._now()
                 stop = start + max(_LEARNING, self._learning_at() - self._seen)
                 if len(batch) - start <= 2 * _LEARNING:
                     stop = len(batch)
             part = batch if start == 0 and stop >= len(batch) else batch[start:stop]
-            run = BatchRun(moment, part, self._callers, self._limits, _KINDS[self._order], plain, start)
-            found.append(run.result())
+            run = BatchRun(current, part, self._callers, self._limits, _KINDS[self._order], plain, start)
+            results.append(run.result())
             with self._lock:
                 self._seen += len(part)
             if stop >= len(batch):
-                return found[0] if len(found) == 1 else one_after_the_other(found)
+                return results[0] if len(results) == 1 else concatenated(results)
             start = stop
 
     def _learning_at(self) -> int:
-        """After how many events what was learnt is used the next time: each time they are twice as many."""
+        """The number of events after which statistics are applied next: about twice the last one."""
         return self._learnt_at + max(_LEARNING, min(self._learnt_at, _MOST_LEARNING))
 
-    def _now(self) -> Moment:
+    def _now(self) -> RunSnapshot:
         if self._seen >= self._learning_at():
             self._learn()
-        if self._moment is None:
+        if self._current is None:
             if self._order == "suborder":
                 self._graph.chains_ready()
             always = np.array(sorted(self._always), np.int32)
             lists = self._predicates, self._literals, self._conjunctions
-            self._moment = Moment(self._graph.held(), always, dict(self._behind), *lists)
-        return self._moment
+            self._current = RunSnapshot(self._graph.held(), always, dict(self._behind), *lists)
+        return self._current
 
     def _learn(self) -> None:
-        """Go on by what was learnt of outcomes and costs."""
+        """Apply the statistics of outcomes and costs."""
         self._learnt_at = self._seen
         self._graph.learn()
-        self._graph.set_costs([self._callers[each.call.name].cost for each in self._predicates])
+        self._graph.set_costs([self._callers[predicate.call.name].cost for predicate in self._predicates])
         if self._order == "suborder" and self._graph.conjunctions:
             self._graph.order_chains()
-        self._moment = None
+        self._current = None
 
-    # What it holds
+    # Reading
 
     def columns(self) -> tuple[Column, ...]:
-        asking = self._plain.asking()
-        return () if asking is None else asking.columns()
+        lister = self._plain.asking()
+        return () if lister is None else lister.columns()
 
     def paths(self) -> tuple[set[Path], list[int]]:
         return {(name,) for plan in list(self._plans.values()) for name in plan.names()}, []
 
     def flats(self) -> list[Flat]:
-        """Nothing: rows of plain parts say less than the subscriptions do, and are numbered otherwise."""
+        """None: rows of plain parts are weaker than their subscriptions, and have other numbers."""
         return []
 
     def reads(self) -> frozenset[str] | None:
-        """The attributes that operators may look at, as such or as arguments; None: all."""
+        """The attributes that operators may read, directly or as arguments; None: all."""
         declared = self._operating.operators.reads()
         if declared is None:
             return None
-        arguments = (each for known in list(self._predicates) for each in known.call.arguments)
-        return declared.union(each.path[0] for each in arguments if isinstance(each, Attribute))
+        arguments = (argument for predicate in list(self._predicates) for argument in predicate.call.arguments)
+        return declared.union(argument.path[0] for argument in arguments if isinstance(argument, Attribute))
 
     def document_paths(self) -> tuple[Path, ...]:
         return self._plain.document_paths()
@@ -329,7 +331,7 @@ class OperatorMatcher:
 
     def united(self, others: Sequence[Self]) -> Self:
         made = self._like()
-        plans = {number: plan for each in (self, *others) for number, plan in each._plans.items()}
+        plans = {number: plan for matcher in (self, *others) for number, plan in matcher._plans.items()}
         made._rebuild(plans, self.learnt())
         return made
 
@@ -337,7 +339,7 @@ class OperatorMatcher:
         return type(self)(self._limits, self._operating, _plain_index(self._limits))
 
     def learnt(self) -> dict[str, list[int]]:
-        """How often each literal was tried and held, by what it says."""
+        """How often each literal was tried and held, by its repr."""
         tried, held = self._graph.outcomes()
         return {
             repr(literal): [int(tried[number]), int(held[number])]
@@ -346,27 +348,27 @@ class OperatorMatcher:
         }
 
     def _recall(self, learnt: Mapping[str, list[int]]) -> None:
-        known = [learnt.get(repr(literal), [0, 0]) for literal, _ in self._literals]
-        self._graph.recall([each[0] for each in known], [each[1] for each in known])
+        counts = [learnt.get(repr(literal), [0, 0]) for literal, _ in self._literals]
+        self._graph.recall([tried for tried, _ in counts], [held for _, held in counts])
 
     def recall(self, learnt: Mapping[str, list[int]]) -> None:
-        """Take over what another index learnt."""
+        """Take over the outcomes that another index counted."""
         with self._lock:
             self._recall(learnt)
-            self._moment = None
+            self._current = None
 
     def save(self, write: Write) -> None:
-        """Their numbers, and what was learnt: they are made anew from their texts."""
+        """Write the numbers of subscriptions and the counted outcomes. Loading compiles the texts again."""
         with self._lock:
             write(FILE, {"numbers": np.array(self.numbers(), np.int32)}, {"learnt": self.learnt()})
 
     def stats(self) -> dict[str, Any]:
-        """What each operator did, and how many predicates it has."""
-        counts = Counter(each.call.name for each in self._predicates)
-        return {name: {**found, "predicates": counts[name]} for name, found in self._operating.stats().items()}
+        """Statistics of each operator's calls, and the number of its predicates."""
+        counts = Counter(predicate.call.name for predicate in self._predicates)
+        return {name: {**calls, "predicates": counts[name]} for name, calls in self._operating.stats().items()}
 
     def plan(self) -> list[dict[str, Any]]:
-        """What is known of each literal, and what an evaluation is worth at the beginning, the most first."""
+        """Statistics of each literal, in descending order of the worth of evaluating it first."""
         with self._lock:
             self._learn()
             popularity, holding = self._graph.popularity(), self._graph.holding()
@@ -389,13 +391,13 @@ class OperatorMatcher:
 
 
 def _text(literal: Literal) -> str:
-    """What a literal says, its variables by number."""
-    said = print_expression(literal.call if literal.wanted else Not(literal.call))
-    return " AND ".join([said, *map(print_expression, literal.tests)])
+    """The text of a literal, with variables by number."""
+    call = print_expression(literal.call if literal.wanted else Not(literal.call))
+    return " AND ".join([call, *map(print_expression, literal.tests)])
 
 
 def new_matcher(limits: Limits, operating: Operating) -> OperatorMatcher:
-    """An empty index, with a columnar one for plain parts, whatever the algorithm of the engine is."""
+    """An empty index. Its plain parts have a columnar index, whichever algorithm the engine has."""
     return OperatorMatcher(limits, operating, _plain_index(limits))
 
 

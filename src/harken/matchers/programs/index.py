@@ -1,4 +1,4 @@
-"""Trees in codes, as programs with the keys by which events find them."""
+"""The index of programs: trees in codes, compiled to programs, with the keys by which events find them."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ from harken.matchers.programs.xpath_patterns import XPathPatterns
 from harken.schema.paths import Path
 
 _WIDE = 64
-"""A predicate that admits this many codes more than it has intervals is no key: there would be an entry for each."""
+"""A predicate that admits over this many codes more than it has intervals is no key: each code would need an entry."""
 _NO_KEY = np.inf
 _LEAST_LIKELY = 1e-4
 _REGEX_LIKELY, _XPATH_LIKELY = 0.01, 0.01
 
 
-# What an event costs, in nanoseconds, measured in batches of a thousand.
+# Costs of an event in nanoseconds, measured in batches of a thousand.
 _EVENT_NS, _COLUMN_NS, _TEXT_NS, _BYTE_NS, _PROGRAM_NS, _REGEX_NS = 300.0, 150.0, 350.0, 4.0, 60.0, 4_000.0
 _SHARING = 1_700
-"""Patterns that make a byte of text cost a nanosecond more: the more there are, the more share their grams."""
+"""Number of patterns that add a nanosecond to the cost of a byte of text, because more of them share grams."""
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
-    """How often codes and patterns of one index were seen."""
+class LearntFrequencies:
+    """Frequencies of the codes and patterns of one index among events."""
 
     events: int
     codes: NDArray[np.int64]
-    """By key, which is a column and a code."""
+    """Number of events by key; a key is a code of a column."""
     hits: NDArray[np.int64]
-    """By pattern."""
+    """Number of events by pattern."""
 
 
 @dataclass(frozen=True)
 class CoveredIndex:
-    """Programs of subscriptions, found through covers that are chosen by what was learnt of events."""
+    """Programs of subscriptions, with covers chosen by learnt frequencies."""
 
     trees: Trees
     columns: tuple[Column, ...]
     dictionaries: tuple[Dictionary, ...]
     kernel: ProgramIndex
-    learnt: Learnt | None
+    learnt: LearntFrequencies | None
     expected: float
-    """Programs that an event is expected to run."""
+    """Expected number of programs that an event runs."""
     regexes: Regexes = field(repr=False)
     xpaths: XPathPatterns = field(repr=False)
     looks_beyond: NDArray[np.bool_] = field(repr=False)
-    """Programs whose subscriptions may look at more than these columns when they are verified."""
+    """Flags of the programs whose verification may read further columns."""
 
     def __len__(self) -> int:
         return len(self.trees)
 
     @property
     def texts(self) -> tuple[Path, ...]:
-        """The paths of the texts that patterns are compared with."""
+        """The paths of the text columns."""
         return self.trees.texts
 
     @cached_property
@@ -75,7 +75,7 @@ class CoveredIndex:
 
     @cached_property
     def words(self) -> Any:
-        """The arrays as a kernel takes them."""
+        """The arrays as words for a kernel."""
         return frozen(self.kernel)
 
     @cached_property
@@ -84,7 +84,7 @@ class CoveredIndex:
         return {number: place for place, number in enumerate(self.trees.numbers.tolist())}
 
     def expected_ns(self, text: float) -> float:
-        """What an event with so many bytes of text is expected to cost, in nanoseconds."""
+        """Expected nanoseconds for an event with this many bytes of text."""
         looked_up = _COLUMN_NS * len(self.columns) + _TEXT_NS * len(self.texts)
         regular = _REGEX_NS * len(self.regexes.columns())
         scanned = (_BYTE_NS + len(self.trees.patterns) / _SHARING) * text
@@ -92,14 +92,14 @@ class CoveredIndex:
 
     def memory(self) -> int:
         """Bytes of the arrays."""
-        return sum(each.nbytes for part in self.kernel for each in part if isinstance(each, np.ndarray))
+        return sum(array.nbytes for part in self.kernel for array in part if isinstance(array, np.ndarray))
 
 
-def build(trees: Trees, learnt: Learnt | None = None) -> CoveredIndex:
-    """The index of trees. What was learnt has to be of an index of the same trees."""
+def build(trees: Trees, learnt: LearntFrequencies | None = None) -> CoveredIndex:
+    """The index of trees. `learnt` has to be from an index of the same trees."""
     coded = code(np.arange(len(trees.leaf_kind)), trees.columns)
     first_key = np.zeros(len(coded.predicates) + 1, np.int64)
-    np.cumsum([each.top + 1 for each in coded.predicates], out=first_key[1:])
+    np.cumsum([predicates.top + 1 for predicates in coded.predicates], out=first_key[1:])
     pieces = _Pieces(coded, len(trees.leaf_kind), first_key)
     leaf_of = np.where(trees.leaf_kind == CODES, pieces.column_of, trees.leaf_of).astype(np.int32)
     cost = _costs(trees, pieces, first_key, learnt)
@@ -159,7 +159,7 @@ def build(trees: Trees, learnt: Learnt | None = None) -> CoveredIndex:
 
 
 def _late_regexes(trees: Trees, sought: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """The kinds of leaves. Regular expressions that are no keys are decided when all else holds: most never are."""
+    """The kinds of leaves. Regular expressions that are no keys are `ASSUMED`: verified only if all else holds."""
     is_late = (trees.leaf_of >= 0) & np.append(~sought & (trees.patterns.kind == REGEX), False)[trees.leaf_of]
     return np.where(is_late, np.uint8(ASSUMED), trees.leaf_kind)
 
@@ -169,13 +169,13 @@ class _Pieces:
 
     def __init__(self, coded: Conjunctions, leaves: int, first_key: NDArray[np.int64]) -> None:
         none = np.empty(0, np.int64)
-        leaf = np.concatenate([none, *(each.rows for each in coded.predicates)])
+        leaf = np.concatenate([none, *(part.rows for part in coded.predicates)])
         order = np.argsort(leaf, kind="stable")
-        sizes = [len(each.rows) for each in coded.predicates]
+        sizes = [len(part.rows) for part in coded.predicates]
         column = np.repeat(np.arange(len(sizes)), sizes)[order]
         self.leaf = leaf[order]
-        self.low = np.concatenate([none, *(each.low for each in coded.predicates)]).astype(np.uint32)[order]
-        self.high = np.concatenate([none, *(each.high for each in coded.predicates)]).astype(np.uint32)[order]
+        self.low = np.concatenate([none, *(part.low for part in coded.predicates)]).astype(np.uint32)[order]
+        self.high = np.concatenate([none, *(part.high for part in coded.predicates)]).astype(np.uint32)[order]
         self.at = np.zeros(leaves + 1, np.int64)
         np.cumsum(np.bincount(self.leaf, minlength=leaves), out=self.at[1:])
         self.column_of = np.full(leaves, -1, np.int64)
@@ -183,10 +183,10 @@ class _Pieces:
         self.first = first_key[column] + self.low
         """The key of the lowest code of each interval."""
         self.span = self.high.astype(np.int64) - self.low + 1
-        """The codes in each interval; none in one that is wrapped."""
+        """Number of codes in each interval; at most 0 for a wrapped one."""
 
     def keys(self, leaves: NDArray[np.int32], owners: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The keys of these leaves, and their owners, one for each key."""
+        """The keys of these leaves, and the owner of each key."""
         count = self.at[leaves + 1] - self.at[leaves]
         piece = _ranges(self.at[leaves], count)
         span = self.span[piece]
@@ -194,13 +194,15 @@ class _Pieces:
 
 
 def _ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers from each first on, as many as its count says, behind each other."""
-    behind = np.cumsum(count)
-    return np.repeat(first - behind + count, count) + np.arange(int(behind[-1]) if len(behind) else 0)
+    """The concatenated ranges first[i] : first[i] + count[i]."""
+    ends = np.cumsum(count)
+    return np.repeat(first - ends + count, count) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
-def _costs(trees: Trees, pieces: _Pieces, first_key: NDArray[np.int64], learnt: Learnt | None) -> NDArray[np.float64]:
-    """For each leaf how likely it is to hold for an event; infinite for those that cannot be keys."""
+def _costs(
+    trees: Trees, pieces: _Pieces, first_key: NDArray[np.int64], learnt: LearntFrequencies | None
+) -> NDArray[np.float64]:
+    """The expected share of events for which each leaf holds; infinite for leaves that cannot be keys."""
     cost = np.full(len(trees.leaf_kind), _NO_KEY)
     fits = trees.leaf_kind == FITS
     likely = np.maximum(_LEAST_LIKELY, 0.5 * 0.6 ** trees.patterns.needle_length.astype(np.float64))
@@ -209,7 +211,7 @@ def _costs(trees: Trees, pieces: _Pieces, first_key: NDArray[np.int64], learnt: 
     if learnt is not None:
         likely = (learnt.hits + likely) / (learnt.events + 1)
     cost[fits] = likely[trees.leaf_of[fits]]
-    # Codes, a key each: any constant is as likely as another and as all values between, if nothing is known.
+    # Each code is a key. Its prior is 1 / number of constants, for constants and gaps alike.
     constants = np.diff(first_key) / 2
     each_code = np.repeat(1.0 / np.maximum(constants, 1), np.diff(first_key))
     if learnt is not None:
@@ -226,7 +228,7 @@ def _costs(trees: Trees, pieces: _Pieces, first_key: NDArray[np.int64], learnt: 
 
 
 def _grouped(keys: NDArray[Any], owners: NDArray[np.int32], count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Owners by key, and where those of each key begin."""
+    """The owners in the order of their keys, and the start of each key's owners."""
     at = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=count), out=at[1:])
     return at, owners[np.argsort(keys, kind="stable")].astype(np.int32)

@@ -1,4 +1,4 @@
-"""Subscriptions with patterns or many alternatives: found through covers, decided by programs over codes and bits."""
+"""Subscriptions with patterns or many alternatives: candidates by covers, decided by programs over codes and bits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harken.language.trees import Tree
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchPart, MatchResult, OneMatch, Snapshot
 from harken.matchers.candidates import Candidates, join, settle
-from harken.matchers.programs.index import CoveredIndex, Learnt, build
+from harken.matchers.programs.index import CoveredIndex, LearntFrequencies, build
 from harken.matchers.programs.program_trees import Trees, gathered, joined, rows_of
 from harken.matchers.roles import Write
 from harken.matchers.segmented import LEARNING, Segment, Segmented
@@ -36,19 +36,19 @@ from harken.schema.paths import Path
 from harken.versions.array_file import ArrayFile
 
 _EVERY = 16
-"""Of events that come one by one, one in so many is learnt from."""
+"""Of events matched one by one, every nth is counted in the statistics."""
 _MOST_STAMPS = 1 << 30
 _LEAST_ROOM = 1_024
 _USUAL_TEXT = 40
-"""Bytes of a text, as long as none was seen."""
+"""Assumed bytes of a text, until texts were measured."""
 _NO_PLACES = np.full(1, -1, np.int32)
 _NO_CODES = np.zeros((0, 1), np.uint32)
 _NO_STARTS, _NO_VALUES = np.zeros(1, np.int64), np.empty(0, np.uint32)
 _NO_REGEXES = np.zeros(2, np.int64), np.empty(0, np.int32)
 
 
-class _One:
-    """What an event that comes alone is written into, made once."""
+class _SingleEvent:
+    """Reused arrays for an event that is matched alone."""
 
     __slots__ = ("at", "begins", "ends", "examined", "offsets", "spans")
 
@@ -57,14 +57,14 @@ class _One:
         self.at = np.zeros((texts, 2), np.int64)
         self.at[:, 0] = np.arange(texts)
         self.spans = self.at[:, 1]
-        """Where the texts of each column end: one behind its place, or at it if there is none."""
+        """The end of the texts of each column, as a view of `at`: its place + 1, or its place if it has no text."""
         self.offsets, self.examined = np.zeros(2, np.int64), np.zeros(1, np.int64)
 
 
 class _Room:
-    """What one thread needs to search an index."""
+    """The work space of one thread that searches an index."""
 
-    __slots__ = ("_used", "arrays", "doubts", "one", "out", "words")
+    __slots__ = ("_used", "arrays", "doubts", "out", "single", "words")
 
     def __init__(self, index: CoveredIndex) -> None:
         patterns, programs = len(index.trees.patterns), len(index)
@@ -80,34 +80,34 @@ class _Room:
         self.words = frozen(self.arrays)
         size = max(_LEAST_ROOM, programs)
         self.out, self.doubts = np.empty(size, np.int32), np.empty(size, np.bool_)
-        self.one = _One(len(index.texts))
+        self.single = _SingleEvent(len(index.texts))
         self._used = 0
 
     def use(self, stamps: int) -> None:
-        """Have stamps left for so many events and texts."""
+        """Reserve stamps for a search. Resets the stamped arrays when stamps run out."""
         self._used += stamps
         if self._used > _MOST_STAMPS:
-            for each in (self.arrays.stamp, self.arrays.fitting, self.arrays.tried, self.arrays.found):
-                each[:] = 0
+            for array in (self.arrays.stamp, self.arrays.fitting, self.arrays.tried, self.arrays.found):
+                array[:] = 0
             self._used = stamps
 
     def grow(self, kept: int) -> None:
-        """Make room for more than was found up to here."""
+        """Double the room for matches, keeping the first `kept`."""
         self.out = np.concatenate([self.out[:kept], np.empty(2 * len(self.out), np.int32)])
         self.doubts = np.concatenate([self.doubts[:kept], np.empty(2 * len(self.doubts), np.bool_)])
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What is learnt of events while an index is searched. Threads may lose a little of it."""
+    """Statistics of the events that searched an index. Not locked: threads may lose updates."""
 
     codes: NDArray[np.int64]
     hits: NDArray[np.int64]
     events: int = 0
-    """That were learnt from, also before it was saved."""
+    """Number of events, including those before the index was saved."""
     stage: int = 0
     timed: int = 0
-    """Events of batches, since it was built or loaded, with what follows."""
+    """Number of timed events: those of large batches. The next fields are sums over them."""
     examined: int = 0
     text: int = 0
     """Bytes of text."""
@@ -124,12 +124,12 @@ class _Tally:
         return cls(np.zeros(keys, np.int64), np.zeros(len(index.trees.patterns), np.int64))
 
     def add(self, index: CoveredIndex, codes: NDArray[np.uint32], room: _Room) -> bool:
-        """Learn of a batch. Returns whether the index is to be laid out anew."""
+        """Count the codes and patterns of a batch. Returns whether the index is to be rebuilt."""
         before = self.events
         self.events += codes.shape[1]
         if self.stage == len(LEARNING):
             return False
-        if codes.shape[1] > 1 or before % _EVERY == 0:  # of single events some are enough
+        if codes.shape[1] > 1 or before % _EVERY == 0:  # a sample of single events is enough
             keys = (codes + index.kernel.programs.first_key[:-1, None]).ravel()
             times = 1 if codes.shape[1] > 1 else _EVERY
             self.codes += times * np.bincount(keys, minlength=len(self.codes))
@@ -138,7 +138,7 @@ class _Tally:
         return self.events >= LEARNING[self.stage]
 
     def time(self, events: int, examined: int, text: int, seconds: float) -> None:
-        """Note what a batch cost, if it has so many events that it tells something."""
+        """Add the measured costs of a batch, unless it is small."""
         if events < LEARNING[0]:
             return
         self.timed += events
@@ -149,14 +149,14 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class LearningIndex:
-    """An index with what it learns of events, and what threads that have left it used."""
+    """An index with its statistics and its free work spaces."""
 
     index: CoveredIndex
     tally: _Tally
     rooms: list[_Room] = field(default_factory=list, repr=False)
 
     @classmethod
-    def of(cls, trees: Trees, learnt: Learnt | None = None) -> LearningIndex:
+    def of(cls, trees: Trees, learnt: LearntFrequencies | None = None) -> LearningIndex:
         index = build(trees, learnt)
         return cls(index, _Tally.of(index))
 
@@ -171,15 +171,15 @@ class LearningIndex:
     def place_of(self) -> dict[int, int]:
         return self.index.place_of
 
-    def relaid(self) -> LearningIndex:
-        """The same, laid out by what was learnt."""
+    def rebuilt(self) -> LearningIndex:
+        """The same trees in an index rebuilt by the learnt frequencies."""
         tally = self.tally
-        anew = _Tally(tally.codes, tally.hits, tally.events, tally.stage + 1)
-        return LearningIndex(build(self.index.trees, self.learnt()), anew)
+        next_tally = _Tally(tally.codes, tally.hits, tally.events, tally.stage + 1)
+        return LearningIndex(build(self.index.trees, self.learnt()), next_tally)
 
-    def learnt(self) -> Learnt:
-        """What was learnt so far."""
-        return Learnt(self.tally.events, self.tally.codes.copy(), self.tally.hits.copy())
+    def learnt(self) -> LearntFrequencies:
+        """The frequencies learnt so far."""
+        return LearntFrequencies(self.tally.events, self.tally.codes.copy(), self.tally.hits.copy())
 
     def take_room(self, stamps: int) -> _Room:
         try:
@@ -203,26 +203,26 @@ class ProgramSnapshot(Snapshot):
 
     @property
     def is_quick(self) -> bool:
-        """Whether no program asks for a document."""
+        """Whether no program tests a document."""
         return not any(segment.index.index.xpaths for segment in self.segments)
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         if len(batch) == 1 and not batch.is_lazy:
-            found = self.match_one(batch[0], form_of)
-            if found is not None:
-                return found.result()
+            match = self.match_one(batch[0], form_of)
+            if match is not None:
+                return match.result()
         return self._match(batch, form_of)
 
     def match_one(self, event: Event, form_of: FormOf) -> OneMatch | None:
         matcher, numbers, candidates = self.matcher, list[int](), 0
         errors: list[tuple[int, int, HarkenError]] = []
         for segment in self.segments:
-            found = matcher.search_one(segment, event)
-            if found is None:
+            result = matcher.search_one(segment, event)
+            if result is None:
                 return None
-            examined, own, doubts = found
+            examined, found_numbers, doubts = result
             candidates += examined
-            for number, is_doubtful in zip(own, doubts, strict=True):
+            for number, is_doubtful in zip(found_numbers, doubts, strict=True):
                 try:
                     if not is_doubtful or is_match(form_of(number), event, matcher.limits):
                         numbers.append(number)
@@ -238,16 +238,16 @@ class ProgramSnapshot(Snapshot):
             return MatchResult.empty(len(batch))
         parts, examined = [], np.zeros(len(batch), np.int64)
         for segment in self._learnt(batch):
-            each, looked_at = self.matcher.search(segment, batch)
-            parts.append(each)
-            examined += looked_at
+            part, programs_run = self.matcher.search(segment, batch)
+            parts.append(part)
+            examined += programs_run
         result = settle(join(parts), batch, form_of, self.matcher.limits, repeats=False)
         result.candidates = examined
         return result
 
     def _learnt(self, batch: EventBatch) -> tuple[_Segment, ...]:
-        """The segments, laid out by the first events of a large batch if nothing was known before."""
-        if len(batch) <= 2 * LEARNING[0] or all(each.index.tally.stage for each in self.segments):
+        """The segments. If nothing was learnt yet and the batch is large, they are rebuilt by its first events."""
+        if len(batch) <= 2 * LEARNING[0] or all(segment.index.tally.stage for segment in self.segments):
             return self.segments
         self.matcher.learn(batch[: LEARNING[0]])
         later = self.matcher.snapshot()
@@ -262,7 +262,7 @@ class _Texts:
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
     at: NDArray[np.int64]
-    """By column and event: where its texts begin."""
+    """The first text of each event, by column and event."""
 
 
 class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
@@ -293,7 +293,7 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
             return ProgramSnapshot(self, self._segments, self.changes)
 
     def search(self, segment: _Segment, batch: EventBatch) -> tuple[Candidates, NDArray[np.int64]]:
-        """What an index finds in a batch, and how many programs each event ran."""
+        """The candidates of a batch in a segment, and the number of programs that each event ran."""
         started = thread_time()
         index = segment.index.index
         encoded = encode(batch, index.columns, index.dictionaries, index.named, (*index.texts, *index.trees.sets))
@@ -315,14 +315,15 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
                 break
             room.grow(int(offsets[reached]))
         count = int(offsets[-1])
-        found = Candidates(offsets, index.trees.numbers[room.out[:count]], room.doubts[:count].copy())
+        candidates = Candidates(offsets, index.trees.numbers[room.out[:count]], room.doubts[:count].copy())
         segment.index.tally.time(len(batch), int(examined.sum()), len(texts.data), thread_time() - started)
         self._learn(segment, codes, room)
         segment.index.rooms.append(room)
         unsure = _unsure(batch, index.texts)
-        return (_with_all(found, index.trees.numbers[segment.alive], unsure) if unsure else found), examined
+        return (_with_all(candidates, index.trees.numbers[segment.alive], unsure) if unsure else candidates), examined
 
     def search_one(self, segment: _Segment, event: Event) -> tuple[int, list[int], list[bool]] | None:
+        """The number of programs run, and the candidates with doubts. None if the event needs a batch of one."""
         index = segment.index.index
         if index.xpaths:
             return None
@@ -347,21 +348,22 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
                 end += len(parts[-1])
                 spans[-1] += 1
             ends.append(end)
-        # As a bytearray it may be written to, as the arrays of batches may: else the kernel would be compiled again.
+        # A bytearray is writable, like the arrays of batches: else the kernel would be compiled for another type.
         data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
         room = segment.index.take_room(len(spans) + 1)
-        one = room.one
-        one.begins[:], one.ends[:], one.spans[:] = begins, ends, spans
+        single = room.single
+        single.begins[:], single.ends[:], single.spans[:] = begins, ends, spans
         regexes = _NO_REGEXES
         if index.regexes:
-            regexes = _by_event(*_fitting_regexes(index, _Texts(data, one.begins, one.ends, one.at), 1), 1)
+            regexes = _by_event(*_fitting_regexes(index, _Texts(data, single.begins, single.ends, single.at), 1), 1)
         match_programs(
             *(index.words, room.words, segment.alive, codes, _NO_PLACES, _NO_STARTS, _NO_VALUES),
-            *(data, one.begins, one.ends, one.at, *regexes, 0, room.out, room.doubts, one.offsets, one.examined),
+            *(data, single.begins, single.ends, single.at, *regexes, 0),
+            *(room.out, room.doubts, single.offsets, single.examined),
         )
-        count, examined = int(one.offsets[1]), int(one.examined[0])
-        found = room.out[:count]
-        numbers = index.trees.numbers[found].tolist() if count else []
+        count, examined = int(single.offsets[1]), int(single.examined[0])
+        programs = room.out[:count]
+        numbers = index.trees.numbers[programs].tolist() if count else []
         doubts = room.doubts[:count].tolist() if count else []
         self._learn(segment, codes, room)
         segment.index.rooms.append(room)
@@ -372,24 +374,24 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
         if not learning.tally.add(learning.index, codes, room):
             return
         with self._lock:
-            if any(each is segment for each in self._segments):
-                relaid = replace(segment, index=learning.relaid())
-                self._hold(tuple(relaid if each is segment else each for each in self._segments))
+            if any(other is segment for other in self._segments):
+                rebuilt = replace(segment, index=learning.rebuilt())
+                self._set_segments(tuple(rebuilt if other is segment else other for other in self._segments))
 
-    # What it holds
+    # Reading
 
     def columns(self) -> tuple[Column, ...]:
-        """The columns that subscriptions ask for: the same tuple as long as they are the same."""
-        found: dict[Column, None] = {}
+        """The columns that subscriptions test: the same tuple as long as they are the same."""
+        columns: dict[Column, None] = {}
         for index in self._indexes():
-            found.update(dict.fromkeys(index.columns))
-            found.update((Column(path, Kind.STRING), None) for path in index.texts)
-        if tuple(found) != self._columns:
-            self._columns = tuple(found)
+            columns.update(dict.fromkeys(index.columns))
+            columns.update((Column(path, Kind.STRING), None) for path in index.texts)
+        if tuple(columns) != self._columns:
+            self._columns = tuple(columns)
         return self._columns
 
     def paths(self) -> tuple[set[Path], list[int]]:
-        """The attributes that tests ask for, and the subscriptions that may look at others when they are verified."""
+        """The attributes that programs test, and the subscriptions whose verification may read further attributes."""
         verified: list[int] = []
         for segment in self.now():
             index = segment.index.index
@@ -398,27 +400,27 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
 
     def document_paths(self) -> tuple[Path, ...]:
         """The attributes that are read as XML documents."""
-        found = (path for index in self._indexes() for path in index.xpaths.paths())
-        return tuple(dict.fromkeys(found))
+        paths = (path for index in self._indexes() for path in index.xpaths.paths())
+        return tuple(dict.fromkeys(paths))
 
     def flats(self) -> list[Flat]:
-        """What subscriptions ask for, as rows that say less than they do."""
+        """The predicates of subscriptions as rows, which may be weaker than the subscriptions."""
         return [rows_of(self.records(segment)) for segment in self.now()]
 
     def trees(self) -> Trees:
-        """All subscriptions."""
+        """The trees of all subscriptions."""
         parts = [self.records(segment) for segment in self.now()]
         return joined(parts).used() if parts else gathered(())
 
     @classmethod
     def load(cls, files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> ProgramMatcher | None:
-        """The matcher that was saved, or None if none was. Raises OutdatedError."""
+        """The saved matcher, or None if none was saved. Raises OutdatedError."""
         from harken.matchers.programs.saving import load_programs
 
         return load_programs(files, limits)
 
     def save(self, write: Write) -> None:
-        """Write all that it is made of, as one file."""
+        """Write the whole matcher as one file."""
         from harken.matchers.programs.saving import save_trees
 
         self.merge()
@@ -428,26 +430,28 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
             save_trees(segments[0].index.index.trees, segments[0].index.learnt(), write)
 
     def renumbered(self, numbers: NDArray[np.int32]) -> Self:
-        """A matcher with the subscriptions whose new numbers are given, by the old ones; -1 leaves one out."""
+        """A matcher with renumbered subscriptions: `numbers` has the new number at each old one, -1 to leave it out."""
         trees = self.trees()
         return self.made_of(trees.only(numbers[trees.numbers] >= 0).used(), numbers)
 
     def united(self, others: Sequence[Self]) -> Self:
-        """A matcher with the subscriptions of this one and of others, whose numbers are different."""
-        return self.made_of(joined([self.trees(), *(each.trees() for each in others)]).used())
+        """A matcher with the subscriptions of this one and of others. No two have the same number."""
+        return self.made_of(joined([self.trees(), *(other.trees() for other in others)]).used())
 
     def learn(self, batch: EventBatch) -> None:
-        """Take a batch for a sample of the events to come."""
+        """Take a batch as a sample of future events."""
         for segment in self.now():
             if len(batch):
                 self.search(segment, batch)
 
-    def made_of(self, trees: Trees, numbers: NDArray[np.int32] | None = None, learnt: Learnt | None = None) -> Self:
-        """A matcher like this one that has these trees, under other numbers if these are given by the old ones."""
+    def made_of(
+        self, trees: Trees, numbers: NDArray[np.int32] | None = None, learnt: LearntFrequencies | None = None
+    ) -> Self:
+        """A matcher with the limits of this one and these trees. `numbers` has the new number at each old one."""
         made = type(self)(self.limits)
         if len(trees):
-            known = trees if numbers is None else replace(trees, numbers=numbers[trees.numbers].astype(np.int32))
-            made._hold((Segment.of(LearningIndex.of(known, learnt)),))
+            renumbered = trees if numbers is None else replace(trees, numbers=numbers[trees.numbers].astype(np.int32))
+            made._set_segments((Segment.of(LearningIndex.of(renumbered, learnt)),))
         return made
 
     def _indexes(self) -> list[CoveredIndex]:
@@ -464,7 +468,7 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
 
 def _described(segment: _Segment) -> dict[str, Any]:
     index, tally = segment.index.index, segment.index.tally
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "programs": len(index),
         "patterns": len(index.trees.patterns),
         "always": len(index.kernel.programs.always),
@@ -475,14 +479,14 @@ def _described(segment: _Segment) -> dict[str, Any]:
         "seen_ns": None,
     }
     if tally.timed:
-        found["seen_programs"] = round(tally.examined / tally.timed, 2)
-        found["expected_ns"] = round(index.expected_ns(tally.text / tally.timed))
-        found["seen_ns"] = round(tally.seconds / tally.timed * 1e9)
-    return found
+        described["seen_programs"] = round(tally.examined / tally.timed, 2)
+        described["expected_ns"] = round(index.expected_ns(tally.text / tally.timed))
+        described["seen_ns"] = round(tally.seconds / tally.timed * 1e9)
+    return described
 
 
 def tree_of(entry: Entry) -> Tree:
-    """The tree of a subscription, which is planned for programs."""
+    """The tree of a subscription that is planned for programs."""
     plan = entry.compiled.plan
     if not isinstance(plan, ProgramPlan):
         raise TypeError(f"a plan of the kind {plan.kind!r} has no tree")
@@ -490,15 +494,15 @@ def tree_of(entry: Entry) -> Tree:
 
 
 def _unsure(batch: EventBatch, texts: tuple[Path, ...]) -> list[int]:
-    """The events with so many bindings that a derived text may be anything."""
+    """The events with too many bindings to derive a text: it may have any value."""
     rows = [batch.cells(path).open_rows for path in texts]
     return sorted({int(event) for each in rows if each is not None for event in each})
 
 
-def _with_all(found: Candidates, numbers: NDArray[np.int32], events: list[int]) -> Candidates:
-    """The candidates, and all numbers for some events, to be verified."""
-    doubtful = found.doubtful if found.doubtful is not None else np.zeros(len(found.numbers), np.bool_)
-    counts = np.diff(found.offsets)
+def _with_all(candidates: Candidates, numbers: NDArray[np.int32], events: list[int]) -> Candidates:
+    """The candidates, with all numbers, doubtful, for these events."""
+    doubtful = candidates.doubtful if candidates.doubtful is not None else np.zeros(len(candidates.numbers), np.bool_)
+    counts = np.diff(candidates.offsets)
     parts, doubts = [], []
     for event, count in enumerate(counts.tolist()):
         if event in events:
@@ -506,14 +510,14 @@ def _with_all(found: Candidates, numbers: NDArray[np.int32], events: list[int]) 
             parts.append(numbers)
             doubts.append(np.ones(len(numbers), np.bool_))
         else:
-            first = int(found.offsets[event])
-            parts.append(found.numbers[first : first + count])
+            first = int(candidates.offsets[event])
+            parts.append(candidates.numbers[first : first + count])
             doubts.append(doubtful[first : first + count])
     return Candidates(np.concatenate([[0], np.cumsum(counts)]), np.concatenate(parts), np.concatenate(doubts))
 
 
 def _texts_of(batch: EventBatch, paths: tuple[Path, ...]) -> _Texts:
-    """The texts at these paths, behind each other."""
+    """The texts at these paths, concatenated."""
     parts: list[NDArray[np.uint8]] = []
     begins: list[NDArray[np.int64]] = []
     ends: list[NDArray[np.int64]] = []
@@ -541,20 +545,20 @@ def _texts_of(batch: EventBatch, paths: tuple[Path, ...]) -> _Texts:
 def _decided_elsewhere(
     index: CoveredIndex, texts: _Texts, batch: EventBatch, limits: Limits
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The regular expressions and XPaths that each event fits, and where those of each event begin."""
+    """The regular expressions and XPaths that match each event, and the start of each event's."""
     events, fitting = _fitting_regexes(index, texts, len(batch))
     if index.xpaths:
-        others, own = index.xpaths.fitting(batch, limits)
-        events, fitting = np.concatenate([events, others]), np.concatenate([fitting, own])
+        xpath_events, xpaths = index.xpaths.fitting(batch, limits)
+        events, fitting = np.concatenate([events, xpath_events]), np.concatenate([fitting, xpaths])
     return _by_event(events, fitting, len(batch))
 
 
 def _fitting_regexes(index: CoveredIndex, texts: _Texts, events: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Events, and the regular expressions that their texts fit."""
+    """Pairs of an event and a regular expression that matches its text."""
     rows: list[int] = []
     fitting: list[int] = []
     data = texts.data.tobytes() if index.regexes else b""
-    known: dict[tuple[int, bytes], list[int]] = {}
+    patterns_of: dict[tuple[int, bytes], list[int]] = {}
     for column in index.regexes.columns():
         at = texts.at[column]
         first, last = int(at[0]), int(at[-1])
@@ -562,10 +566,10 @@ def _fitting_regexes(index: CoveredIndex, texts: _Texts, events: int) -> tuple[N
         owners = np.repeat(np.arange(events), np.diff(at)).tolist()
         for event, begin, end in zip(owners, begins, ends, strict=True):
             key = column, data[begin:end]
-            found = known.get(key)
-            if found is None:
-                found = known[key] = index.regexes.fitting(*key)
-            for pattern in found:
+            patterns = patterns_of.get(key)
+            if patterns is None:
+                patterns = patterns_of[key] = index.regexes.fitting(*key)
+            for pattern in patterns:
                 rows.append(event)
                 fitting.append(pattern)
     return np.array(rows, np.int64), np.array(fitting, np.int32)
@@ -574,7 +578,7 @@ def _fitting_regexes(index: CoveredIndex, texts: _Texts, events: int) -> tuple[N
 def _by_event(
     owner: NDArray[np.int64], fitting: NDArray[np.int32], events: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Where the patterns of each event begin, and the patterns in that order."""
+    """The start of each event's patterns, and the patterns in the order of events."""
     starts = np.zeros(events + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=events), out=starts[1:])
     return starts, fitting[np.argsort(owner, kind="stable")]

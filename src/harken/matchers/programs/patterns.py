@@ -1,4 +1,4 @@
-"""Patterns as globs of bytes, and the table by which a kernel finds those that a text fits."""
+"""Patterns as globs of bytes, and the table by which a kernel finds the patterns that match a text."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from harken.kernels.text_patterns import ANY, CONTAINS, ENDS, GLOB, ONE, STARTS,
 from harken.language.ast import DEFAULT_ESCAPE, like_pieces
 
 REGEX, XPATH = 4, 5
-"""A pattern that is a regular expression or an XPath, which is decided elsewhere. Its glob is its text."""
+"""Kinds of patterns that other modules decide: regular expressions and XPath. Their glob is their text."""
 _FILTER_BITS_EACH = 16
-"""Bits of the filter for every gram: one place of a text in so many is looked at in vain."""
+"""Filter bits per gram. About one position of a text in this many is looked up in vain."""
 _LEAST_BITS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class PatternTable:
-    """Different patterns, each on a column of texts."""
+    """Distinct patterns, each on a text column."""
 
     column: NDArray[np.int32]
     kind: NDArray[np.uint8]
     globs: NDArray[np.int16]
-    """Bytes, and `ANY` and `ONE` for what is open."""
+    """The globs, concatenated: bytes, `ANY` for any characters and `ONE` for any one."""
     glob_at: NDArray[np.int64]
     needle: NDArray[np.int32]
-    """Where in its glob the longest run of bytes begins, and how long that is."""
+    """The start of the needle in each glob."""
     needle_length: NDArray[np.int32]
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class PatternTable:
         return self.glob(place).astype(np.uint8).tobytes().decode()
 
     def taken(self, places: NDArray[np.int64]) -> PatternTable:
-        """Those at these places."""
+        """The patterns at these places."""
         lengths = np.diff(self.glob_at)[places]
         at = np.zeros(len(places) + 1, np.int64)
         np.cumsum(lengths, out=at[1:])
@@ -51,98 +51,97 @@ class PatternTable:
         return PatternTable(self.column[places], self.kind[places], self.globs[source], at, needle, length)
 
     def on_columns(self, columns: NDArray[np.int32]) -> PatternTable:
-        """The same with their columns renamed."""
+        """The same patterns with columns renumbered."""
         return replace(self, column=columns[self.column])
 
     def distinct(self) -> tuple[PatternTable, NDArray[np.int32]]:
-        """Each pattern once, and the place of each that there was among them."""
-        known: dict[tuple[int, int, bytes], int] = {}
+        """Each distinct pattern once, and for every pattern its place among these."""
+        place_of: dict[tuple[int, int, bytes], int] = {}
         places = np.empty(len(self), np.int32)
         kept: list[int] = []
         data, at = self.globs.tobytes(), (2 * self.glob_at).tolist()
         kind = np.where(self.kind >= REGEX, self.kind, 0).tolist()
         for place, column in enumerate(self.column.tolist()):
             key = column, kind[place], data[at[place] : at[place + 1]]
-            found = known.setdefault(key, len(kept))
-            if found == len(kept):
+            places[place] = place_of.setdefault(key, len(kept))
+            if places[place] == len(kept):
                 kept.append(place)
-            places[place] = found
         return (self if len(kept) == len(self) else self.taken(np.array(kept, np.int64))), places
 
 
 def joined(tables: list[PatternTable]) -> PatternTable:
-    """Patterns behind each other."""
-    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(each.glob_at) for each in tables)])
+    """Concatenate tables of patterns."""
+    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(table.glob_at) for table in tables)])
     return PatternTable(
-        np.concatenate([each.column for each in tables]),
-        np.concatenate([each.kind for each in tables]),
-        np.concatenate([each.globs for each in tables]),
+        np.concatenate([table.column for table in tables]),
+        np.concatenate([table.kind for table in tables]),
+        np.concatenate([table.globs for table in tables]),
         np.cumsum(lengths),
-        np.concatenate([each.needle for each in tables]),
-        np.concatenate([each.needle_length for each in tables]),
+        np.concatenate([table.needle for table in tables]),
+        np.concatenate([table.needle_length for table in tables]),
     )
 
 
 _PLAIN = re.compile(r"(%?)((?:[^%_\\]|\\.)*)(%?)", re.DOTALL)
-"""A pattern, escaped by default, with `%` at its ends only."""
+"""A pattern with the default escape, and `%` only at its ends."""
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PLAIN_KINDS = {("%", "%"): CONTAINS, ("", "%"): STARTS, ("%", ""): ENDS}
 
 
 class GatheredPatterns:
-    """Patterns as they come, each once."""
+    """Collects patterns, each once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, str, str], int] = {}
+        self._place_of: dict[tuple[int, str, str], int] = {}
         self._column: list[int] = []
         self._kind: list[int] = []
         self._bodies: list[bytes] = []
-        """What a pattern says between the `%` at its ends, if it has such; of others, nothing."""
+        """The bytes of each pattern without the `%` at its ends; empty for patterns in `_globs`."""
         self._globs: dict[int, list[int]] = {}
-        """The patterns that are more than a body, by place."""
+        """By place, the globs of patterns that are more than a body."""
 
     def like(self, column: int, pattern: str, escape: str) -> int:
         """The place of a pattern of LIKE."""
         key = column, escape, pattern
-        found = self._known.get(key)
-        if found is None:
+        place = self._place_of.get(key)
+        if place is None:
             plain = _PLAIN.fullmatch(pattern) if escape == DEFAULT_ESCAPE else None
             kind = None if plain is None else _PLAIN_KINDS.get((plain[1], plain[3]))
             body = "" if plain is None else plain[2]
             if kind is None or not body:
-                found = self._add(column, GLOB, b"")
-                self._globs[found] = _glob_of(pattern, escape)
+                place = self._add(column, GLOB, b"")
+                self._globs[place] = _glob_of(pattern, escape)
             else:
-                found = self._add(column, kind, (_ESCAPED.sub(_escaped, body) if "\\" in body else body).encode())
-            self._known[key] = found
-        return found
+                place = self._add(column, kind, (_ESCAPED.sub(_escaped, body) if "\\" in body else body).encode())
+            self._place_of[key] = place
+        return place
 
     def prefix(self, column: int, text: str) -> int:
-        """The place of the pattern of texts that begin so."""
+        """The place of the pattern of texts that begin with `text`."""
         key = column, "", text
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._add(column, STARTS, text.encode())
-        return found
+        place = self._place_of.get(key)
+        if place is None:
+            place = self._place_of[key] = self._add(column, STARTS, text.encode())
+        return place
 
     def regex(self, column: int, pattern: str) -> int:
         """The place of a regular expression."""
         key = column, "regex", pattern
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._add(column, REGEX, pattern.encode())
-        return found
+        place = self._place_of.get(key)
+        if place is None:
+            place = self._place_of[key] = self._add(column, REGEX, pattern.encode())
+        return place
 
     def xpath(self, column: int, text: str) -> int:
         """The place of an XPath."""
         key = column, "xpath", text
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._add(column, XPATH, text.encode())
-        return found
+        place = self._place_of.get(key)
+        if place is None:
+            place = self._place_of[key] = self._add(column, XPATH, text.encode())
+        return place
 
     def table(self) -> PatternTable:
-        """All of them."""
+        """The collected patterns."""
         kind = np.array(self._kind, np.uint8)
         begins_open, ends_open = np.isin(kind, (CONTAINS, ENDS)), np.isin(kind, (CONTAINS, STARTS))
         body = np.array([*map(len, self._bodies)], np.int64)
@@ -167,8 +166,8 @@ class GatheredPatterns:
         return len(self._kind) - 1
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[1]
+def _escaped(match: re.Match[str]) -> str:
+    return match[1]
 
 
 def _glob_of(pattern: str, escape: str) -> list[int]:
@@ -176,24 +175,24 @@ def _glob_of(pattern: str, escape: str) -> list[int]:
     for piece in like_pieces(pattern, escape):
         if piece is not None:
             glob += piece.encode() or (ONE,)
-        elif not glob or glob[-1] != ANY:  # several % in a row say no more than one
+        elif not glob or glob[-1] != ANY:  # adjacent % are one
             glob.append(ANY)
     return glob
 
 
 def _longest_run(glob: list[int]) -> tuple[int, int]:
-    """Where the longest run of bytes begins, and how long it is."""
-    found, length, start = 0, 0, 0
+    """The start and the length of the longest run of bytes."""
+    longest, length, start = 0, 0, 0
     for place, each in enumerate([*glob, ANY]):
         if each >= ANY:
             if place - start > length:
-                found, length = start, place - start
+                longest, length = start, place - start
             start = place + 1
-    return found, length
+    return longest, length
 
 
 def search_table(table: PatternTable, columns: int) -> Patterns:
-    """What finds the patterns, those that are not decided elsewhere, in texts of so many columns."""
+    """The arrays by which a kernel finds patterns in texts. Regular expressions and XPath are left out."""
     is_glob = table.kind < REGEX
     length = np.where(is_glob, table.needle_length, 0).astype(np.int64)
     needle_at = np.zeros(len(table) + 1, np.int64)
@@ -207,17 +206,17 @@ def search_table(table: PatternTable, columns: int) -> Patterns:
     place_grams(needles, needle_at, table.column, use, anchor, size, gram)
     hash_grams(table.column, size, gram, hashes)
     hashes &= np.uint32((1 << bits) - 1)
-    found = np.flatnonzero(size)
+    by_gram = np.flatnonzero(size)
     present = np.zeros(1 << bits - 6, np.uint64)
-    own = hashes[found]
-    np.bitwise_or.at(present, own >> np.uint32(6), np.uint64(1) << (own & np.uint32(63)).astype(np.uint64))
+    filtered = hashes[by_gram]
+    np.bitwise_or.at(present, filtered >> np.uint32(6), np.uint64(1) << (filtered & np.uint32(63)).astype(np.uint64))
     bucket_bits = bits - 4
-    bucket = (hashes[found] >> np.uint32(bits - bucket_bits)).astype(np.int64)
+    bucket = (filtered >> np.uint32(bits - bucket_bits)).astype(np.int64)
     order = np.argsort(bucket, kind="stable")
     bucket_at = np.zeros((1 << bucket_bits) + 1, np.int64)
     np.cumsum(np.bincount(bucket, minlength=1 << bucket_bits), out=bucket_at[1:])
     sizes = np.zeros(columns, np.uint8)
-    np.bitwise_or.at(sizes, table.column[found], np.uint8(1) << (size[found] - 1))
+    np.bitwise_or.at(sizes, table.column[by_gram], np.uint8(1) << (size[by_gram] - 1))
     without = np.flatnonzero(is_glob & (size == 0))
     loose = without[np.argsort(table.column[without], kind="stable")].astype(np.int32)
     loose_at = np.searchsorted(table.column[loose], np.arange(columns + 1)).astype(np.int64)
@@ -234,7 +233,7 @@ def search_table(table: PatternTable, columns: int) -> Patterns:
         filter=present,
         filter_bits=bits,
         bucket_at=bucket_at,
-        buckets=found[order].astype(np.int32),
+        buckets=by_gram[order].astype(np.int32),
         bucket_bits=bucket_bits,
         sizes=sizes,
         loose_at=loose_at,

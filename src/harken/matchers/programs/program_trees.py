@@ -1,4 +1,4 @@
-"""Many trees as arrays: what an index of programs is built from, and merged from again."""
+"""Trees as arrays, from which an index of programs is built and merged."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from harken.schema.paths import Path
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Subscriptions as trees, each in preorder, over leaves that they share."""
+    """Subscriptions as trees in preorder, with shared leaves."""
 
     numbers: NDArray[np.int32]
     starts: NDArray[np.int64]
     nodes: NDArray[np.int32]
     """A leaf, `EVERY` or `SOME`."""
     ends: NDArray[np.int32]
-    """Where the tree of a node ends, counted from the start of the subscription's."""
+    """The end of the subtree of each node, counted from the start of its subscription's tree."""
     leaf_kind: NDArray[np.uint8]
     leaf_of: NDArray[np.int32]
-    """The pattern that a leaf is about; -1 for others."""
+    """The pattern of each leaf; -1 for leaves without one."""
     columns: list[ColumnPredicates]
-    """The intervals of leaves: each row is a leaf, which may have several in one column."""
+    """The intervals of leaves: each row is a leaf, which may have several intervals in one column."""
     texts: tuple[Path, ...]
-    """The columns of texts that patterns are on."""
+    """The text columns with patterns."""
     patterns: PatternTable
     sets: tuple[Path, ...]
-    """The paths whose values are looked at all at once, by CONTAINS: codes tell it only of events with one value."""
+    """The paths tested by CONTAINS, on all values at once: codes decide that only for events with one value."""
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def only(self, wanted: NDArray[np.bool_]) -> Trees:
-        """Those subscriptions that are wanted. Leaves of others stay."""
+        """The wanted subscriptions. Leaves of others are kept."""
         if wanted.all():
             return self
         lengths = np.diff(self.starts)
@@ -59,7 +59,7 @@ class Trees:
         return replace(self, numbers=self.numbers[wanted], starts=starts, nodes=self.nodes[kept], ends=self.ends[kept])
 
     def used(self) -> Trees:
-        """The same, without leaves and patterns that no tree has."""
+        """The same trees without unused leaves and patterns."""
         is_used = np.zeros(len(self.leaf_kind), np.bool_)
         is_used[self.nodes[self.nodes >= 0]] = True
         is_pattern = self.leaf_of >= 0
@@ -69,13 +69,13 @@ class Trees:
             return self
         place, pattern_place = _places(is_used), _places(wanted)
         columns: list[ColumnPredicates] = []
-        for each in self.columns:
-            kept = is_used[each.rows]
+        for part in self.columns:
+            kept = is_used[part.rows]
             if kept.any():
-                low, high = each.low[kept], each.high[kept]
-                sides = each.low_side[kept], each.high_side[kept]
-                rows = place[each.rows[kept]]
-                columns.append(ColumnPredicates(each.column, each.constants, rows, low, sides[0], high, sides[1]))
+                low, high = part.low[kept], part.high[kept]
+                sides = part.low_side[kept], part.high_side[kept]
+                rows = place[part.rows[kept]]
+                columns.append(ColumnPredicates(part.column, part.constants, rows, low, sides[0], high, sides[1]))
         leaf_of = self.leaf_of[is_used]
         return replace(
             self,
@@ -88,7 +88,7 @@ class Trees:
 
 
 def gathered(entries: Iterable[tuple[int, Tree]]) -> Trees:
-    """The trees of subscriptions, by their numbers."""
+    """The arrays of trees, given with subscription numbers."""
     gatherer = _Gatherer()
     for number, tree in entries:
         gatherer.add(number, tree)
@@ -96,51 +96,51 @@ def gathered(entries: Iterable[tuple[int, Tree]]) -> Trees:
 
 
 def joined(several: Sequence[Trees]) -> Trees:
-    """Trees behind each other. Patterns that are the same become one."""
+    """Concatenate trees. Equal patterns become one."""
     if len(several) == 1:
         return several[0]
     texts: dict[Path, int] = {}
     tables: list[PatternTable] = []
-    for each in several:
-        places = np.array([texts.setdefault(path, len(texts)) for path in each.texts], np.int32)
-        tables.append(each.patterns.on_columns(places) if len(each.patterns) else each.patterns)
+    for trees in several:
+        places = np.array([texts.setdefault(path, len(texts)) for path in trees.texts], np.int32)
+        tables.append(trees.patterns.on_columns(places) if len(trees.patterns) else trees.patterns)
     patterns, pattern_of = joined_patterns(tables).distinct()
     first_pattern = np.cumsum([0, *map(len, tables)])
-    first_leaf = np.cumsum([0, *(len(each.leaf_kind) for each in several)])
-    first_node = np.cumsum([0, *(len(each.nodes) for each in several)])
+    first_leaf = np.cumsum([0, *(len(trees.leaf_kind) for trees in several)])
+    first_node = np.cumsum([0, *(len(trees.nodes) for trees in several)])
     leaf_of = [
-        np.where(each.leaf_of >= 0, each.leaf_of + at, -1) for each, at in zip(several, first_pattern[:-1], strict=True)
+        np.where(trees.leaf_of >= 0, trees.leaf_of + at, -1)
+        for trees, at in zip(several, first_pattern[:-1], strict=True)
     ]
-    of = np.concatenate(leaf_of)
     columns: dict[Column, list[tuple[int, ColumnPredicates]]] = {}
-    for each, at in zip(several, first_leaf.tolist(), strict=False):
-        for column in each.columns:
+    for trees, at in zip(several, first_leaf.tolist(), strict=False):
+        for column in trees.columns:
             columns.setdefault(column.column, []).append((at, column))
     return Trees(
-        np.concatenate([each.numbers for each in several]),
-        np.concatenate([[0], *(each.starts[1:] + at for each, at in zip(several, first_node[:-1], strict=True))]),
+        np.concatenate([trees.numbers for trees in several]),
+        np.concatenate([[0], *(trees.starts[1:] + at for trees, at in zip(several, first_node[:-1], strict=True))]),
         np.concatenate(
             [
-                np.where(each.nodes >= 0, each.nodes + at, each.nodes)
-                for each, at in zip(several, first_leaf, strict=False)
+                np.where(trees.nodes >= 0, trees.nodes + at, trees.nodes)
+                for trees, at in zip(several, first_leaf, strict=False)
             ]
         ).astype(np.int32),
-        np.concatenate([each.ends for each in several]),
-        np.concatenate([each.leaf_kind for each in several]),
-        _moved(of, pattern_of),
+        np.concatenate([trees.ends for trees in several]),
+        np.concatenate([trees.leaf_kind for trees in several]),
+        _moved(np.concatenate(leaf_of), pattern_of),
         [joined_column(column, parts) for column, parts in columns.items()],
         tuple(texts),
         patterns,
-        tuple(dict.fromkeys(path for each in several for path in each.sets)),
+        tuple(dict.fromkeys(path for trees in several for path in trees.sets)),
     )
 
 
 _Joined = tuple[int, list[int]]
-"""Leaves, and whether one of them has to hold or all: `SOME` or `EVERY`."""
+"""`SOME` or `EVERY`, and the leaves of which some or every one has to hold."""
 
 
 class _Gatherer:
-    """Makes arrays of trees."""
+    """Collects trees into arrays."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
@@ -149,8 +149,8 @@ class _Gatherer:
         self._ends: list[int] = []
         self._leaf_kind: list[int] = []
         self._leaf_of: list[int] = []
-        self._known: dict[Any, _Joined] = {}
-        """The leaves of predicates, and those of patterns, as they are or negated."""
+        self._leaves_of: dict[Any, _Joined] = {}
+        """The leaves of each predicate, and of each pattern with or without negation."""
         self._flattener = Flattener()
         self._texts: dict[Path, int] = {}
         self._patterns = GatheredPatterns()
@@ -162,7 +162,7 @@ class _Gatherer:
         self._starts.append(len(self._nodes))
 
     def trees(self) -> Trees:
-        columns = [each.predicates() for each in self._flattener.gathered if each.cuts]
+        columns = [column.predicates() for column in self._flattener.gathered if column.cuts]
         return Trees(
             np.array(self._numbers, np.int32),
             np.array(self._starts, np.int64),
@@ -170,14 +170,14 @@ class _Gatherer:
             np.array(self._ends, np.int32),
             np.array(self._leaf_kind, np.uint8),
             np.array(self._leaf_of, np.int32),
-            [replace(each, constants=constants_of(each.column, each.constants)) for each in columns],
+            [replace(part, constants=constants_of(part.column, part.constants)) for part in columns],
             tuple(self._texts),
             self._patterns.table(),
             tuple(self._sets),
         )
 
     def _add(self, tree: Tree, start: int) -> None:
-        """Write a tree, as part of the one that begins at `start`."""
+        """Append a subtree of the tree that begins at `start`."""
         if isinstance(tree, Every | Some):
             place = len(self._nodes)
             self._nodes.append(EVERY if isinstance(tree, Every) else SOME)
@@ -186,10 +186,10 @@ class _Gatherer:
                 self._add(item, start)
             self._ends[place] = len(self._nodes) - start
             return
-        found = self._known.get(tree)
-        if found is None:
-            found = self._known[tree] = self._leaves(tree)
-        join, leaves = found
+        joined_leaves = self._leaves_of.get(tree)
+        if joined_leaves is None:
+            joined_leaves = self._leaves_of[tree] = self._leaves(tree)
+        join, leaves = joined_leaves
         if len(leaves) > 1:
             self._nodes.append(join)
             self._ends.append(len(self._nodes) + len(leaves) - start)
@@ -198,7 +198,7 @@ class _Gatherer:
             self._ends.append(len(self._nodes) - start)
 
     def _leaves(self, node: Constrained | Residual) -> _Joined:
-        """The leaves of a predicate, one of which has to hold, or all."""
+        """The leaves of a predicate."""
         if isinstance(node, Constrained):
             return self._prefixes(node) or (SOME, self._intervals(node))
         if isinstance(node, LikeResidual):
@@ -208,12 +208,12 @@ class _Gatherer:
             return SOME, [self._pattern(self._patterns.regex(self._text(node.path), node.pattern), node.negated)]
         if isinstance(node, XPathResidual):
             return SOME, [self._pattern(self._patterns.xpath(self._text(node.path), node.xpath), node.negated)]
-        if isinstance(node, ContainsResidual):  # of one value, to contain is to be
+        if isinstance(node, ContainsResidual):  # with one value, CONTAINS is equality
             return SOME, [self._leaf(ASSUMED)] if node.lenient else self._contained(node)
         return SOME, [self._leaf(ASSUMED)]
 
     def _prefixes(self, node: Constrained) -> _Joined | None:
-        """Patterns, if a constraint asks for some prefixes of strings, or for none of them."""
+        """Patterns, if a constraint admits the strings with certain prefixes, or all others; else None."""
         constraint = node.constraint
         if not isinstance(constraint, ValueSet) or len(constraint.parts) > 1 or constraint.domain is not None:
             return None
@@ -245,10 +245,10 @@ class _Gatherer:
 
     def _pattern(self, pattern: int, is_negated: bool) -> int:
         key = pattern, is_negated
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = SOME, [self._leaf(FITS_NOT if is_negated else FITS, pattern)]
-        return known[1][0]
+        joined_leaves = self._leaves_of.get(key)
+        if joined_leaves is None:
+            joined_leaves = self._leaves_of[key] = SOME, [self._leaf(FITS_NOT if is_negated else FITS, pattern)]
+        return joined_leaves[1][0]
 
     def _leaf(self, kind: int, of: int = -1) -> int:
         self._leaf_kind.append(kind)
@@ -260,7 +260,7 @@ class _Gatherer:
 
 
 def _moved(numbers: NDArray[Any], places: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The new place of each; what is below zero stands for something else, and stays."""
+    """The numbers mapped to new places. Negative numbers are not places, and stay."""
     moved = numbers.astype(np.int32)
     is_place = numbers >= 0
     moved[is_place] = places[numbers[is_place]]
@@ -272,31 +272,31 @@ def _places(wanted: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 _MOST_ROWS = 16
-"""Rows of one subscription, where only what it asks for is wanted."""
+"""Maximum number of rows of one subscription in `rows_of`."""
 
 
 def rows_of(trees: Trees) -> Flat:
-    """Rows with what subscriptions ask for, by column. Alternatives that would be too many rows are left out."""
+    """Rows with the predicates of subscriptions. They are weaker if a part with many alternatives is left out."""
     numbers: list[int] = []
     rows: list[int] = []
-    asked: list[int] = []
+    leaf_of_row: list[int] = []
     nodes, ends, starts = trees.nodes.tolist(), trees.ends.tolist(), trees.starts.tolist()
     for number, first in zip(trees.numbers.tolist(), starts, strict=False):
         for leaves in _alternatives(nodes, ends, first, 0):
             rows += [len(numbers)] * len(leaves)
-            asked += leaves
+            leaf_of_row += leaves
             numbers.append(number)
-    row, leaf = np.array(rows, np.int32), np.array(asked, np.int32)
-    found: list[ColumnPredicates] = []
-    for each in trees.columns:
-        # One interval of a leaf tells what kind of value it asks for.
+    row, leaf = np.array(rows, np.int32), np.array(leaf_of_row, np.int32)
+    columns: list[ColumnPredicates] = []
+    for part in trees.columns:
+        # One interval of a leaf is enough to show the kind of value.
         first_of = np.full(len(trees.leaf_kind), -1, np.int64)
-        first_of[each.rows[::-1]] = np.arange(len(each.rows))[::-1]
+        first_of[part.rows[::-1]] = np.arange(len(part.rows))[::-1]
         chosen = first_of[leaf]
         kept, piece = row[chosen >= 0], chosen[chosen >= 0]
-        sides = each.low_side[piece], each.high_side[piece]
-        found.append(
-            ColumnPredicates(each.column, each.constants, kept, each.low[piece], sides[0], each.high[piece], sides[1])
+        sides = part.low_side[piece], part.high_side[piece]
+        columns.append(
+            ColumnPredicates(part.column, part.constants, kept, part.low[piece], sides[0], part.high[piece], sides[1])
         )
     pattern = np.where(trees.leaf_of >= 0, trees.leaf_of, 0)
     for place, path in enumerate(trees.texts):
@@ -304,22 +304,22 @@ def rows_of(trees: Trees) -> Flat:
         kept = np.unique(row[on_text[leaf]])
         none, side = np.full(len(kept), -1, np.int32), np.zeros(len(kept), np.uint8)
         column = Column(path, Kind.STRING)
-        found.append(ColumnPredicates(column, constants_of(column, []), kept, none, side, none, side))
-    return Flat.of_predicates(np.array(numbers, np.int32), found)
+        columns.append(ColumnPredicates(column, constants_of(column, []), kept, none, side, none, side))
+    return Flat.of_predicates(np.array(numbers, np.int32), columns)
 
 
 def _alternatives(nodes: list[int], ends: list[int], first: int, node: int) -> list[list[int]]:
-    """Sets of leaves, all of one of which hold if the node does."""
+    """The disjunctive form of a node: sets of leaves, one of which holds entirely if the node does."""
     kind = nodes[first + node]
     if kind >= 0:
         return [[kind]]
-    found: list[list[int]] = [[]] if kind == EVERY else []
+    alternatives: list[list[int]] = [[]] if kind == EVERY else []
     child = node + 1
     while child < ends[first + node]:
-        own = _alternatives(nodes, ends, first, child)
+        of_child = _alternatives(nodes, ends, first, child)
         if kind == SOME:
-            found += own
-        elif len(found) * len(own) <= _MOST_ROWS:
-            found = [before + more for before in found for more in own]
+            alternatives += of_child
+        elif len(alternatives) * len(of_child) <= _MOST_ROWS:
+            alternatives = [before + more for before in alternatives for more in of_child]
         child = ends[first + child]
-    return found if len(found) <= _MOST_ROWS else [[]]
+    return alternatives if len(alternatives) <= _MOST_ROWS else [[]]

@@ -1,4 +1,4 @@
-"""Regular expressions, on RE2 alone: all of a column at once, each text once a batch."""
+"""Regular expressions, by RE2: all expressions on a column at once, each distinct text once per batch."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from numpy.typing import NDArray
 from harken.matchers.programs.patterns import PatternTable
 
 _TOGETHER = 10_000
-"""Expressions in one filter: RE2 looks for what is literal in them first, and its memory for that is bounded."""
+"""Maximum number of expressions in one filter. RE2 prefilters by their literals, within bounded memory."""
 
 
 class Regexes:
-    """The regular expressions that an index seeks in every text, by the column that they are on."""
+    """The regular expressions that an index matches against every text, by column."""
 
     def __init__(self, table: PatternTable, places: NDArray[np.int64]) -> None:
         self._filters: dict[int, list[tuple[Any, list[int]]]] = {}
-        """By column: filters of RE2, and the pattern of each expression in them."""
+        """By column: filters of RE2, each with the patterns of its expressions."""
         for column in np.unique(table.column[places]).tolist():
-            own = places[table.column[places] == column].tolist()
-            for first in range(0, len(own), _TOGETHER):
-                some = own[first : first + _TOGETHER]
-                self._filters.setdefault(column, []).append((_filter([table.text(place) for place in some]), some))
+            patterns = places[table.column[places] == column].tolist()
+            for first in range(0, len(patterns), _TOGETHER):
+                part = patterns[first : first + _TOGETHER]
+                self._filters.setdefault(column, []).append((_filter([table.text(place) for place in part]), part))
 
     def __bool__(self) -> bool:
         return bool(self._filters)
 
     def columns(self) -> list[int]:
-        """The columns of texts that have any."""
+        """The text columns with regular expressions."""
         return list(self._filters)
 
     def fitting(self, column: int, text: bytes) -> list[int]:
-        """The patterns of a column that a text fits."""
-        found: list[int] = []
+        """The patterns of a column that match a text."""
+        patterns: list[int] = []
         for expressions, places in self._filters[column]:
-            found += [places[each] for each in expressions.Match(text) or ()]
-        return found
+            patterns += [places[each] for each in expressions.Match(text) or ()]
+        return patterns
 
 
 def _filter(patterns: list[str]) -> Any:

@@ -1,5 +1,5 @@
-"""Trees and what was learnt of events, as a file of arrays. The index is built again from them, in a fraction of the
-time that parsing their texts would take."""
+"""Saving trees and learnt frequencies as an array file. Loading rebuilds the index from them, in a fraction of the time
+of parsing the texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harken.codes.flat import Flat
 from harken.codes.saved_arrays import SavedArrays
 from harken.errors import OutdatedError, SegmentError
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.matchers.programs.index import Learnt
+from harken.matchers.programs.index import LearntFrequencies
 from harken.matchers.programs.matcher import ProgramMatcher
 from harken.matchers.programs.patterns import PatternTable
 from harken.matchers.programs.program_trees import Trees
@@ -22,13 +22,13 @@ from harken.versions.array_file import ArrayFile
 
 PROGRAMS = "programs"
 LAYOUT = 2
-"""To be counted up whenever the arrays come to mean something else."""
+"""Increment when the meaning of the saved arrays changes."""
 _ARRAYS = ("numbers", "starts", "nodes", "ends", "leaf_kind", "leaf_of")
 _PATTERNS = ("column", "kind", "globs", "glob_at", "needle", "needle_length")
 
 
-def save_trees(trees: Trees, learnt: Learnt, write: Write) -> None:
-    """Write trees, and what was learnt by an index of them."""
+def save_trees(trees: Trees, learnt: LearntFrequencies, write: Write) -> None:
+    """Write trees, and the frequencies learnt by their index."""
     coded = code(np.arange(len(trees.leaf_kind)), trees.columns)
     saved = SavedArrays(
         {"kind": PROGRAMS, "layout": LAYOUT, "texts": trees.texts, "sets": trees.sets, "events": learnt.events}
@@ -37,13 +37,13 @@ def save_trees(trees: Trees, learnt: Learnt, write: Write) -> None:
     saved.put("patterns", **{name: getattr(trees.patterns, name) for name in _PATTERNS})
     saved.put("learnt", codes=learnt.codes, hits=learnt.hits)
     saved.put_columns("columns", tuple(coded.columns), tuple(coded.dictionaries))
-    for place, each in enumerate(coded.predicates):
-        saved.put(f"intervals/{place}", rows=each.rows, low=each.low, high=each.high)
+    for place, predicates in enumerate(coded.predicates):
+        saved.put(f"intervals/{place}", rows=predicates.rows, low=predicates.low, high=predicates.high)
     write(PROGRAMS, saved.arrays, saved.meta)
 
 
 def load_programs(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMITS) -> ProgramMatcher | None:
-    """The matcher that was saved, or None if none was. Raises OutdatedError."""
+    """The saved matcher, or None if none was saved. Raises OutdatedError."""
     file = files.get(PROGRAMS)
     if file is None:
         return None
@@ -67,7 +67,7 @@ def load_programs(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMIT
         sets=tuple(_path(each) for each in saved.meta["sets"]),
         patterns=PatternTable(**{name: saved.arrays[f"patterns/{name}"] for name in _PATTERNS}),
     )
-    learnt = Learnt(saved.meta["events"], saved.arrays["learnt/codes"], saved.arrays["learnt/hits"])
+    learnt = LearntFrequencies(saved.meta["events"], saved.arrays["learnt/codes"], saved.arrays["learnt/hits"])
     return ProgramMatcher(limits).made_of(trees, learnt=learnt)
 
 

@@ -1,4 +1,4 @@
-"""XPath expressions inside SQL: those of a column of documents are decided together, once a batch."""
+"""XPath expressions inside SQL: those on one column of documents are decided together, once per batch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from harken.schema.paths import Path
 
 
 class XPathPatterns:
-    """The XPath expressions among patterns, by the column that they are on."""
+    """The XPath expressions among patterns, by column."""
 
     def __init__(self, table: PatternTable, texts: tuple[Path, ...]) -> None:
         self._matchers: dict[Path, XPathMatcher] = {}
         places = np.flatnonzero(table.kind == XPATH)
         for column in np.unique(table.column[places]).tolist():
-            own = places[table.column[places] == column].tolist()
+            patterns = places[table.column[places] == column].tolist()
             matcher = self._matchers[texts[column]] = XPathMatcher()
-            matcher.add_expressions({place: parse_accepted(table.text(place)) for place in own})
+            matcher.add_expressions({place: parse_accepted(table.text(place)) for place in patterns})
 
     def __bool__(self) -> bool:
         return bool(self._matchers)
@@ -34,11 +34,11 @@ class XPathPatterns:
     def fitting(
         self, batch: EventBatch, limits: Limits = DEFAULT_LIMITS
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Events, and the patterns that their documents fit."""
+        """Pairs of an event and a pattern that matches its document."""
         events, patterns = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
         for path, matcher in self._matchers.items():
             documents = batch.documents(path, limits)
-            counts, found, _ = matcher.find(documents)
+            counts, matches, _ = matcher.find(documents)
             events.append(np.repeat(documents.owner.astype(np.int64), np.diff(counts)))
-            patterns.append(found)
+            patterns.append(matches)
         return np.concatenate(events), np.concatenate(patterns)

@@ -497,7 +497,7 @@ NAMES = (("attribute", pa.string()), ("operator", pa.string()))
         (pa.table({"predicates": [["x = 1"]]}), "`predicates` has the Arrow type list"),
         (shaped(("operator", pa.string())), "the predicates have no field `attribute`"),
         (shaped(("attribute", pa.string())), "the predicates have no field `operator`"),
-        (shaped(*NAMES, ("interger", pa.int64())), "a field `interger`, which means nothing"),
+        (shaped(*NAMES, ("interger", pa.int64())), "an unknown field `interger`"),
         (shaped(*NAMES, ("integer", pa.int64()), ("integer", pa.int8())), "the field `integer` twice"),
         (shaped(*NAMES, ("integer", pa.float64())), "`integer` of the predicates has the Arrow type double"),
         (shaped(*NAMES, ("string", pa.binary())), "`string` of the predicates has the Arrow type binary"),

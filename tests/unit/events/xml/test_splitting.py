@@ -99,7 +99,7 @@ def test_an_external_doctype_is_skipped_and_another_refused() -> None:
             0,
             "the file cannot be read: its encoding `klingon` is not known",
         ),
-        (b"<?xml version='1.0' encoding='us-ascii'?><c><r>\xe9</r></c>", 0, "not in the encoding `ascii`"),
+        (b"<?xml version='1.0' encoding='us-ascii'?><c><r>\xe9</r></c>", 0, "not in its declared encoding `ascii`"),
         (b"<c><r>1</r><r>\xe9</r></c>", 1, "not allow here"),
     ],
 )
@@ -125,7 +125,7 @@ def test_what_comes_before_half_of_a_character_is_whole(codec: str, has_mark: bo
     text = "\ufeff" * has_mark + f"<c><r>é</r><r>😀</r><r>{chr(half)}x</r><r>2</r></c>"
     *good, last = pieces(text.encode(codec, "surrogatepass"))
     assert [piece.data.decode() for piece in good] == ["<r>é</r>", "<r>😀</r>"]
-    assert str(last.error) == f"the file is not in the encoding `{codec}`, as it says"
+    assert str(last.error) == f"the file is not in its declared encoding `{codec}`"
 
 
 @pytest.mark.parametrize(

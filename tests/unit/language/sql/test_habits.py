@@ -118,7 +118,7 @@ def test_functions_that_could_be_operator_predicates(text: str, hint: str) -> No
 
 
 def test_a_function_is_no_method() -> None:
-    assert hint_of("a.startswith('x')") == "a function is written before what it is of: lower(x)"
+    assert hint_of("a.startswith('x')") == "a function is written before its argument: lower(x)"
 
 
 # Strings joined, several events, conditions on elements of arrays

@@ -280,7 +280,7 @@ def test_a_value_outside_its_domain_is_found_in_a_known_shape(
     compiler = Compiler(schema)
     for _ in range(2):
         compiler.compile(first)
-    with pytest.raises(CheckError, match="'pink' is no value of") as caught:
+    with pytest.raises(CheckError, match="'pink' is not a value of") as caught:
         compiler.compile(wrong)
     assert caught.value.place is not None
     assert caught.value.place.column == column

@@ -51,7 +51,7 @@ def test_without_a_schema_types_are_free() -> None:
 def test_event_type_is_an_attribute_of_every_schema_with_event_types() -> None:
     schema = Schema(event_types={"sale": EventType("sale", {})})
     assert faults("event_type = 'sale'", schema) == []
-    assert faults("event_type = 'rental'", schema) == [(14, "'rental' is no value of `event_type`")]
+    assert faults("event_type = 'rental'", schema) == [(14, "'rental' is not a value of `event_type`")]
 
 
 # Names
@@ -177,11 +177,11 @@ def test_kinds_that_do_not_fit(text: str, column: int, message: str, schema: Sch
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        ("category <= 'Toy'", 13, "'Toy' is no value of `category`"),
-        ("'Toy' >= category", 1, "'Toy' is no value of `category`"),
-        ("size BETWEEN 'small' AND 'huge'", 26, "'huge' is no value of `size`"),
-        ("colour NOT IN ('red', 'pink')", 23, "'pink' is no value of `colour`"),
-        ("colour CONTAINS 'pink'", 17, "'pink' is no value of `colour`"),
+        ("category <= 'Toy'", 13, "'Toy' is not a value of `category`"),
+        ("'Toy' >= category", 1, "'Toy' is not a value of `category`"),
+        ("size BETWEEN 'small' AND 'huge'", 26, "'huge' is not a value of `size`"),
+        ("colour NOT IN ('red', 'pink')", 23, "'pink' is not a value of `colour`"),
+        ("colour CONTAINS 'pink'", 17, "'pink' is not a value of `colour`"),
         (
             "colour = size",
             10,
@@ -247,8 +247,8 @@ def test_all_faults_are_listed_in_the_order_of_the_text(schema: Schema) -> None:
     assert faults(text, schema) == [
         (1, "the schema has no attribute `prise`"),
         (19, "only a boolean can stand alone as a condition, and this is `title` (string)"),
-        (47, "'pink' is no value of `colour`"),
-        (55, "'grey' is no value of `colour`"),
+        (47, "'pink' is not a value of `colour`"),
+        (55, "'grey' is not a value of `colour`"),
         (67, "the operator `near` is not available: this engine has no operators"),
     ]
 

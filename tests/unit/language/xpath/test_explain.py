@@ -90,7 +90,7 @@ def test_an_event_and_its_document():
     assert explained("/a", {"document": "<a/>"}).startswith("matches")
     assert explained("/a", {"document": b"<a/>"}).startswith("matches")
     assert explained("/a", {}) == "does not match\n✗ /a   (document is missing)   -- the event has no document"
-    assert "no string" in explained("/a", {"document": 5})
+    assert "not a string" in explained("/a", {"document": 5})
     with pytest.raises(DecodeError):
         explained("/a", {"document": "<a>"})
 

@@ -168,4 +168,4 @@ def test_what_is_not_there_has_no_branch(text, named):
     with pytest.raises(UnavailableError) as caught:
         conjunctions(parse(text))
     assert f"`{named}`" in caught.value.message
-    assert "not there" in caught.value.message
+    assert "does not exist" in caught.value.message

@@ -66,7 +66,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert loaded.stats()["documents"]["subscriptions"] == len(TEXTS)
     assert loaded.documents() == (("document",),)
     assert [loaded.match(each).ids for each in DOCUMENTS[3:]] == [["never"]]
-    before, after = matcher_of(engine).snapshot().held, matcher_of(loaded).snapshot().held
+    before, after = matcher_of(engine).snapshot().index, matcher_of(loaded).snapshot().index
     assert before.segments[0].index.postings.code.tolist() == after.segments[0].index.postings.code.tolist()
 
 

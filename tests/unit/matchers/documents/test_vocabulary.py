@@ -105,9 +105,9 @@ def test_what_is_asked_of_a_key_adds_up():
     path = vocabulary.step(ROOT, False, ELEMENT, b"a")
     key = vocabulary.arrays.path_key[path]
     changes = vocabulary.changes
-    vocabulary.ask(path, HAS_STRINGS, 3)
-    vocabulary.ask(path, IS_LISTED)
-    vocabulary.ask(path, HAS_STRINGS, 2)
+    vocabulary.use(path, HAS_STRINGS, 3)
+    vocabulary.use(path, IS_LISTED)
+    vocabulary.use(path, HAS_STRINGS, 2)
     assert vocabulary.used().key_asked[key] == HAS_STRINGS | IS_LISTED
     assert vocabulary.used().key_longest[key] == 3
     assert vocabulary.changes == changes + 2
@@ -126,7 +126,7 @@ def test_one_that_was_saved_may_be_read_only():
     assert again.step(ROOT, False, ELEMENT, b"a") == path
     assert again.step(ROOT, False, ELEMENT, b"b") == path + 1
     assert again.intern([b"x", b"y"], np.array([key, key], np.int32)).tolist() == [0, 1]
-    again.ask(path, IS_LISTED)
+    again.use(path, IS_LISTED)
     assert [each.tobytes() for each in saved] == before
 
 
@@ -137,7 +137,7 @@ def documents_of_values(values: range) -> Documents:
 def test_it_grows_while_a_snapshot_is_in_use():
     matcher = matcher_of("/a/b = 'v1'", "/a[b = 'v2']/c2", "not(//c3)")
     read = documents_of_values(range(500))
-    before = matcher.snapshot().held
+    before = matcher.snapshot().index
     assert sorted(matcher.search(before, read)[1].tolist()) == [0, 1]
     # Longer values at the same key, new names, new paths, enough for every array to be made anew several times.
     more = {
@@ -145,7 +145,7 @@ def test_it_grows_while_a_snapshot_is_in_use():
         for number in range(3, 500)
     }
     matcher.add_expressions(more)
-    after = matcher.snapshot().held
+    after = matcher.snapshot().index
     assert after is not before
     assert sorted(matcher.search(before, read)[1].tolist()) == [0, 1]
     assert sorted(matcher.search(after, read)[1].tolist()) == [0, 1, *range(3, 500)]
